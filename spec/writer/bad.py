@@ -1,0 +1,2 @@
+def bad_vectors():
+    return []

@@ -1,3 +1,78 @@
 //! How fast and how small: the wire format beside its rivals, on one core, in one run.
+//!
+//! Encoding and decoding are timed with the thread's CPU clock over the chunks of a whole table; every contender gets
+//! the same chunks, in turn, round after round, and every decoded batch of the first pass is compared with the original.
+//! Tables are read from the Parquet files that `bench/data.py` writes, with exactly the types that DuckDB delivers.
 
-fn main() {}
+mod args;
+mod arrow_ipc;
+mod chunk_size;
+mod clock;
+mod colonnade;
+mod contender;
+mod paper;
+mod parquet_file;
+mod profile;
+mod report;
+mod table;
+
+use std::error::Error;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use args::Args;
+use contender::{Contender, Sample};
+use table::Table;
+
+/// The result of anything here: a benchmark has nobody to tell its errors apart.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    match Args::parse(std::env::args().skip(1)).and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<()> {
+    clock::keep_freed_memory();
+    if let Some(profile) = &args.profile {
+        let table = Table::load(&args.tables[0], &args)?;
+        return profile::run(profile, &table);
+    }
+    let mut out = report::Report::new(&args);
+    for name in &args.tables {
+        let table = Table::load(name, &args)?;
+        let contenders: Vec<Box<dyn Contender>> =
+            contender::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
+        let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); contenders.len()];
+        for round in 0..=args.rounds {
+            for (contender, samples) in contenders.iter().zip(&mut samples) {
+                progress(&format!("{name}: round {round} of {}, {}", args.rounds, contender.name()));
+                // Round 0 warms caches and allocator, and is where results are compared with the originals.
+                let sample = contender.pass(&table, round == 0).map_err(|e| format!("{}: {e}", contender.name()))?;
+                if round > 0 {
+                    samples.push(sample);
+                }
+            }
+        }
+        progress("");
+        out.table(&table, contenders.iter().map(|c| c.name()).zip(&samples));
+        if table.name == "acs" && args.contenders.is_empty() {
+            out.chunk_sizes(&chunk_size::compare(&table)?);
+        }
+    }
+    out.finish()
+}
+
+/// Says on a terminal what is being done.
+fn progress(what: &str) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        // Nobody misses a line of progress that could not be written.
+        let _ = write!(out, "\r\x1b[K{what}").and_then(|()| out.flush());
+    }
+}

@@ -1,0 +1,100 @@
+//! A table in memory, cut into the chunks that every contender gets.
+
+use std::fs::File;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::Result;
+use crate::args::Args;
+
+/// Rows of a batch read from a file: many chunks, so that the shorter last one of a batch weighs little.
+const BATCH_ROWS: usize = 1 << 20;
+
+/// A table cut into chunks.
+pub struct Table {
+    pub name: String,
+    pub schema: SchemaRef,
+    pub chunks: Vec<RecordBatch>,
+    pub rows: usize,
+    /// The bytes of Arrow's buffers for those rows.
+    pub plain_bytes: usize,
+    /// Which columns hold no NULL at all, as a database's statistics would tell.
+    pub complete: Vec<bool>,
+}
+
+impl Table {
+    /// Reads a table from the data directory.
+    ///
+    /// # Errors
+    /// The file is missing or unreadable.
+    pub fn load(name: &str, args: &Args) -> Result<Self> {
+        let path = args.data.join(format!("{name}.parquet"));
+        let file = File::open(&path)
+            .map_err(|e| format!("{}: {e}; write it with `python bench/data.py {name}`", path.display()))?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(BATCH_ROWS).build()?;
+        let mut batches = Vec::new();
+        let mut left = args.rows;
+        for batch in reader {
+            let batch = batch?;
+            let rows = batch.num_rows().min(left);
+            batches.push(batch.slice(0, rows));
+            left -= rows;
+            if left == 0 {
+                break;
+            }
+        }
+        Self::cut(name, &batches, args.chunk_bytes)
+    }
+
+    /// The same rows in chunks of at most `chunk_bytes`.
+    ///
+    /// # Errors
+    /// There are no rows.
+    pub fn cut(name: &str, batches: &[RecordBatch], chunk_bytes: usize) -> Result<Self> {
+        let schema = batches.first().ok_or("the table is empty")?.schema();
+        let mut chunks = Vec::new();
+        for batch in batches {
+            let step = colonnade_wire::arrow::rows_per_chunk(batch, 1 << 16, chunk_bytes).max(1);
+            let mut start = 0;
+            while start < batch.num_rows() {
+                let rows = step.min(batch.num_rows() - start);
+                chunks.push(batch.slice(start, rows));
+                start += rows;
+            }
+        }
+        let complete = (0..schema.fields().len())
+            .map(|column| batches.iter().all(|batch| batch.column(column).null_count() == 0))
+            .collect();
+        Ok(Self {
+            name: name.to_owned(),
+            schema,
+            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+            plain_bytes: batches.iter().map(plain_bytes).sum(),
+            chunks,
+            complete,
+        })
+    }
+}
+
+/// The bytes of a batch's buffers as Arrow lays them out, without padding.
+fn plain_bytes(batch: &RecordBatch) -> usize {
+    batch
+        .columns()
+        .iter()
+        .map(|column| {
+            let data = column.to_data();
+            let validity = if column.null_count() > 0 { column.len().div_ceil(8) } else { 0 };
+            validity
+                + match column.data_type() {
+                    DataType::Utf8 => {
+                        let offsets =
+                            &data.buffers()[0].typed_data::<i32>()[data.offset()..=data.offset() + data.len()];
+                        offsets.len() * 4 + (offsets[data.len()] - offsets[0]).unsigned_abs() as usize
+                    }
+                    other => other.primitive_width().unwrap_or(0) * column.len(),
+                }
+        })
+        .sum()
+}

@@ -2,7 +2,8 @@
 
     python spec/make_vectors.py spec/vectors
 
-Its encoder is as plain as can be and shares nothing with `wire/`. Two files beside it hold the cases: `writer/cases*.py`.
+Its encoder is as plain as can be and shares nothing with `wire/`. The cases are in
+`writer/cases*.py` and `writer/bad*.py`.
 """
 
 import json

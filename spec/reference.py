@@ -4,7 +4,7 @@ streams compressed with Zstandard need Python 3.14 or the package `zstandard`.
     python spec/reference.py spec/vectors              check every vector
     python spec/reference.py --show FILE               the logical value of a stream (.hex, or raw bytes), as JSON
     python spec/reference.py --annotate FILE           a raw stream as annotated hexadecimal text
-    python spec/reference.py --import FILE.bin… DIR    raw streams with a .json beside each, as vectors DIR/NAME.hex, .json
+    python spec/reference.py --import FILE.bin… DIR    raw streams and their .json as vectors in DIR
 """
 
 import argparse
@@ -59,9 +59,10 @@ def main() -> int:
             for path in arguments.paths:
                 limits = Limits(decoded_bytes=arguments.max_decoded)
                 data = load(path)
-                sys.stdout.write(annotate_raw(data) if arguments.annotate else to_text(read_stream(data, limits).to_json()))
+                text = annotate_raw(data) if arguments.annotate else to_text(read_stream(data, limits).to_json())
+                sys.stdout.write(text)
         else:
-            return 0 if all([check_folder(path) for path in arguments.paths]) else 1
+            return 0 if all(check_folder(path) for path in arguments.paths) else 1
     except FormatError as error:
         print(f"{error.kind.value}: {error}", file=sys.stderr)
         return 1

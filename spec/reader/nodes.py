@@ -1,6 +1,7 @@
 """The nodes of a chunk (FORMAT §6.1 to 6.10): from a part of the body to the values of a column."""
 
 import struct
+from itertools import pairwise
 
 from . import strings
 from .cursor import Cursor
@@ -72,7 +73,8 @@ class Chunk:
             if sparse:
                 self.charge((rows - present) * field.layout.width)
             raw = self.read_values(c, field.layout, encoding, parameter, present)
-            values = [value_to_json(field, value) for value in raw]
+            shown = {value: value_to_json(field, value) for value in set(raw)}
+            values = [shown[value] for value in raw]
         else:
             if parameter:
                 raise c.fail(Kind.PARAMETER, f"parameter {parameter} with {NAMES[encoding]}")
@@ -246,7 +248,7 @@ class Chunk:
         values = [struct.pack(code, rounded(rounded(float(n)) * up) * down) for n in numbers]
         positions = [c.u32("exception position") for _ in range(exceptions)]
         c.align(8)
-        if positions and positions[-1] >= count or any(a >= b for a, b in zip(positions, positions[1:], strict=False)):
+        if (positions and positions[-1] >= count) or any(a >= b for a, b in pairwise(positions)):
             raise c.fail(Kind.EXCEPTION, f"the exception positions do not ascend below {count}")
         for position in positions:
             values[position] = c.take(width, f"exception for value {position}")
@@ -284,7 +286,7 @@ class Chunk:
         else:
             offsets = strings.offsets_of(c, self.integers(c, 4, rows, "lengths"), child_rows)
         items = self.field_node(c, children[0], child_rows)
-        return [items[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+        return [items[a:b] for a, b in pairwise(offsets)]
 
     def read_dictionary_type(self, c: Cursor, field: Field, rows: int, child_rows: int, valid: list | None) -> list:
         name = field.parameters["index"]

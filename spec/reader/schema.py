@@ -1,6 +1,7 @@
 """The schema message (FORMAT §4) and the layouts (§5)."""
 
-from dataclasses import dataclass, field as default
+from dataclasses import dataclass
+from dataclasses import field as default
 
 from .cursor import Cursor
 from .errors import Kind

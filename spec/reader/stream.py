@@ -71,7 +71,7 @@ def read_message(data: bytes, start: int, number: int, limits: Limits) -> Messag
     if kind not in KINDS:
         raise FormatError(Kind.MESSAGE_KIND, where, f"unknown kind {kind}")
     where += f" ({KINDS[kind]})"
-    if codec > ZSTD or kind != CHUNK and codec != NONE:
+    if codec > ZSTD or (kind != CHUNK and codec != NONE):
         raise FormatError(Kind.CODEC, where, f"codec {codec}")
     if not HEADER <= length <= limits.message_bytes:
         raise FormatError(Kind.LENGTH, where, f"length {length}")
@@ -80,7 +80,7 @@ def read_message(data: bytes, start: int, number: int, limits: Limits) -> Messag
     message = data[start : start + length]
     if checksum != checksum_of(message):
         raise FormatError(Kind.CHECKSUM, where, "the checksum is wrong")
-    if zero or any(header[40:]) or kind != CHUNK and (rows or sequence):
+    if zero or any(header[40:]) or (kind != CHUNK and (rows or sequence)):
         raise FormatError(Kind.ZERO, where, "a header field is not zero")
     if body_length > limits.decoded_bytes:
         raise FormatError(Kind.LIMIT, where, f"a body of {body_length} bytes")
@@ -95,7 +95,7 @@ def read_chunk(message: Message, fields: list[Field], limits: Limits) -> list[li
     starts = [directory.u32(f"start of column {i}") for i in range(len(fields))]
     directory.align(8)
     ends = [*starts, len(message.body)][1:] if starts else []
-    if starts[:1] not in ([], [directory.at]) or not starts and len(message.body):
+    if starts[:1] not in ([], [directory.at]) or (not starts and len(message.body)):
         raise directory.fail(Kind.DIRECTORY, "the first column does not start right after the directory")
     if any(start % 8 or start >= end for start, end in zip(starts, ends, strict=True)):
         raise directory.fail(Kind.DIRECTORY, "the columns' positions do not ascend in eights within the body")

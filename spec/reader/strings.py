@@ -1,5 +1,7 @@
 """The bytes of the layout bytes: cutting them up, and FSST (FORMAT §6.9)."""
 
+from itertools import pairwise
+
 from .cursor import Cursor
 from .errors import Kind
 
@@ -17,7 +19,7 @@ def read_offsets(c: Cursor, count: int, width: int, total: int) -> list[int]:
     c.align(64)
     raw = c.take((count + 1) * width, f"{count + 1} offsets")
     offsets = [int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)]
-    if offsets[0] != 0 or offsets[-1] != total or any(a > b for a, b in zip(offsets, offsets[1:], strict=False)):
+    if offsets[0] != 0 or offsets[-1] != total or any(a > b for a, b in pairwise(offsets)):
         raise c.fail(Kind.OFFSETS, f"the offsets do not ascend from 0 to {total}")
     return offsets
 
@@ -32,11 +34,15 @@ def offsets_of(c: Cursor, lengths: list[int], total: int) -> list[int]:
 
 
 def cut(data: bytes, offsets: list[int]) -> list[bytes]:
-    return [data[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(offsets)]
 
 
 def check_utf8(c: Cursor, strings: list[bytes]) -> None:
+    last = None
     for i, string in enumerate(strings):
+        if string is last:  # a constant
+            continue
+        last = string
         try:
             string.decode("utf-8")
         except UnicodeDecodeError as error:

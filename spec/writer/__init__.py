@@ -1,1 +1,1 @@
-"""A tiny writer of Colonnade streams that encodes what it is told to, for making vectors. It chooses nothing by itself."""
+"""A tiny writer of Colonnade streams, for making vectors. It encodes as it is told and chooses nothing by itself."""

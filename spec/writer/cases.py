@@ -166,8 +166,10 @@ def string_cases() -> list[Case]:
     columns = [[*WORDS[:4], None], ["x"] * 5, ["a", "", "bc", "d", "e"]]
     cases.append(one("utf8_dictionary_of", fields, columns, [fsst, alone, As("fsst")]))
     table = tuple(bytes([c]) for c in range(255))
-    cases.append(one("fsst_255_symbols", [field("b", "binary", False)], [["00fe", "ff", "0102ff"]], [As("fsst", symbols=table)]))
-    odd = ["", "a\0b", "tab\tnl\n\"q\"\\", "ünïcödé 漢字 😀", "NULL", "x" * 300]
+    cases.append(
+        one("fsst_255_symbols", [field("b", "binary", False)], [["00fe", "ff", "0102ff"]], [As("fsst", symbols=table)])
+    )
+    odd = ["", "a\0b", 'tab\tnl\n"q"\\', "ünïcödé 漢字 😀", "NULL", "x" * 300]
     cases.append(one("utf8_odd", [field("s", "utf8", False)], [odd], [As("lengths")]))
     eight = As("fsst", symbols=(b"xxxxxxxx", b"x"))
     cases.append(one("fsst_eight_byte_symbol", [field("s", "utf8", False)], [["x" * 21, "x" * 3, "y"]], [eight]))
@@ -186,7 +188,9 @@ def fixed_cases() -> list[Case]:
     cases.append(by_nulls("decimal128_dictionary", "decimal128", wide, split, **decimal))
     cases.append(by_nulls("decimal128_constant", "decimal128", ["-1.00"] * 4, As("constant"), **decimal))
     huge = [str(10**75), str(-(10**75)), "0", "1", "-1", str(2**200), "7", "7"]
-    fields = [field(f"{how}", "decimal256", precision=76, scale=0) for how in ("plain", "split 4", "dictionary", "split 1")]
+    fields = [
+        field(f"{how}", "decimal256", precision=76, scale=0) for how in ("plain", "split 4", "dictionary", "split 1")
+    ]
     hows = [As(), As("split", parts=4), As("dictionary"), As("split", parts=1)]
     few = ["0", "1", "-1", str(2**63 - 1), str(-(2**63)), "7", "7", "7"]
     cases.append(one("decimal256_encodings", fields, [huge, huge, huge, few], hows))

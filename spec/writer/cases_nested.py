@@ -11,7 +11,9 @@ def nested_cases() -> list[Case]:
     sparse = As(nulls="sparse")
     cases = []
     for type_name in ("list", "large_list"):
-        fields = [field(name, type_name, children=[item]) for name in ("plain", "lengths", "same", "all NULL", "packed child")]
+        fields = [
+            field(name, type_name, children=[item]) for name in ("plain", "lengths", "same", "all NULL", "packed child")
+        ]
         hows = [As(nulls="bitmap", children=[sparse]), As("lengths", "bitmap", children=[As(nulls="bitmap")])]
         hows += [As(nulls="same", of=1, children=[sparse]), As(nulls="all")]
         hows.append(As("lengths", "same", of=0, inner={"lengths": As("packed")}, children=[As("packed", "sparse")]))
@@ -21,13 +23,19 @@ def nested_cases() -> list[Case]:
     hows = [As(children=[As("dictionary", "sparse")]), As("lengths", children=[As(nulls="all")])]
     cases.append(one("list_of", fields, columns, hows))
     pairs = [[1, 2], None, [None, 4]]
-    fields = [field("dense", "fixed_size_list", size=2, children=[item]), field("none", "fixed_size_list", size=0, children=[item])]
+    fields = [
+        field("dense", "fixed_size_list", size=2, children=[item]),
+        field("none", "fixed_size_list", size=0, children=[item]),
+    ]
     fields += [field("all NULL", "fixed_size_list", size=3, children=[item])]
     hows = [As(nulls="bitmap", children=[As("packed", "sparse")]), As(nulls="same", of=0), As(nulls="all")]
     cases.append(one("fixed_size_list", fields, [pairs, [[], None, []], [None] * 3], hows))
     person = [field("name", "utf8"), field("age", "int8"), field("name", "bool")]
     people = [["ann", 40, True], None, [None, None, False], ["bob", 7, None]]
-    hows = [As(nulls="bitmap", children=[As("lengths", "bitmap"), As("packed", "sparse"), As(nulls="bitmap")]), As(nulls="all")]
+    hows = [
+        As(nulls="bitmap", children=[As("lengths", "bitmap"), As("packed", "sparse"), As(nulls="bitmap")]),
+        As(nulls="all"),
+    ]
     fields = [field("people", "struct", children=person), field("all NULL", "struct", children=person)]
     fields.append(field("empty", "struct", children=[]))
     columns = [people, [None] * 4, [[], None, [], []]]
@@ -37,7 +45,9 @@ def nested_cases() -> list[Case]:
     inner = [As(children=[As("lengths"), As("packed", "sparse")])]
     fields = [field("plain", "map", keys_sorted=True, children=[entries])]
     fields.append(field("lengths", "map", keys_sorted=False, children=[entries]))
-    cases.append(one("map", fields, [maps, maps], [As(nulls="bitmap", children=inner), As("lengths", "same", children=inner)]))
+    cases.append(
+        one("map", fields, [maps, maps], [As(nulls="bitmap", children=inner), As("lengths", "same", children=inner)])
+    )
     cases += dictionary_cases()
     cases.append(deep_case())
     return cases

@@ -65,7 +65,9 @@ def stream_cases() -> list[Case]:
         cases.append(Case(f"codec_{name}_empty_body", [], [(9, [], [], codec)]))
     long = [f"{'ab' * 400}{i}" for i in range(3)]
     cases.append(one("codec_lz4_long_runs", [text], [long], [As("lengths")], LZ4))
-    cases.append(Case("codecs_mixed", [number], [(2, [[i, i]], [As()], codec) for i, codec in enumerate((ZSTD, NONE, LZ4))]))
+    cases.append(
+        Case("codecs_mixed", [number], [(2, [[i, i]], [As()], codec) for i, codec in enumerate((ZSTD, NONE, LZ4))])
+    )
     gap = [None, "x"] * 20
     fields = [field(str(i), "utf8") for i in range(4)]
     hows = [As(nulls="sparse"), As("lengths", "bitmap"), As(nulls="same", of=1), As("dictionary", "same sparse", of=0)]

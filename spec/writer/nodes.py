@@ -251,7 +251,8 @@ def write_alp(body: Body, raw: list[bytes], width: int, how: As) -> None:
         x = struct.unpack(code, v)[0]
         number = round(x * 10**e / 10**f) if abs(x) < 1e6 else 0
         number = number if -(1 << 8 * width - 1) <= number < 1 << 8 * width - 1 else 0
-        if struct.pack(code, rounded(rounded(rounded(float(number)) * rounded(10.0**f)) * rounded(float(f"1e-{e}")))) != v:
+        decoded = rounded(rounded(rounded(float(number)) * rounded(10.0**f)) * rounded(float(f"1e-{e}")))
+        if struct.pack(code, decoded) != v:
             exceptions.append((i, v))
             number = 0
         numbers.append(number)

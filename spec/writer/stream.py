@@ -9,9 +9,12 @@ from .nodes import As, write_node
 
 SCHEMA, CHUNK, END = 1, 2, 3
 NONE, LZ4, ZSTD = 0, 1, 2
-TYPES = """null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 decimal32 decimal64 decimal128
-decimal256 date32 date64 time32 time64 timestamp duration interval_year_month interval_day_time interval_month_day_nano utf8
-large_utf8 binary large_binary fixed_size_binary list large_list fixed_size_list struct map dictionary""".split()
+TYPES = ["null", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+TYPES += ["float16", "float32", "float64", "decimal32", "decimal64", "decimal128", "decimal256", "date32", "date64"]
+TYPES += ["time32", "time64", "timestamp", "duration"]
+TYPES += ["interval_year_month", "interval_day_time", "interval_month_day_nano"]
+TYPES += ["utf8", "large_utf8", "binary", "large_binary", "fixed_size_binary"]
+TYPES += ["list", "large_list", "fixed_size_list", "struct", "map", "dictionary"]
 UNITS = ["s", "ms", "us", "ns"]
 
 
@@ -21,7 +24,9 @@ def message(kind: int, body: bytes, rows: int = 0, sequence: int = 0, codec: int
     stored = over.get("stored", lz4_block(body) if codec == LZ4 else body)
     length = over.get("length", 64 + len(stored))
     start = over.get("magic", b"CLN1") + struct.pack("<BBHQ", kind, codec, over.get("zero", 0), length)
-    rest = struct.pack("<IIQ", rows, sequence, over.get("body_length", len(body))) + over.get("tail", bytes(24)) + stored
+    rest = (
+        struct.pack("<IIQ", rows, sequence, over.get("body_length", len(body))) + over.get("tail", bytes(24)) + stored
+    )
     checksum = over.get("checksum", xxh3_64(rest, xxh3_64(start)))
     return start + struct.pack("<Q", checksum) + rest
 
@@ -84,9 +89,9 @@ def encode_chunk(fields: list[dict], columns: list[list], hows: list[As]) -> byt
     return bytes(body)
 
 
-def end_message(messages: list[bytes], rows: int, chunks: int, **over) -> bytes:
+def end_message(messages: list[bytes], rows: int, chunks: int, total: int | None = None, **over) -> bytes:
     checksums = b"".join(m[16:24] for m in messages)
-    body = Body().u64(over.pop("rows", rows), over.pop("chunks", chunks), over.pop("total", xxh3_64(checksums)))
+    body = Body().u64(rows, chunks, xxh3_64(checksums) if total is None else total)
     return message(END, bytes(body), **over)
 
 

@@ -1,6 +1,8 @@
 //! Columns as raw buffers in Arrow's layout: what the encoder takes and the decoder gives.
 
 use crate::bitmap::Bitmap;
+use crate::int::Int;
+use crate::{Field, Layout};
 
 /// The values of one field in one chunk.
 ///
@@ -74,4 +76,96 @@ impl<B: AsRef<[u8]>> Column<B> {
             },
         }
     }
+}
+
+impl<'a> Column<&'a [u8]> {
+    /// `count` rows from row `first` on; `None` if the column has fewer or its buffers are too short.
+    pub fn slice(&self, field: &Field, first: usize, count: usize) -> Option<Self> {
+        if first.checked_add(count)? > self.rows {
+            return None;
+        }
+        let bits = |bits: Bitmap<&'a [u8]>| Bitmap { bytes: bits.bytes, offset: bits.offset + first };
+        let fixed = |bytes: &'a [u8], width: usize| bytes.get(first * width..(first + count) * width);
+        let offsets_of = |bytes: &'a [u8], width: usize| match bytes {
+            // An empty array may come without its one offset.
+            [] if count == 0 => Some(bytes),
+            _ => bytes.get(first * width..(first + count + 1) * width),
+        };
+        let values = match (&self.values, field.data_type.layout()) {
+            (Values::None, Layout::None) => Values::None,
+            (Values::Bits(values), Layout::Bits) => Values::Bits(bits(*values)),
+            (Values::Fixed(bytes), layout) => Values::Fixed(fixed(bytes, layout.fixed_width()?)?),
+            (Values::Bytes { offsets, data }, Layout::Bytes { offset, .. }) => {
+                Values::Bytes { offsets: offsets_of(offsets, offset)?, data }
+            }
+            (Values::List { offsets, child }, Layout::List(offset)) => {
+                Values::List { offsets: offsets_of(offsets, offset)?, child: child.clone() }
+            }
+            (Values::FixedList(child), Layout::FixedList(size)) => {
+                let child = child.slice(field.children.first()?, first.checked_mul(size)?, count.checked_mul(size)?)?;
+                Values::FixedList(Box::new(child))
+            }
+            (Values::Struct(children), Layout::Struct) => {
+                let children = children.iter().zip(&field.children);
+                Values::Struct(children.map(|(child, field)| child.slice(field, first, count)).collect::<Option<_>>()?)
+            }
+            (Values::Dictionary { indices, values }, Layout::Dictionary(index)) => {
+                Values::Dictionary { indices: fixed(indices, index.width())?, values: values.clone() }
+            }
+            _ => return None,
+        };
+        Some(Self { rows: count, validity: self.validity.map(bits), values })
+    }
+
+    /// Bytes of the buffers in plain form; `None` if they are not those of the field's type or too short for the rows.
+    pub fn plain_bytes(&self, field: &Field) -> Option<usize> {
+        let rows = self.rows;
+        let covers = |bits: &Bitmap<&[u8]>| bits.covers(rows).then(|| rows.div_ceil(8));
+        let children = |children: &[Self]| {
+            let sizes = children.iter().zip(&field.children).map(|(child, field)| child.plain_bytes(field));
+            sizes.sum::<Option<usize>>().filter(|_| children.len() == field.children.len())
+        };
+        let values = match (&self.values, field.data_type.layout()) {
+            (Values::None, Layout::None) => 0,
+            (Values::Bits(values), Layout::Bits) => covers(values)?,
+            (Values::Fixed(bytes), layout) => {
+                rows.checked_mul(layout.fixed_width()?).filter(|&size| bytes.len() >= size)?
+            }
+            (Values::Bytes { offsets, data }, Layout::Bytes { offset, .. }) => {
+                let range = offset_range(offsets, offset, rows)?;
+                (rows + 1) * offset + data.get(range)?.len()
+            }
+            (Values::List { offsets, child }, Layout::List(offset)) => {
+                let range = offset_range(offsets, offset, rows)?;
+                let items = child.slice(field.children.first()?, range.start, range.len())?;
+                (rows + 1) * offset + children(&[items])?
+            }
+            (Values::FixedList(child), Layout::FixedList(size)) => {
+                children(std::slice::from_ref(child)).filter(|_| Some(child.rows) == rows.checked_mul(size))?
+            }
+            (Values::Struct(parts), Layout::Struct) => {
+                children(parts).filter(|_| parts.iter().all(|part| part.rows == rows))?
+            }
+            (Values::Dictionary { indices, values }, Layout::Dictionary(index)) => {
+                let size = rows.checked_mul(index.width()).filter(|&size| indices.len() >= size)?;
+                size + children(std::slice::from_ref(values))?
+            }
+            _ => return None,
+        };
+        Some(self.validity.as_ref().map_or(Some(0), covers)? + values)
+    }
+}
+
+/// What `rows` + 1 offsets of `width` bytes span, if they are there and do not run backwards as a whole.
+fn offset_range(offsets: &[u8], width: usize, rows: usize) -> Option<std::ops::Range<usize>> {
+    if rows == 0 {
+        return Some(0..0);
+    }
+    let at = |row: usize| {
+        let offset = offsets.get(row * width..(row + 1) * width)?;
+        let offset = if width == 4 { i64::from(<i32 as Int>::read_le(offset)) } else { <i64 as Int>::read_le(offset) };
+        usize::try_from(offset).ok()
+    };
+    let (first, last) = (at(0)?, at(rows)?);
+    (first <= last).then_some(first..last)
 }

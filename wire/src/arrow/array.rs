@@ -1,0 +1,48 @@
+//! Arrays from decoded columns.
+
+use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use bytes::Bytes;
+
+use super::schema::field_to_arrow;
+use crate::{Column, DataType, Field, Values};
+
+/// The array of a decoded column, over the same buffers.
+///
+/// `column` must come from [`EncodedChunk::column`](crate::EncodedChunk::column) for a schema with this `field`: what that checked
+/// (lengths, offsets, UTF-8, indices) is not checked again.
+pub fn array_from_column(field: &Field, column: Column<Bytes>) -> ArrayRef {
+    make_array(data(field, column))
+}
+
+fn data(field: &Field, column: Column<Bytes>) -> ArrayData {
+    let rows = column.rows;
+    let nulls = column.validity.map(|bits| {
+        NullBuffer::new(BooleanBuffer::new(Buffer::from(bits.bytes), bits.offset, rows))
+    });
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0 && field.data_type != DataType::Null);
+    let (buffers, children): (Vec<Bytes>, Vec<ArrayData>) = match column.values {
+        Values::None => (vec![], vec![]),
+        Values::Bits(bits) => (vec![bits.bytes], vec![]),
+        Values::Fixed(values) => (vec![values], vec![]),
+        Values::Bytes { offsets, data } => (vec![offsets, data], vec![]),
+        Values::List { offsets, child } => (vec![offsets], vec![self::data(&field.children[0], *child)]),
+        Values::FixedList(child) => (vec![], vec![self::data(&field.children[0], *child)]),
+        Values::Struct(children) => {
+            let children = field.children.iter().zip(children).map(|(field, child)| data(field, child));
+            (vec![], children.collect())
+        }
+        Values::Dictionary { indices, values } => (vec![indices], vec![data(&field.children[0], *values)]),
+    };
+    let builder = ArrayDataBuilder::new(field_to_arrow(field).data_type().clone())
+        .len(rows)
+        .nulls(nulls)
+        .buffers(buffers.into_iter().map(Buffer::from).collect())
+        .child_data(children)
+        // Buffers of a message that was not received at an aligned address are copied here.
+        .align_buffers(true);
+    // SAFETY: the decoder has checked the buffers against the field's type: their lengths, that offsets ascend inside of
+    // their data, that text is UTF-8 and that indices of valid rows are in range.
+    unsafe { builder.build_unchecked() }
+}

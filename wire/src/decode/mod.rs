@@ -1,0 +1,264 @@
+//! From messages to columns.
+
+mod bytes_column;
+mod fixed;
+mod integers;
+mod nested;
+mod node;
+mod reader;
+mod schema;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use crate::message::{HEADER_LEN, Header, Kind};
+use crate::{Column, Damage, DecodeError, Encoding, Limits, Schema, checksum};
+use node::Node;
+use reader::{Budget, Reader};
+
+/// Reads the messages of one stream in order and checks that they belong together.
+pub struct Decoder {
+    limits: Limits,
+    schema: Option<Arc<Schema>>,
+    chunks: u32,
+    rows: u64,
+    running: checksum::Running,
+    totals: Option<Totals>,
+}
+
+/// One message of a stream.
+#[derive(Debug)]
+pub enum Message {
+    /// The first one.
+    Schema(Arc<Schema>),
+    /// Rows.
+    Chunk(EncodedChunk),
+    /// The last one.
+    End(Totals),
+}
+
+/// What a whole stream held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Rows of all chunks.
+    pub rows: u64,
+    /// Number of chunks.
+    pub chunks: u64,
+}
+
+impl Decoder {
+    /// A decoder at the start of a stream.
+    pub fn new(limits: Limits) -> Self {
+        let running = checksum::Running::default();
+        Self { limits, schema: None, chunks: 0, rows: 0, running, totals: None }
+    }
+
+    /// Takes the next whole message.
+    ///
+    /// If `bytes` starts at a 64-byte aligned address, plain buffers come out of it aligned and without a copy; they
+    /// keep `bytes` alive. Columns of a chunk are decoded later, by [`EncodedChunk::column`].
+    ///
+    /// # Errors
+    ///
+    /// The message is damaged, out of order or above the limits. The stream cannot go on then.
+    pub fn message(&mut self, bytes: Bytes) -> Result<Message, DecodeError> {
+        let header = Header::open(&bytes, &self.limits)?;
+        if self.totals.is_some() {
+            return Err(Damage::TrailingBytes.into());
+        }
+        let message = match (header.kind, &self.schema) {
+            (Kind::Schema, None) => {
+                let schema = Arc::new(schema::decode(&bytes[HEADER_LEN..])?);
+                self.schema = Some(schema.clone());
+                Message::Schema(schema)
+            }
+            (Kind::Chunk, Some(schema)) => {
+                if header.sequence != self.chunks {
+                    return Err(Damage::Sequence { expected: self.chunks, found: header.sequence }.into());
+                }
+                let chunk = EncodedChunk::open(schema.clone(), &header, bytes, &self.limits)?;
+                self.chunks = self.chunks.wrapping_add(1);
+                self.rows += u64::from(header.rows);
+                Message::Chunk(chunk)
+            }
+            (Kind::End, Some(_)) => Message::End(self.end(&bytes[HEADER_LEN..])?),
+            _ => return Err(Damage::OutOfPlace.into()),
+        };
+        self.running.push(header.checksum);
+        Ok(message)
+    }
+
+    fn end(&mut self, body: &[u8]) -> Result<Totals, DecodeError> {
+        let mut reader = Reader::new(body);
+        let (rows, chunks, checksum) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        reader.finish()?;
+        if rows != self.rows || chunks != u64::from(self.chunks) || checksum != self.running.value() {
+            return Err(Damage::Totals.into());
+        }
+        let totals = Totals { rows, chunks };
+        self.totals = Some(totals);
+        Ok(totals)
+    }
+
+    /// What the stream held.
+    ///
+    /// # Errors
+    ///
+    /// [`Damage::Truncated`] unless the end message was read.
+    pub fn finish(&self) -> Result<Totals, DecodeError> {
+        self.totals.ok_or_else(|| Damage::Truncated.into())
+    }
+}
+
+/// A chunk that was received and checked as a whole, its columns still encoded.
+#[derive(Debug)]
+pub struct EncodedChunk {
+    schema: Arc<Schema>,
+    rows: usize,
+    codec: u8,
+    wire_bytes: usize,
+    body: Bytes,
+    starts: Vec<u32>,
+    limit: u64,
+    /// Bytes that each column decoded to so far, and their sum: together they stay below `limit`.
+    charges: Vec<AtomicU64>,
+    charged: AtomicU64,
+}
+
+impl EncodedChunk {
+    fn open(schema: Arc<Schema>, header: &Header, message: Bytes, limits: &Limits) -> Result<Self, DecodeError> {
+        let wire_bytes = message.len();
+        let stored = message.slice(HEADER_LEN..);
+        let length = header.body_length as usize;
+        let body = match header.codec {
+            0 => stored,
+            1 => {
+                let mut body = vec![0; length];
+                match lz4_flex::block::decompress_into(&stored, &mut body) {
+                    Ok(written) if written == length => Bytes::from(body),
+                    _ => return Err(Damage::Compressed.into()),
+                }
+            }
+            2 => {
+                let mut body = vec![0; length];
+                let whole = zstd::zstd_safe::find_frame_compressed_size(&stored) == Ok(stored.len());
+                match zstd::bulk::decompress_to_buffer(&stored, &mut body) {
+                    Ok(written) if whole && written == length => Bytes::from(body),
+                    _ => return Err(Damage::Compressed.into()),
+                }
+            }
+            other => return Err(Damage::Codec(other).into()),
+        };
+        let columns = schema.fields.len();
+        let mut reader = Reader::new(&body);
+        let mut starts = Vec::with_capacity(columns.min(body.len() / 4) + 1);
+        for _ in 0..columns {
+            starts.push(reader.u32()?);
+        }
+        reader.align(8)?;
+        let (first, end) = (reader.position(), body.len());
+        let ascending = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        let aligned = starts.iter().all(|start| start % 8 == 0);
+        let inside = starts.last().is_none_or(|&last| (last as usize) < end);
+        if !ascending || !aligned || !inside || starts.first().map_or(end, |&start| start as usize) != first {
+            return Err(Damage::Position.into());
+        }
+        starts.push(end as u32);
+        let charges = (0..columns).map(|_| AtomicU64::new(0)).collect();
+        Ok(Self {
+            schema,
+            rows: header.rows as usize,
+            codec: header.codec,
+            wire_bytes,
+            body,
+            starts,
+            limit: limits.decoded_bytes,
+            charges,
+            charged: AtomicU64::new(0),
+        })
+    }
+
+    /// Rows of the chunk.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.schema.fields.len()
+    }
+
+    /// The stream's schema.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Bytes of the message that carried the chunk.
+    pub fn wire_bytes(&self) -> usize {
+        self.wire_bytes
+    }
+
+    /// The codec's name.
+    pub fn codec(&self) -> &'static str {
+        match self.codec {
+            0 => "none",
+            1 => "lz4",
+            _ => "zstd",
+        }
+    }
+
+    /// The encoding of a column's outermost node.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn encoding(&self, column: usize) -> Encoding {
+        Encoding::from_u8(self.body[self.starts[column] as usize]).unwrap_or(Encoding::Plain)
+    }
+
+    /// Decodes a column. May be called in any order, repeatedly, and from several threads.
+    ///
+    /// # Errors
+    ///
+    /// The column is damaged, or the chunk's columns together decode to more than the limit.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn column(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
+        let others = self.charged.load(Ordering::Relaxed).saturating_sub(self.charges[column].load(Ordering::Relaxed));
+        let mut budget = Budget::new(self.limit, others);
+        let decoded = self.decode(column, &mut budget).map_err(|damage| DecodeError { damage, column: Some(column) })?;
+        let before = self.charges[column].swap(budget.used(), Ordering::Relaxed);
+        self.charged.fetch_add(budget.used().wrapping_sub(before), Ordering::Relaxed);
+        Ok(decoded)
+    }
+
+    fn decode(&self, column: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
+        let mut reader = self.reader(column);
+        let node = Node::read(&mut reader, self.rows, |other| self.bitmap(other, column))?;
+        let field = &self.schema.fields[column];
+        if !field.nullable && node.present_rows < self.rows {
+            return Err(Damage::Nulls(1));
+        }
+        let decoded = node::decode(node, &mut reader, field, budget)?;
+        reader.finish()?;
+        Ok(decoded)
+    }
+
+    fn reader(&self, column: usize) -> Reader<'_> {
+        Reader::shared(&self.body, self.starts[column] as usize, self.starts[column + 1] as usize)
+    }
+
+    /// The bitmap of the earlier column `column`, on behalf of column `of`.
+    fn bitmap(&self, column: usize, of: usize) -> Result<(Bytes, usize), Damage> {
+        if column >= of {
+            return Err(Damage::Position);
+        }
+        let nulls = Damage::Nulls(4);
+        let node = Node::read(&mut self.reader(column), self.rows, |_| Err(nulls.clone()))?;
+        node.validity.map(|validity| (validity, node.present_rows)).ok_or(nulls)
+    }
+}

@@ -1,0 +1,111 @@
+//! The body of a message under construction: bytes of its own and buffers borrowed from the columns.
+
+use crate::Encoding;
+
+/// Borrowing a buffer saves a copy but costs an entry in a vectored write; below this size the copy is cheaper.
+const BORROW_FROM: usize = 4096;
+
+/// A body in the making. Positions and alignment count from its start.
+pub(super) struct Body<'a> {
+    own: Vec<u8>,
+    /// Borrowed buffers, each after that many bytes of `own`.
+    borrowed: Vec<(usize, &'a [u8])>,
+    borrowed_bytes: usize,
+    may_borrow: bool,
+}
+
+/// A node whose encoding is set once it is chosen.
+#[derive(Clone, Copy)]
+pub(super) struct NodeStart(usize);
+
+/// A place to go back to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark(usize);
+
+impl<'a> Body<'a> {
+    /// An empty body. With `may_borrow`, large buffers are referred to; otherwise everything is copied into one.
+    pub(super) fn new(mut own: Vec<u8>, may_borrow: bool) -> Self {
+        own.clear();
+        Self { own, borrowed: Vec::new(), borrowed_bytes: 0, may_borrow }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.own.len() + self.borrowed_bytes
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.own.extend_from_slice(bytes);
+    }
+
+    pub(super) fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(super) fn put_u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Adds bytes that outlive the body, without copying them if that pays.
+    pub(super) fn put_borrowed(&mut self, bytes: &'a [u8]) {
+        if self.may_borrow && bytes.len() >= BORROW_FROM {
+            self.borrowed.push((self.own.len(), bytes));
+            self.borrowed_bytes += bytes.len();
+        } else {
+            self.put(bytes);
+        }
+    }
+
+    /// Room to append to, for encoders that write as they go.
+    pub(super) fn tail(&mut self) -> &mut Vec<u8> {
+        &mut self.own
+    }
+
+    pub(super) fn align(&mut self, to: usize) {
+        let padding = self.len().next_multiple_of(to) - self.len();
+        self.own.resize(self.own.len() + padding, 0);
+    }
+
+    /// Starts a node: FORMAT §6.1. Its encoding is plain until [`Body::set`].
+    pub(super) fn start(&mut self, nulls: u8, aux: u32) -> NodeStart {
+        self.align(8);
+        let start = NodeStart(self.own.len());
+        self.put(&[Encoding::Plain as u8, nulls, 0, 0]);
+        self.put_u32(aux);
+        start
+    }
+
+    pub(super) fn set(&mut self, node: NodeStart, encoding: Encoding, parameter: u8) {
+        self.own[node.0] = encoding as u8;
+        self.own[node.0 + 2] = parameter;
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.own.len())
+    }
+
+    /// Takes back what was put since `mark`. Nothing may have been borrowed since.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        debug_assert!(self.borrowed.last().is_none_or(|(at, _)| *at <= mark.0));
+        self.own.truncate(mark.0);
+    }
+
+    /// Bytes put since `mark`.
+    pub(super) fn since(&self, mark: Mark) -> usize {
+        self.own.len() - mark.0
+    }
+
+    /// Overwrites a `u64` that was put at `mark`.
+    pub(super) fn set_u64(&mut self, mark: Mark, value: u64) {
+        self.own[mark.0..mark.0 + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Overwrites a `u32` of the directory, which nothing borrowed precedes.
+    pub(super) fn set_directory(&mut self, entry: usize, value: u32) {
+        self.own[entry * 4..entry * 4 + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Its own bytes and the borrowed buffers, each after that many of its own.
+    pub(super) fn finish(self) -> (Vec<u8>, Vec<(usize, &'a [u8])>) {
+        (self.own, self.borrowed)
+    }
+}

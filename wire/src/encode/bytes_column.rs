@@ -1,0 +1,265 @@
+//! Text and binary columns: which encoding, and how it is written. FORMAT §6.2, §6.3, §6.6, §6.7, §6.9.
+
+use std::borrow::Cow;
+
+use super::body::{Body, NodeStart};
+use super::column::{Context, Memory};
+use super::dictionary::{Dictionary, Entry, put_codes};
+use super::fsst::{self, Trained};
+use super::nulls::Present;
+use super::{integers, sample};
+use crate::int::{Int, bits_for};
+use crate::Encoding;
+
+/// An encoding has to save this share of the bytes before it is worth the work.
+const WORTH: f64 = 0.85;
+
+/// Chunks for which an encoding that did not pay is left alone.
+const PATIENCE: u8 = 16;
+
+/// Adds the strings of a node that was started; `None` if the offsets are no offsets.
+pub(super) fn put<'a, O: Int>(
+    body: &mut Body<'a>,
+    node: NodeStart,
+    present: &Present<'a>,
+    (offsets, data): (&'a [u8], &'a [u8]),
+    memory: &mut Memory,
+    context: &Context<'_>,
+) -> Option<()> {
+    if context.plain() || !context.may(Encoding::Lengths) {
+        return match present.sparse() {
+            None => put_plain::<O>(body, present.rows, offsets, data),
+            Some(_) => {
+                let strings = Strings::pick::<O>(present, offsets, data)?;
+                strings.put_plain::<O>(body);
+                Some(())
+            }
+        };
+    }
+    let strings = Strings::pick::<O>(present, offsets, data)?;
+    strings.put(body, node, memory, context);
+    Some(())
+}
+
+/// Offsets as they are if they start at 0, else moved there; and the data between the first and the last.
+fn put_plain<'a, O: Int>(body: &mut Body<'a>, rows: usize, offsets: &'a [u8], data: &'a [u8]) -> Option<()> {
+    if rows == 0 {
+        body.put_u64(0);
+        body.align(64);
+        body.put(bytemuck::bytes_of(&O::ZERO));
+        body.align(64);
+        return Some(());
+    }
+    let offsets = offsets.get(..(rows + 1) * O::BYTES)?;
+    let (first, last) = (O::read_le(offsets), O::read_le(&offsets[rows * O::BYTES..]));
+    let data = data.get(usize::try_from(first.to_bits()).ok()?..usize::try_from(last.to_bits()).ok()?)?;
+    body.put_u64(data.len() as u64);
+    body.align(64);
+    put_offsets::<O>(body, offsets);
+    body.align(64);
+    body.put_borrowed(data);
+    Some(())
+}
+
+/// Adds offsets, the first one moved to 0.
+pub(super) fn put_offsets<'a, O: Int>(body: &mut Body<'a>, offsets: &'a [u8]) {
+    let first = offsets.get(..O::BYTES).map_or(O::ZERO, O::read_le);
+    if first == O::ZERO {
+        return body.put_borrowed(offsets);
+    }
+    let moved: Vec<O> = offsets.chunks_exact(O::BYTES).map(|offset| O::read_le(offset).minus(first)).collect();
+    body.put(bytemuck::cast_slice(&moved));
+}
+
+/// The strings of a node, those under a NULL left out or empty.
+struct Strings<'a> {
+    lengths: Vec<i32>,
+    data: Cow<'a, [u8]>,
+}
+
+impl<'a> Strings<'a> {
+    fn pick<O: Int>(present: &Present<'a>, offsets: &'a [u8], data: &'a [u8]) -> Option<Self> {
+        if present.rows == 0 {
+            return Some(Self { lengths: Vec::new(), data: Cow::Borrowed(&[]) });
+        }
+        let offsets = offsets.get(..(present.rows + 1) * O::BYTES)?;
+        let offset = |row: usize| O::read_le(&offsets[row * O::BYTES..]);
+        let mut backwards = O::ZERO;
+        let mut lengths: Vec<i32> = Vec::with_capacity(present.rows);
+        let starts = offsets.chunks_exact(O::BYTES).map(O::read_le);
+        let ends = offsets[O::BYTES..].chunks_exact(O::BYTES).map(O::read_le);
+        lengths.extend(starts.zip(ends).map(|(start, end)| {
+            let length = end.minus(start);
+            backwards = backwards.min(length);
+            length.to_bits() as i32
+        }));
+        let (first, last) = (offset(0).to_bits(), offset(present.rows).to_bits());
+        if backwards < O::ZERO || O::from_bits(first) < O::ZERO || last - first > u64::from(u32::MAX) {
+            return None;
+        }
+        let all = data.get(first as usize..last as usize)?;
+        let Some(valid) = present.sparse() else { return Some(Self { lengths, data: Cow::Borrowed(all) }) };
+        let mut picked = Vec::with_capacity(present.stored());
+        let mut total = 0;
+        valid.runs(present.rows, |row, count| {
+            picked.extend_from_slice(&lengths[row..row + count]);
+            total += (offset(row + count).to_bits() - offset(row).to_bits()) as usize;
+        });
+        let data = if total == all.len() {
+            Cow::Borrowed(all)
+        } else {
+            let mut bytes = Vec::with_capacity(total);
+            valid.runs(present.rows, |row, count| {
+                bytes.extend_from_slice(&data[offset(row).to_bits() as usize..offset(row + count).to_bits() as usize]);
+            });
+            Cow::Owned(bytes)
+        };
+        Some(Self { lengths: picked, data })
+    }
+
+    fn put_plain<O: Int>(self, body: &mut Body<'a>) {
+        body.put_u64(self.data.len() as u64);
+        body.align(64);
+        let mut end = 0;
+        body.put(bytemuck::bytes_of(&O::ZERO));
+        for length in &self.lengths {
+            end += u64::from(*length as u32);
+            body.put(bytemuck::bytes_of(&O::from_bits(end)));
+        }
+        body.align(64);
+        self.put_data(body);
+    }
+
+    fn put_data(self, body: &mut Body<'a>) {
+        match self.data {
+            Cow::Borrowed(data) => body.put_borrowed(data),
+            Cow::Owned(data) => body.put(&data),
+        }
+    }
+
+    fn put(self, body: &mut Body<'a>, node: NodeStart, memory: &mut Memory, context: &Context<'_>) {
+        if self.is_constant() && context.may(Encoding::Constant) {
+            body.set(node, Encoding::Constant, 0);
+            let value = &self.data[..self.lengths[0] as u32 as usize];
+            body.put_u64(value.len() as u64);
+            return body.put(value);
+        }
+        if context.may(Encoding::Dictionary) && memory.dictionary.is_due() {
+            match self.dictionary() {
+                Some(dictionary) => return self.put_dictionary(dictionary, body, node, memory, context),
+                None if self.lengths.len() >= sample::SAMPLE => memory.dictionary.failed(),
+                None => {}
+            }
+        }
+        self.put_lengths(body, node, memory, context);
+    }
+
+    /// FORMAT §6.9 if it pays, else §6.7.
+    fn put_lengths(self, body: &mut Body<'a>, node: NodeStart, memory: &mut Memory, context: &Context<'_>) {
+        let start = body.mark();
+        if context.fsst() && self.data.len() >= fsst::WORTH_FROM && memory.fsst.is_due() {
+            if self.put_fsst(body, node, &mut memory.symbols, context) {
+                return;
+            }
+            body.rewind(start);
+            memory.fsst.failed();
+        }
+        body.set(node, Encoding::Lengths, 0);
+        body.put_u64(self.data.len() as u64);
+        integers::put_node(body, &self.lengths, context);
+        self.put_data(body);
+    }
+
+    /// Whether it paid.
+    fn put_fsst(
+        &self,
+        body: &mut Body<'a>,
+        node: NodeStart,
+        symbols: &mut Option<Trained>,
+        context: &Context<'_>,
+    ) -> bool {
+        let length = self.data.len();
+        let trained = symbols.get_or_insert_with(|| Trained::on(&self.data));
+        body.set(node, Encoding::Fsst, trained.symbols());
+        body.put_u64(length as u64);
+        let compressed = body.mark();
+        body.put_u64(0);
+        integers::put_node(body, &self.lengths, context);
+        let before = body.mark();
+        let written = trained.put(body, &self.data);
+        body.set_u64(compressed, written as u64);
+        if trained.is_stale(written, length) {
+            *symbols = None;
+        }
+        (body.since(before) as f64) < length as f64 * WORTH
+    }
+
+    fn is_constant(&self) -> bool {
+        let Some((&first, rest)) = self.lengths.split_first() else { return false };
+        let width = first as u32 as usize;
+        rest.iter().all(|&length| length == first) && self.data[width..] == self.data[..self.data.len() - width]
+    }
+
+    /// The strings' dictionary, if a sample and then the whole say that it pays.
+    fn dictionary(&self) -> Option<Dictionary<Entry>> {
+        let count = self.lengths.len();
+        let mut positions = sample::positions(count).peekable();
+        let (mut start, mut row) = (0, 0);
+        let mut sampled = Vec::with_capacity(sample::SAMPLE);
+        while let Some(position) = positions.next() {
+            start += self.lengths[row..position].iter().map(|&length| length as u32 as usize).sum::<usize>();
+            row = position;
+            sampled.push(Entry::of(&self.data, start, self.lengths[row] as u32 as usize).hash());
+        }
+        let distinct = sample::distinct(sampled.into_iter())?;
+        let mean = self.data.len() / count + 1;
+        let limit = (self.data.len() as f64 * WORTH) as usize;
+        let size = |entries: usize, bytes: usize| bytes + entries + count * bits_for(entries as u64 - 1) / 8;
+        if size(distinct, distinct * mean) >= limit {
+            return None;
+        }
+        let dictionary = Dictionary::of_strings(&self.data, &self.lengths, distinct.saturating_mul(4), limit)?;
+        let bytes = dictionary.entries.iter().map(|entry| entry.length).sum();
+        (size(dictionary.entries.len(), bytes) < limit).then_some(dictionary)
+    }
+
+    fn put_dictionary(
+        self,
+        dictionary: Dictionary<Entry>,
+        body: &mut Body<'a>,
+        node: NodeStart,
+        memory: &mut Memory,
+        context: &Context<'_>,
+    ) {
+        let count = dictionary.entries.len();
+        body.set(node, Encoding::Dictionary, 0);
+        body.put_u32(count as u32);
+        body.put_u32(0);
+        body.put_u64(self.data.len() as u64);
+        let mut bytes = Vec::new();
+        for entry in &dictionary.entries {
+            bytes.extend_from_slice(&self.data[entry.start..entry.start + entry.length]);
+        }
+        let lengths: Vec<i32> = dictionary.entries.iter().map(|entry| entry.length as u32 as i32).collect();
+        let values = body.start(0, 0);
+        Strings { lengths, data: Cow::Owned(bytes) }.put_lengths(body, values, memory.child(0), context);
+        body.align(8);
+        put_codes(body, dictionary.codes, count, context);
+    }
+}
+
+/// When to try an encoding again that did not pay.
+#[derive(Default)]
+pub(super) struct Patience(u8);
+
+impl Patience {
+    /// Whether to try now. Counts the chunks until then.
+    pub(super) fn is_due(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 == 0
+    }
+
+    pub(super) fn failed(&mut self) {
+        self.0 = PATIENCE;
+    }
+}

@@ -1,0 +1,86 @@
+//! An encoded chunk, ready to be sent.
+
+use std::ops::Range;
+
+use crate::message::{HEADER_LEN, Header};
+
+/// One chunk message. Its bytes are those of [`Chunk::slices`] end to end.
+pub struct Chunk<'a> {
+    header: [u8; HEADER_LEN],
+    own: Vec<u8>,
+    pieces: Vec<Piece<'a>>,
+    length: usize,
+    rows: usize,
+    plain_bytes: usize,
+}
+
+enum Piece<'a> {
+    Own(Range<usize>),
+    Borrowed(&'a [u8]),
+}
+
+impl Piece<'_> {
+    fn bytes<'s>(&'s self, own: &'s [u8]) -> &'s [u8] {
+        match self {
+            Self::Own(range) => &own[range.clone()],
+            Self::Borrowed(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> Chunk<'a> {
+    pub(super) fn new(
+        header: &mut Header,
+        own: Vec<u8>,
+        borrowed: Vec<(usize, &'a [u8])>,
+        plain_bytes: usize,
+    ) -> Self {
+        let mut pieces = Vec::with_capacity(2 * borrowed.len() + 1);
+        let mut from = 0;
+        for (at, bytes) in borrowed {
+            if at > from {
+                pieces.push(Piece::Own(from..at));
+            }
+            pieces.push(Piece::Borrowed(bytes));
+            from = at;
+        }
+        if own.len() > from {
+            pieces.push(Piece::Own(from..own.len()));
+        }
+        let sealed = header.seal(pieces.iter().map(|piece| piece.bytes(&own)));
+        Self {
+            header: sealed,
+            own,
+            pieces,
+            length: header.length as usize,
+            rows: header.rows as usize,
+            plain_bytes,
+        }
+    }
+
+    /// The message, in pieces to be written one after the other.
+    pub fn slices(&self) -> Vec<&[u8]> {
+        let pieces = self.pieces.iter().map(|piece| piece.bytes(&self.own));
+        std::iter::once(&self.header[..]).chain(pieces).collect()
+    }
+
+    /// Bytes of the message.
+    #[allow(clippy::len_without_is_empty, reason = "a message is never empty")]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Rows of the chunk.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the columns' plain buffers.
+    pub fn plain_bytes(&self) -> usize {
+        self.plain_bytes
+    }
+
+    pub(super) fn into_own(self) -> Vec<u8> {
+        self.own
+    }
+}

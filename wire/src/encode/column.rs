@@ -1,0 +1,119 @@
+//! One column, or one part of a nested one: which encoder goes on, and what is remembered for the next chunk.
+
+use super::body::Body;
+use super::bytes_column::{self, Patience};
+use super::floats::Scale;
+use super::fsst::Trained;
+use super::nulls::{Bitmaps, Present};
+use super::{fixed, nested};
+use crate::{Column, EncodeError, Encoding, EncodingSet, Field, Layout, Level, Values};
+
+/// What one chunk is encoded with.
+pub(super) struct Context<'a> {
+    level: Level,
+    encodings: EncodingSet,
+    bitmaps: Bitmaps<'a>,
+}
+
+/// What was learnt of a column in the chunks so far.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) dictionary: Patience,
+    pub(super) fsst: Patience,
+    pub(super) symbols: Option<Trained>,
+    pub(super) scale: Scale,
+    children: Vec<Memory>,
+}
+
+impl Memory {
+    /// What was learnt of a child.
+    pub(super) fn child(&mut self, index: usize) -> &mut Memory {
+        if self.children.len() <= index {
+            self.children.resize_with(index + 1, Memory::default);
+        }
+        &mut self.children[index]
+    }
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(level: Level, encodings: EncodingSet) -> Self {
+        Self { level, encodings, bitmaps: Bitmaps::default() }
+    }
+
+    /// Whether buffers are sent as they are.
+    pub(super) fn plain(&self) -> bool {
+        self.level == Level::Plain
+    }
+
+    pub(super) fn fsst(&self) -> bool {
+        self.level == Level::LightFsst && self.may(Encoding::Fsst)
+    }
+
+    /// Whether the reader takes `encoding`.
+    pub(super) fn may(&self, encoding: Encoding) -> bool {
+        self.encodings.contains(encoding)
+    }
+
+    /// Adds the node of column number `index`.
+    pub(super) fn top_level(
+        &mut self,
+        body: &mut Body<'a>,
+        index: usize,
+        column: &Column<&'a [u8]>,
+        field: &Field,
+        memory: &mut Memory,
+    ) -> Result<(), EncodeError> {
+        self.node(body, Some(index), column, field, memory).ok_or(EncodeError::Buffers(index))
+    }
+
+    /// Adds the node of a child column.
+    pub(super) fn child(
+        &mut self,
+        body: &mut Body<'a>,
+        column: &Column<&'a [u8]>,
+        field: &Field,
+        memory: &mut Memory,
+    ) -> Option<()> {
+        self.node(body, None, column, field, memory)
+    }
+
+    /// `None` if the buffers do not fit.
+    fn node(
+        &mut self,
+        body: &mut Body<'a>,
+        top: Option<usize>,
+        column: &Column<&'a [u8]>,
+        field: &Field,
+        memory: &mut Memory,
+    ) -> Option<()> {
+        let layout = field.data_type.layout();
+        if layout == Layout::None {
+            body.start(1, 0);
+            return Some(());
+        }
+        let may_be_sparse =
+            !self.plain() && (layout.fixed_width().is_some() || matches!(layout, Layout::Bytes { .. }));
+        let present = Present::new(column.rows, column.validity, may_be_sparse);
+        if top.is_some() && !field.nullable && !present.all() {
+            return None;
+        }
+        let node = present.start(body, top.map(|index| (index, &mut self.bitmaps)));
+        if present.none() {
+            return Some(());
+        }
+        match (&column.values, layout) {
+            (Values::Bits(bits), Layout::Bits) => fixed::put_bits(body, node, *bits, column.rows, self),
+            (Values::Fixed(values), _) => {
+                fixed::put(body, node, &present, values, layout, memory, self)?;
+            }
+            (Values::Bytes { offsets, data }, Layout::Bytes { offset: 4, .. }) => {
+                bytes_column::put::<i32>(body, node, &present, (offsets, data), memory, self)?;
+            }
+            (Values::Bytes { offsets, data }, Layout::Bytes { .. }) => {
+                bytes_column::put::<i64>(body, node, &present, (offsets, data), memory, self)?;
+            }
+            _ => nested::put(body, node, &present, column, field, memory, self)?,
+        }
+        Some(())
+    }
+}

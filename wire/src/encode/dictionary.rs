@@ -1,0 +1,165 @@
+//! Distinct values and codes. FORMAT §6.6.
+
+use super::body::Body;
+use super::column::Context;
+use super::integers;
+use super::sample::hash;
+use crate::int::{Int, bits_for};
+
+/// Distinct values in order of appearance, and for each value the number of its entry.
+pub(super) struct Dictionary<T> {
+    pub(super) entries: Vec<T>,
+    pub(super) codes: Vec<u32>,
+}
+
+/// A dictionary has at most this many entries: beyond, its table leaves the caches and codes get long.
+const MAX_ENTRIES: usize = 1 << 16;
+
+const FREE: u32 = u32::MAX;
+
+impl<T: Int> Dictionary<T> {
+    /// The dictionary of `values`; `None` past `limit` entries.
+    pub(super) fn of(values: &[T], limit: usize) -> Option<Self> {
+        let limit = limit.min(MAX_ENTRIES).min(values.len());
+        let mut table = Table::new(limit);
+        let mut entries = Vec::new();
+        let mut codes = Vec::with_capacity(values.len());
+        for &value in values {
+            let mut slot = table.first(hash(value.to_bits()));
+            let code = loop {
+                match table.slots[slot] {
+                    FREE => {
+                        if entries.len() == limit {
+                            return None;
+                        }
+                        table.slots[slot] = entries.len() as u32;
+                        entries.push(value);
+                        break table.slots[slot];
+                    }
+                    code if entries[code as usize] == value => break code,
+                    _ => slot = table.next(slot),
+                }
+            };
+            codes.push(code);
+        }
+        Some(Self { entries, codes })
+    }
+}
+
+/// A string's place in its column and what tells it from others quickly.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) start: usize,
+    pub(super) length: usize,
+    low: u64,
+    high: u64,
+}
+
+impl Entry {
+    /// Up to 16 bytes, `low` and `high` hold the whole string; beyond, its first bytes and a hash of the rest.
+    #[inline(always)]
+    pub(super) fn of(data: &[u8], start: usize, length: usize) -> Self {
+        let (low, high) = if length > 16 {
+            let value = &data[start..start + length];
+            let mut low = [0; 8];
+            low.copy_from_slice(&value[..8]);
+            (u64::from_le_bytes(low), twox_hash::XxHash3_64::oneshot(&value[8..]))
+        } else if let Some(window) = data.get(start..start + 16) {
+            let mut bytes = [0; 16];
+            bytes.copy_from_slice(window);
+            let mask = if length == 16 { u128::MAX } else { (1u128 << (8 * length)) - 1 };
+            let value = u128::from_le_bytes(bytes) & mask;
+            (value as u64, (value >> 64) as u64)
+        } else {
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&data[start..start + length]);
+            let value = u128::from_le_bytes(bytes);
+            (value as u64, (value >> 64) as u64)
+        };
+        Self { start, length, low, high }
+    }
+
+    #[inline(always)]
+    pub(super) fn hash(&self) -> u64 {
+        hash(self.low ^ self.high.rotate_left(29) ^ (self.length as u64) << 56)
+    }
+
+    #[inline(always)]
+    fn is(&self, other: &Self, data: &[u8]) -> bool {
+        self.low == other.low
+            && self.high == other.high
+            && self.length == other.length
+            && (self.length <= 16
+                || data[self.start..self.start + self.length] == data[other.start..other.start + other.length])
+    }
+}
+
+impl Dictionary<Entry> {
+    /// The dictionary of the strings that lie end to end in `data`; `None` past `limit` entries or once the entries have more than
+    /// `limit_bytes` bytes.
+    pub(super) fn of_strings(data: &[u8], lengths: &[i32], limit: usize, limit_bytes: usize) -> Option<Self> {
+        let limit = limit.min(MAX_ENTRIES).min(lengths.len());
+        let mut table = Table::new(limit);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut codes = Vec::with_capacity(lengths.len());
+        let (mut start, mut bytes) = (0, 0);
+        for &length in lengths {
+            let entry = Entry::of(data, start, length as u32 as usize);
+            start += entry.length;
+            let mut slot = table.first(entry.hash());
+            let code = loop {
+                match table.slots[slot] {
+                    FREE => {
+                        bytes += entry.length;
+                        if entries.len() == limit || bytes > limit_bytes {
+                            return None;
+                        }
+                        table.slots[slot] = entries.len() as u32;
+                        entries.push(entry);
+                        break table.slots[slot];
+                    }
+                    code if entries[code as usize].is(&entry, data) => break code,
+                    _ => slot = table.next(slot),
+                }
+            };
+            codes.push(code);
+        }
+        Some(Self { entries, codes })
+    }
+}
+
+/// Open addressing with linear probing, at most half full.
+struct Table {
+    slots: Vec<u32>,
+    shift: u32,
+}
+
+impl Table {
+    fn new(entries: usize) -> Self {
+        let bits = bits_for(entries as u64).max(7) + 1;
+        Self { slots: vec![FREE; 1 << bits], shift: 64 - bits as u32 }
+    }
+
+    #[inline(always)]
+    fn first(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn next(&self, slot: usize) -> usize {
+        (slot + 1) & (self.slots.len() - 1)
+    }
+}
+
+/// Adds the codes, in the width that the number of entries gives them.
+pub(super) fn put_codes(body: &mut Body<'_>, codes: Vec<u32>, entries: usize, context: &Context<'_>) {
+    match entries {
+        0..=0x100 => integers::put_node(body, &narrow(&codes, |code| code as i8), context),
+        0x101..=0x1_0000 => integers::put_node(body, &narrow(&codes, |code| code as i16), context),
+        _ => integers::put_node(body, &narrow(&codes, |code| code as i32), context),
+    }
+}
+
+fn narrow<T>(codes: &[u32], to: impl Fn(u32) -> T) -> Vec<T> {
+    codes.iter().map(|&code| to(code)).collect()
+}

@@ -1,0 +1,119 @@
+//! The NULLs of a node: none, all, a bitmap, or the bitmap of an earlier column. FORMAT §6.1.
+
+use std::borrow::Cow;
+
+use super::body::{Body, NodeStart};
+use crate::Bitmap;
+use crate::int::Int;
+
+/// Above this share of NULLs, leaving their values out saves more than moving the others costs.
+const SPARSE_FROM: f64 = 0.25;
+
+/// Bitmaps of the top-level columns so far, to be referred to.
+#[derive(Default)]
+pub(super) struct Bitmaps<'a> {
+    seen: Vec<(usize, usize, Bitmap<&'a [u8]>)>,
+}
+
+/// Which rows of a node are there.
+pub(super) struct Present<'a> {
+    pub(super) rows: usize,
+    /// Set if some are NULL and some not.
+    valid: Option<Bitmap<&'a [u8]>>,
+    nulls: usize,
+    sparse: bool,
+}
+
+impl<'a> Present<'a> {
+    pub(super) fn new(rows: usize, validity: Option<Bitmap<&'a [u8]>>, may_be_sparse: bool) -> Self {
+        let nulls = validity.map_or(0, |valid| rows - valid.count_ones(rows));
+        let sparse = may_be_sparse && nulls as f64 > rows as f64 * SPARSE_FROM;
+        Self { rows, valid: validity.filter(|_| nulls > 0 && nulls < rows), nulls, sparse }
+    }
+
+    /// Whether no row is NULL.
+    pub(super) fn all(&self) -> bool {
+        self.nulls == 0
+    }
+
+    /// Whether every row is NULL.
+    pub(super) fn none(&self) -> bool {
+        self.nulls == self.rows && self.rows > 0
+    }
+
+    /// Whether some rows are NULL and some are not.
+    pub(super) fn some_null(&self) -> bool {
+        self.valid.is_some()
+    }
+
+    pub(super) fn is_valid(&self, row: usize) -> bool {
+        self.valid.is_none_or(|valid| valid.bit(row))
+    }
+
+    /// Number of values that are stored.
+    pub(super) fn stored(&self) -> usize {
+        if self.sparse { self.rows - self.nulls } else { self.rows }
+    }
+
+    /// The bitmap where values have to be picked.
+    pub(super) fn sparse(&self) -> Option<Bitmap<&'a [u8]>> {
+        self.valid.filter(|_| self.sparse)
+    }
+
+    /// Starts the node with its NULLs. `column` and `bitmaps` are given for top-level nodes.
+    pub(super) fn start(&self, body: &mut Body<'a>, top: Option<(usize, &mut Bitmaps<'a>)>) -> NodeStart {
+        if self.none() {
+            return body.start(1, 0);
+        }
+        let Some(valid) = self.valid else { return body.start(0, 0) };
+        if let Some((column, bitmaps)) = top {
+            let same = bitmaps.seen.iter().find(|(_, nulls, other)| {
+                *nulls == self.nulls && other.words(self.rows).eq(valid.words(self.rows))
+            });
+            if let Some((earlier, ..)) = same {
+                return body.start(4 + u8::from(self.sparse), *earlier as u32);
+            }
+            bitmaps.seen.push((column, self.nulls, valid));
+        }
+        let node = body.start(2 + u8::from(self.sparse), self.nulls as u32);
+        put_bits(body, valid, self.rows);
+        body.align(8);
+        node
+    }
+
+    /// The stored ones of `values`: all, or the valid ones, or all with those under a NULL repeating the value before, so that
+    /// they cost nothing to encode and say nothing. `None` if they are `values` as they are.
+    pub(super) fn pick<T: Int>(&self, values: &[T]) -> Option<Vec<T>> {
+        let valid = self.valid?;
+        let mut picked = Vec::with_capacity(self.rows);
+        if self.sparse {
+            valid.runs(self.rows, |first, count| picked.extend_from_slice(&values[first..first + count]));
+            return Some(picked);
+        }
+        valid.runs(self.rows, |first, count| {
+            let fill = picked.last().copied().unwrap_or(values[first]);
+            picked.resize(first, fill);
+            picked.extend_from_slice(&values[first..first + count]);
+        });
+        let last = picked.last().copied().unwrap_or(T::ZERO);
+        picked.resize(self.rows, last);
+        Some(picked)
+    }
+
+    /// The same for values of `width` bytes without arithmetic; only a sparse node leaves any out.
+    pub(super) fn pick_bytes(&self, values: &'a [u8], width: usize) -> Cow<'a, [u8]> {
+        let Some(valid) = self.sparse() else { return Cow::Borrowed(values) };
+        let mut picked = Vec::with_capacity(self.stored() * width);
+        valid.runs(self.rows, |first, count| picked.extend_from_slice(&values[first * width..][..count * width]));
+        Cow::Owned(picked)
+    }
+}
+
+/// Adds `rows` bits, unused ones zero.
+pub(super) fn put_bits<'a>(body: &mut Body<'a>, bits: Bitmap<&'a [u8]>, rows: usize) {
+    if bits.offset.is_multiple_of(8) && rows.is_multiple_of(8) {
+        body.put_borrowed(&bits.bytes[bits.offset / 8..][..rows / 8]);
+    } else {
+        body.put(&bits.to_bytes(rows));
+    }
+}

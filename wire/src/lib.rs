@@ -1,0 +1,65 @@
+//! The Colonnade stream format: chunks of encoded columns, and back.
+//!
+//! A *stream* carries the result of one query: a schema, *chunks* of rows, an end. Inside a chunk every *column* has an
+//! *encoding* of its own, chosen by sampling, and the chunk as a whole may go through a *codec*. `spec/FORMAT.md` defines
+//! every byte; comments here point to its sections.
+//!
+//! ```text
+//!   Column<&[u8]> ──> Encoder::chunk ──> Chunk::slices ──> (a socket, a file) ──> Decoder::message ──> Column<Bytes>
+//!                        │ Config                                                     EncodedChunk::column
+//!                        └── Controller
+//! ```
+//!
+//! This crate does no I/O and knows no database. With the feature `arrow` it also bridges to arrow-rs.
+//!
+//! # Examples
+//!
+//! ```
+//! use bytes::Bytes;
+//! use colonnade_wire::{Column, Config, DataType, Decoder, Encoder, Field, Limits, Message, Schema, Values};
+//!
+//! let schema = Schema { fields: vec![Field::new("n", DataType::Int32, false)], metadata: vec![] };
+//! let values: Vec<u8> = (0..1000i32).flat_map(i32::to_le_bytes).collect();
+//!
+//! let mut encoder = Encoder::new(schema);
+//! let column = Column { rows: 1000, validity: None, values: Values::Fixed(&values[..]) };
+//! let mut stream = vec![encoder.schema_message()];
+//! stream.push(encoder.chunk(1000, &[column], Config::LIGHT)?.slices().concat());
+//! stream.push(encoder.end_message());
+//!
+//! let mut decoder = Decoder::new(Limits::default());
+//! for message in stream {
+//!     if let Message::Chunk(chunk) = decoder.message(Bytes::from(message))? {
+//!         let Values::Fixed(decoded) = chunk.column(0)?.values else { unreachable!() };
+//!         assert_eq!(decoded, values);
+//!     }
+//! }
+//! assert_eq!(decoder.finish()?.rows, 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(feature = "arrow")]
+pub mod arrow;
+mod bitmap;
+mod checksum;
+mod column;
+mod config;
+mod controller;
+mod decode;
+mod encode;
+mod encoding;
+mod error;
+mod int;
+mod message;
+mod schema;
+
+pub use bitmap::Bitmap;
+pub use column::{Column, Values};
+pub use config::{Codec, CodecSet, Config, EncodingSet, Level, UnknownName};
+pub use controller::{ChunkCost, Controller, Link};
+pub use decode::{Decoder, EncodedChunk, Message, Totals};
+pub use encode::{Chunk, Encoder};
+pub use encoding::Encoding;
+pub use error::{Damage, DecodeError, EncodeError};
+pub use message::{HEADER_LEN, Limits, message_length};
+pub use schema::{DataType, Field, IndexType, Layout, Schema, Unit};

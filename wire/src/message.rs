@@ -1,0 +1,136 @@
+//! The frame around a message. FORMAT §3.
+
+use crate::{Damage, DecodeError, checksum};
+
+/// Bytes before a message's body.
+pub const HEADER_LEN: usize = 64;
+
+pub(crate) const MAGIC: [u8; 4] = *b"CLN1";
+
+/// What a reader accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of one message, header included, and of its body before the codec.
+    pub message_bytes: u64,
+    /// Bytes of the buffers that one chunk decodes to.
+    pub decoded_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { message_bytes: 1 << 30, decoded_bytes: 2 << 30 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Schema = 1,
+    Chunk = 2,
+    End = 3,
+}
+
+/// A message's fields before the body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    pub(crate) codec: u8,
+    pub(crate) length: u64,
+    pub(crate) checksum: u64,
+    pub(crate) rows: u32,
+    pub(crate) sequence: u32,
+    pub(crate) body_length: u64,
+}
+
+impl Header {
+    /// The 64 bytes, with the checksum over themselves and the body's `pieces`; the checksum field is set on the way.
+    pub(crate) fn seal<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4] = self.kind as u8;
+        bytes[5] = self.codec;
+        bytes[8..16].copy_from_slice(&self.length.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.rows.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.body_length.to_le_bytes());
+        self.checksum = checksum::of_pieces(seed(&bytes), &bytes[24..], pieces);
+        bytes[16..24].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Checks a whole message and takes it apart.
+    pub(crate) fn open(message: &[u8], limits: &Limits) -> Result<Self, DecodeError> {
+        let Some(header) = message.first_chunk::<HEADER_LEN>() else { return Err(Damage::Truncated.into()) };
+        let length = message_length(header, limits)?;
+        if length > message.len() {
+            return Err(Damage::Truncated.into());
+        } else if length < message.len() {
+            return Err(Damage::TrailingBytes.into());
+        }
+        let found = u64_at(header, 16);
+        if checksum::of(seed(header), &message[24..]) != found {
+            return Err(Damage::Checksum.into());
+        }
+        let kind = match header[4] {
+            1 => Kind::Schema,
+            2 => Kind::Chunk,
+            3 => Kind::End,
+            other => return Err(Damage::Kind(other).into()),
+        };
+        let header = Self {
+            kind,
+            codec: header[5],
+            length: length as u64,
+            checksum: found,
+            rows: u32_at(header, 24),
+            sequence: u32_at(header, 28),
+            body_length: u64_at(header, 32),
+        };
+        let zeros = [&message[6..8], &message[40..HEADER_LEN]];
+        if zeros.iter().any(|zero| zero.iter().any(|&byte| byte != 0)) {
+            return Err(Damage::NotZero.into());
+        }
+        if kind != Kind::Chunk && (header.codec != 0 || header.rows != 0 || header.sequence != 0) {
+            return Err(Damage::NotZero.into());
+        }
+        if header.body_length > limits.message_bytes {
+            return Err(Damage::OverLimit { declared: header.body_length, limit: limits.message_bytes }.into());
+        }
+        if header.codec == 0 && header.body_length != header.length - HEADER_LEN as u64 {
+            return Err(Damage::BodyLength.into());
+        }
+        Ok(header)
+    }
+}
+
+/// Bytes of the whole message that starts with `header`, for readers that must find where it ends.
+///
+/// # Errors
+///
+/// The magic is not version 1's, or the length is below that of a header or above the limit.
+pub fn message_length(header: &[u8; HEADER_LEN], limits: &Limits) -> Result<usize, DecodeError> {
+    if header[..4] != MAGIC {
+        return Err(Damage::Magic.into());
+    }
+    let length = u64_at(header, 8);
+    if length < HEADER_LEN as u64 {
+        return Err(Damage::Truncated.into());
+    }
+    if length > limits.message_bytes {
+        return Err(Damage::OverLimit { declared: length, limit: limits.message_bytes }.into());
+    }
+    usize::try_from(length).map_err(|_| Damage::OverLimit { declared: length, limit: limits.message_bytes }.into())
+}
+
+fn seed(header: &[u8]) -> u64 {
+    let mut first = [0; 16];
+    first.copy_from_slice(&header[..16]);
+    checksum::seed(&first)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    <i32 as crate::int::Int>::read_le(&bytes[at..]) as u32
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    <i64 as crate::int::Int>::read_le(&bytes[at..]) as u64
+}

@@ -29,7 +29,7 @@ class Kind(Enum):
     NULL_COUNT = "null count"
     SAME = "same"  # "same bitmap as column i", where i cannot be
     PARAMETER = "parameter"
-    EMPTY = "empty"  # a constant of no values, a dictionary of no entries
+    COUNT = "count"  # a constant of no values; a dictionary of no entries, or of more than it has values
     WIDTH = "width"
     CODE = "code"  # a dictionary code or index beyond the entries
     OFFSETS = "offsets"

@@ -54,6 +54,8 @@ class Chunk:
         """A node of a field: one JSON value a row, None for NULL."""
         c.note(f"node: {field.type} {field.name!r}, {rows} rows")
         encoding, nulls, parameter, aux = self.node_head(c, field.layout)
+        if top and not field.nullable and nulls != NO_NULLS:
+            raise c.fail(Kind.NULLS, "NULLs in a field that is not nullable")
         valid = self.read_nulls(c, field.layout, nulls, aux, rows, top)
         if nulls == ALL_NULL:
             if encoding != PLAIN:
@@ -138,7 +140,7 @@ class Chunk:
             if parameter > 1:
                 raise c.fail(Kind.PARAMETER, f"a bool of {parameter}")
             if count == 0:
-                raise c.fail(Kind.EMPTY, "a constant of no values")
+                raise c.fail(Kind.COUNT, "a constant of no values")
             return [bool(parameter)] * count
         if parameter:
             raise c.fail(Kind.PARAMETER, f"parameter {parameter} with plain")
@@ -171,7 +173,7 @@ class Chunk:
             raise c.fail(Kind.PARAMETER, f"parameter {parameter} with {NAMES[encoding]}")
         self.charge(count * max(1, layout.width))
         if encoding == CONSTANT and count == 0:
-            raise c.fail(Kind.EMPTY, "a constant of no values")
+            raise c.fail(Kind.COUNT, "a constant of no values")
         if encoding == DICTIONARY:
             return self.read_dictionary(c, layout, count)
         if layout.kind == "bytes":
@@ -217,8 +219,8 @@ class Chunk:
     def read_dictionary(self, c: Cursor, layout: Layout, count: int) -> list[bytes]:
         entries = c.u32("entries")
         c.zero(4)
-        if entries == 0:
-            raise c.fail(Kind.EMPTY, "a dictionary of no entries")
+        if not 1 <= entries <= count:
+            raise c.fail(Kind.COUNT, f"a dictionary of {entries} entries for {count} values")
         total = c.u64("data length") if layout.kind == "bytes" else None
         if total is not None:
             strings.check_total(c, total, layout.width)
@@ -258,11 +260,11 @@ class Chunk:
         if layout.kind == "parts":
             if parts != len(layout.parts):
                 raise c.fail(Kind.PARAMETER, f"{parts} parts instead of {len(layout.parts)}")
-            columns = [self.inner_node(c, integer(w), count, f"part {i}") for i, w in enumerate(layout.parts)]
+            columns = [self.inner_node(c, integer(w), count, f"part {i}", True) for i, w in enumerate(layout.parts)]
             return [b"".join(values) for values in zip(*columns, strict=True)]
         if not 1 <= parts <= layout.width // 8:
             raise c.fail(Kind.PARAMETER, f"{parts} parts for {layout.width} bytes")
-        columns = [self.inner_node(c, integer(8), count, f"part {i}") for i in range(parts)]
+        columns = [self.inner_node(c, integer(8), count, f"part {i}", True) for i in range(parts)]
         joined = [b"".join(values) for values in zip(*columns, strict=True)]
         return [raw + (b"\xff" if raw[-1] & 0x80 else b"\0") * (layout.width - len(raw)) for raw in joined]
 

@@ -83,7 +83,7 @@ def heads() -> Iterator[Bad]:
     )
     yield "bits_unused", "zero", "an unused bit of a bool column", [BOOL], 3, done(node(PLAIN).u8(0x0F))
     yield "bool_2", "parameter", "a constant bool of 2", [BOOL], 3, done(node(CONSTANT, parameter=2))
-    yield "bool_constant_empty", "empty", "a constant bool of no rows", [BOOL], 0, done(node(CONSTANT, parameter=1))
+    yield "bool_constant_empty", "count", "a constant bool of no rows", [BOOL], 0, done(node(CONSTANT, parameter=1))
 
 
 def nulls() -> Iterator[Bad]:
@@ -113,6 +113,10 @@ def nulls() -> Iterator[Bad]:
         )
         yield f"bitmap_unused_{how}", "zero", "an unused bit of a bitmap", [INT32], 3, body[:16] + b"\x0d" + body[17:]
         yield f"bitmap_padding_{how}", "zero", "padding after a bitmap", [INT32], 3, body[:17] + b"\1" + body[18:]
+    never = field("v", "int32", False)
+    hole = encode_chunk([never], [[1, None]], [As("packed", "sparse")])
+    yield "not_nullable_bitmap", "nulls", "a NULL in a field that is not nullable", [never], 2, hole
+    yield "not_nullable_all", "nulls", "only NULLs in a field that is not nullable", [never], 2, done(node(PLAIN, 1))
     for name, f in (("bool", BOOL), ("list", LIST), ("struct", STRUCT)):
         body = node(PLAIN, 3, aux=1).u8(1).align(8).u64(0, 0)
         yield f"sparse_{name}", "nulls", "sparse values of this layout", [f], 2, done(body)
@@ -203,10 +207,10 @@ def fixed() -> Iterator[Bad]:
     cut = node(PACKED).raw(bytes(4)).u8(32).align(8).raw(bytes(4088))
     yield "packed_block_cut", "bounds", "a full block that is cut off", [INT32], 1024, done(cut)
     yield "delta_padding", "zero", "padding after the base", [INT32], 1, done(node(DELTA).u32(0, 1).u32(0).u8(0))
-    yield "constant_empty", "empty", "a constant of no rows", [INT32], 0, done(node(CONSTANT).u32(7))
+    yield "constant_empty", "count", "a constant of no rows", [INT32], 0, done(node(CONSTANT).u32(7))
     yield (
         "constant_all_sparse",
-        "empty",
+        "count",
         "a constant of no valid rows",
         [INT32],
         2,
@@ -249,11 +253,12 @@ def dictionaries() -> Iterator[Bad]:
 
     yield "code_2", "code", "code 2 of 2 entries", [INT32], 3, of(2, [0, 1, 2], [5, 6])
     yield "code_255", "code", "code 255 of 2 entries", [INT32], 3, of(2, [0, 1, 255], [5, 6])
-    yield "dictionary_empty", "empty", "no entries", [INT32], 0, of(0, [], [])
+    yield "dictionary_empty", "count", "no entries", [INT32], 0, of(0, [], [])
+    yield "dictionary_entries", "count", "more entries than values", [INT32], 1, of(2, [0], [5, 6])
     yield "dictionary_zero", "zero", "a word of zero", [INT32], 3, of(2, [0, 1, 1], [5, 6], zero=1)
     yield (
         "dictionary_huge",
-        "limit",
+        "count",
         "2^32 - 1 entries",
         [INT32],
         1,
@@ -264,7 +269,7 @@ def dictionaries() -> Iterator[Bad]:
     codes = integers(integers(node(DICTIONARY).u32(2, 0), [5, 6]), [0, 1], 1, As("dictionary"))
     yield "codes_as_dictionary", "encoding", "codes as a dictionary", [INT32], 2, done(codes)
     holes = integers(node(DICTIONARY).u32(2, 0).u8(PACKED, 2, 0, 0).u32(1).u64(1), [5, 6])
-    yield "dictionary_of_null", "nulls", "an entry that is NULL", [INT32], 1, done(holes)
+    yield "dictionary_of_null", "nulls", "an entry that is NULL", [INT32], 2, done(holes)
     text = node(DICTIONARY).u32(1, 0).u64(5).u8(CONSTANT, 0, 0, 0).u32(0).u64(2).raw(b"ab").align(8)
     yield "dictionary_data_length", "lengths", "a wrong data length", [UTF8], 2, done(integers(text, [0, 0], 1))
     value = [field("", "utf8")]

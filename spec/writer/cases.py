@@ -187,6 +187,10 @@ def fixed_cases() -> list[Case]:
     split = As("dictionary", inner={"values": As("split", parts=2), "codes": As("packed")})
     cases.append(by_nulls("decimal128_dictionary", "decimal128", wide, split, **decimal))
     cases.append(by_nulls("decimal128_constant", "decimal128", ["-1.00"] * 4, As("constant"), **decimal))
+    repeated = As("dictionary", inner={"values": As("packed"), "codes": As("packed")})
+    some = ["18446744073709551616.00", "0.05", "0.05", "-0.01"] * 2
+    how = As("split", parts=2, inner={"part 0": repeated, "part 1": As("dictionary")})
+    cases.append(by_nulls("decimal128_split_dictionary", "decimal128", some, how, **decimal))
     huge = [str(10**75), str(-(10**75)), "0", "1", "-1", str(2**200), "7", "7"]
     fields = [
         field(f"{how}", "decimal256", precision=76, scale=0) for how in ("plain", "split 4", "dictionary", "split 1")

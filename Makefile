@@ -1,0 +1,97 @@
+# Everything starts from a clone and a machine with Rust, Python 3.11 or newer and a C compiler. What else is needed
+# comes from Debian's package manager and from PyPI into .venv; nothing is installed elsewhere (but see `install`).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+DEMO_SF ?= 1
+FUZZ_SECONDS ?= 30
+BENCH_ROUNDS ?= 5
+PYTEST_ARGS ?=
+
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire client server python \
+	-name __pycache__ -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' \) -print)
+
+# One interpreter for every build of the extension module, or cargo builds it anew for each.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+.PHONY: help demo test test-rust test-spec test-python lint bench bench-wire bench-end-to-end fuzz wheel install clean
+.DEFAULT_GOAL := help
+
+help: ## Say what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check it
+	$(BIN)/python demo/demo.py --scale $(DEMO_SF)
+
+test: test-rust test-spec test-python ## Run all tests
+
+test-rust: $(BIN)/python
+	$(CARGO) test --workspace --locked
+
+test-spec: $(BIN)/python
+	$(BIN)/python spec/reference.py spec/vectors
+
+test-python: $(BIN)/.wheel $(BIN)/.test
+	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
+	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+
+lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m pytest -q tests/test_layering.py
+
+bench: bench-wire bench-end-to-end ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
+
+bench-wire: $(BIN)/.bench
+	$(BIN)/python bench/data.py
+	$(CARGO) run --release --locked -p colonnade-bench -- --rounds $(BENCH_ROUNDS) \
+		--markdown bench/.data/wire.md --json bench/.data/wire.json
+
+bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
+	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
+		--markdown bench/.data/end_to_end.md --json bench/.data/end_to_end.json
+
+fuzz: $(BIN)/python target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
+	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
+	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
+	for target in $$($(CARGO) fuzz list); do \
+		echo "== $$target"; \
+		$(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
+	done
+
+target/tools/bin/cargo-fuzz:
+	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root target/tools
+
+wheel: $(BIN)/.build ## Build the wheel into dist/
+	$(BIN)/maturin build --release --locked --out dist
+
+install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
+	$(BIN)/maturin build --release --locked --out dist
+	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
+
+clean: ## Remove all that was built or generated
+	rm -rf target .venv dist bench/.data demo/.data
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The environment, and stamps for what has been installed into it.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or newer is needed: make PYTHON=…'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(APT) update && $(APT) install python3-venv; }
+	$(PYTHON) -m venv $(VENV)
+
+$(BIN)/.%: requirements/%.txt | $(BIN)/python
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r $<
+	@touch $@
+
+$(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --disable-pip-version-check --quiet \
+		--no-build-isolation --no-deps --force-reinstall .
+	@touch $@

@@ -1,0 +1,123 @@
+"""Makes DuckDB's Arrow export exact (spec/TYPES.md).
+
+DuckDB's export drops the offset of TIMETZ, wraps UHUGEINT beyond 2^127 and INTERVAL beyond 292 years of hours, and
+gives BIT and BIGNUM in a private binary form. `arrow_lossless_conversion` mends some of that, but turns every BOOLEAN
+into a byte and HUGEINT into opaque bytes; so it stays off, and the few types concerned are cast in the query instead.
+What cannot be exact is refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+    from duckdb.sqltypes import DuckDBPyType
+
+AS_THEY_ARE = {
+    "null",
+    "boolean",
+    "float",
+    "double",
+    "decimal",
+    "varchar",
+    "blob",
+    "enum",
+    "uuid",
+    "variant",
+    "geometry",
+}
+AS_THEY_ARE |= {"tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"}
+AS_THEY_ARE |= {"date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"}
+AS_THEY_ARE |= {"timestamp with time zone", "timestamptz_ns"}
+AS_TEXT = {"uhugeint", "bignum", "bit", "time with time zone", "type"}
+ADVICE = {
+    "union": "cast it to VARCHAR, or use to_json()",
+    "interval": "cast it to VARCHAR: within a nested type its range cannot be checked",
+}
+# 2^63 nanoseconds are 2562047.8 hours.
+MOST_HOURS = 2562046
+
+
+class UnsupportedType(TypeError):
+    """A column whose type has no exact form in Arrow."""
+
+    def __init__(self, column: str, type_name: str, advice: str) -> None:
+        super().__init__(f'column "{column}" has type {type_name}, which has no exact Arrow form: {advice}')
+        self.column = column
+        self.type_name = type_name
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A relation whose Arrow export is exact; and the DuckDB type of each column that was cast, by position."""
+
+    relation: DuckDBPyRelation
+    cast_from: dict[int, str]
+
+
+def exact(relation: DuckDBPyRelation) -> Exact:
+    """The same rows in the same order. A relation that needs no cast is returned as it is.
+
+    Raises `UnsupportedType` for a column that has no exact form.
+    """
+    expressions: list[str] = []
+    cast_from: dict[int, str] = {}
+    checked = False
+    for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
+        source = f"#{position + 1}"
+        if type_.id == "interval":
+            source = checked_interval(source, name)
+            checked = True
+        elif (target := cast_target(type_, name)) is not None:
+            source = f"CAST({source} AS {target})"
+            cast_from[position] = str(type_)
+        expressions.append(f"{source} AS {quoted(name)}")
+    if not cast_from and not checked:
+        return Exact(relation, cast_from)
+    return Exact(relation.project(", ".join(expressions)), cast_from)
+
+
+def cast_target(type_: DuckDBPyType, column: str) -> str | None:
+    """The SQL type to cast to, or None if the export is exact as it is."""
+    kind = type_.id
+    if kind in AS_THEY_ARE:
+        return None
+    if kind in AS_TEXT:
+        return "VARCHAR"
+    if kind in ("list", "array", "map", "struct", "tuple"):
+        return nested_target(type_, column)
+    raise UnsupportedType(column, str(type_), ADVICE.get(kind, "cast it to VARCHAR"))
+
+
+def nested_target(type_: DuckDBPyType, column: str) -> str | None:
+    children = dict(type_.children) if type_.id != "tuple" else {}
+    parts = type_.children if type_.id in ("struct", "tuple", "map") else [("child", children["child"])]
+    targets = [(name, child, cast_target(child, column)) for name, child in parts]
+    if all(target is None for _, _, target in targets):
+        return None
+    types = [(name, target or str(child)) for name, child, target in targets]
+    if type_.id == "list":
+        return f"{types[0][1]}[]"
+    if type_.id == "array":
+        return f"{types[0][1]}[{children['size']}]"
+    if type_.id == "map":
+        return f"MAP({types[0][1]}, {types[1][1]})"
+    if type_.id == "tuple":
+        return f"TUPLE({', '.join(child for _, child in types)})"
+    return f"STRUCT({', '.join(f'{quoted(name)} {child}' for name, child in types)})"
+
+
+def checked_interval(source: str, column: str) -> str:
+    problem = f'column "{column}" has an interval that does not fit Arrow\'s nanoseconds: cast it to VARCHAR'
+    within = f"datepart('hour', {source}) NOT BETWEEN -{MOST_HOURS} AND {MOST_HOURS}"
+    return f"CASE WHEN {within} THEN error({literal(problem)}) ELSE {source} END"
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

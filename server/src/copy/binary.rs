@@ -1,0 +1,63 @@
+//! COPY's binary format (PostgreSQL manual, COPY, "Binary Format").
+
+use arrow_schema::Schema;
+
+use super::{Context, lines};
+use crate::error::Failure;
+use crate::message::backend;
+use crate::value::{Column, Unsupported};
+
+const FORMAT: &str = "FORMAT binary";
+
+/// The signature, no flags, no header extension.
+const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// In place of a row's number of columns.
+const TRAILER: i16 = -1;
+
+pub(super) fn write(
+    context: &mut Context<'_>,
+    schema: &Schema,
+    response: impl FnOnce(&mut Context<'_>),
+) -> Result<u64, Failure> {
+    check(schema)?;
+    response(context);
+    // The header travels in the message of the first row, as in PostgreSQL.
+    let mut header = &HEADER[..];
+    let count = (schema.fields().len() as i16).to_be_bytes();
+    let mut sent = 0;
+    while let Some(batch) = context.next()? {
+        let columns = lines::columns(schema, &batch, FORMAT)?;
+        for row in 0..batch.num_rows() {
+            let buffer = context.output.buffer();
+            let start = buffer.len();
+            let mut result = Ok(());
+            backend::message(buffer, b'd', |out| {
+                out.extend_from_slice(std::mem::take(&mut header));
+                out.extend_from_slice(&count);
+                result = columns.iter().try_for_each(|column| column.write_binary(row, out));
+            });
+            if let Err(error) = result {
+                buffer.truncate(start);
+                return Err(error.into());
+            }
+            context.output.flush_if_full()?;
+        }
+        context.output.flush()?;
+        sent += batch.num_rows() as u64;
+    }
+    backend::message(context.output.buffer(), b'd', |out| {
+        out.extend_from_slice(header);
+        out.extend_from_slice(&TRAILER.to_be_bytes());
+    });
+    Ok(sent)
+}
+
+fn check(schema: &Schema) -> Result<(), Unsupported> {
+    for field in schema.fields() {
+        let empty = arrow_array::new_empty_array(field.data_type());
+        if Column::new(field, empty.as_ref(), FORMAT)?.binary_oid().is_none() {
+            return Err(Unsupported::new(field, FORMAT));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! COPY's CSV format (PostgreSQL manual, COPY, "CSV Format").
+
+use arrow_schema::Schema;
+
+use super::options::{CsvOptions, ForceQuote, OptionError, Options};
+use super::text::separate;
+use super::{Context, lines};
+use crate::error::Failure;
+use crate::message::backend;
+
+const FORMAT: &str = "FORMAT csv";
+
+pub(super) fn write(
+    context: &mut Context<'_>,
+    schema: &Schema,
+    options: &Options,
+    response: impl FnOnce(&mut Context<'_>),
+) -> Result<u64, Failure> {
+    lines::check(schema, FORMAT)?;
+    let forced = forced(schema, &options.csv)?;
+    response(context);
+    let is_single = schema.fields().len() == 1;
+    if options.header {
+        backend::message(context.output.buffer(), b'd', |out| {
+            for (at, field) in schema.fields().iter().enumerate() {
+                separate(at, options.delimiter, out);
+                value(field.name().as_bytes(), options, false, is_single, out);
+            }
+            out.push(b'\n');
+        });
+    }
+    let mut text = Vec::new();
+    lines::write(context, schema, FORMAT, |columns, row, out| {
+        for (at, column) in columns.iter().enumerate() {
+            separate(at, options.delimiter, out);
+            if column.is_null(row) {
+                out.extend_from_slice(options.null.as_bytes());
+            } else {
+                text.clear();
+                column.write_text(row, &mut text);
+                value(&text, options, forced[at], is_single, out);
+            }
+        }
+        out.push(b'\n');
+    })
+}
+
+/// Which columns are always quoted.
+fn forced(schema: &Schema, options: &CsvOptions) -> Result<Vec<bool>, OptionError> {
+    let fields = schema.fields();
+    match &options.force_quote {
+        ForceQuote::None => Ok(vec![false; fields.len()]),
+        ForceQuote::All => Ok(vec![true; fields.len()]),
+        ForceQuote::Columns(names) => {
+            if let Some(name) = names.iter().find(|name| fields.iter().all(|field| field.name() != *name)) {
+                return Err(OptionError::UnknownColumn(name.clone()));
+            }
+            Ok(fields.iter().map(|field| names.contains(field.name())).collect())
+        }
+    }
+}
+
+/// Appends a value, quoted if it must be: a line `\.` alone would end the data (PostgreSQL's `CopyAttributeOutCSV`).
+fn value(text: &[u8], options: &Options, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
+    let CsvOptions { quote, escape, .. } = options.csv;
+    let is_special = |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
+    let must =
+        is_forced || text == options.null.as_bytes() || (is_single && text == b"\\.") || text.iter().any(is_special);
+    if !must {
+        out.extend_from_slice(text);
+        return;
+    }
+    out.push(quote);
+    for &b in text {
+        if b == quote || b == escape {
+            out.push(escape);
+        }
+        out.push(b);
+    }
+    out.push(quote);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{RawOption, RawValue};
+    use super::*;
+
+    fn shown(text: &str, extra: &[(&str, &str)]) -> String {
+        let raw: Vec<_> = [("format", "csv")]
+            .iter()
+            .chain(extra)
+            .map(|(name, value)| RawOption { name: (*name).to_owned(), value: RawValue::Text((*value).to_owned()) })
+            .collect();
+        let mut out = Vec::new();
+        value(text.as_bytes(), &Options::from_raw(&raw).unwrap(), false, true, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn quotes_only_where_it_must() {
+        assert_eq!(shown("plain text", &[]), "plain text");
+        assert_eq!(shown("", &[]), "\"\"");
+        assert_eq!(shown("a,b", &[]), "\"a,b\"");
+        assert_eq!(shown("a,b", &[("delimiter", ";")]), "a,b");
+        assert_eq!(shown("say \"a\"\n", &[]), "\"say \"\"a\"\"\n\"");
+        assert_eq!(shown("say \"a\"", &[("escape", "\\")]), "\"say \\\"a\\\"\"");
+        assert_eq!(shown("x", &[("null", "x")]), "\"x\"");
+        assert_eq!(shown("\\.", &[]), "\"\\.\"");
+    }
+}

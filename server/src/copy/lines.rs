@@ -1,0 +1,63 @@
+//! What the formats of a line a row share: a CopyData message a row, gathered into larger sends.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Fields, Schema};
+
+use super::Context;
+use crate::engine::Rows;
+use crate::error::Failure;
+use crate::message::backend;
+use crate::value::{Column, Unsupported, described};
+
+/// The columns with all that is known of their types.
+pub(crate) fn schema(rows: &dyn Rows) -> Schema {
+    let schema = rows.schema();
+    let names = rows.type_names().iter().map(Some).chain(std::iter::repeat(None));
+    let fields = schema.fields().iter().zip(names).map(|(field, name)| match name {
+        Some(name) => Arc::new(described(field, name)),
+        None => Arc::clone(field),
+    });
+    Schema::new(fields.collect::<Fields>())
+}
+
+/// The columns of a batch, ready to be printed.
+pub(crate) fn columns<'a>(
+    schema: &Schema,
+    batch: &'a RecordBatch,
+    format: &'static str,
+) -> Result<Vec<Column<'a>>, Unsupported> {
+    let pairs = schema.fields().iter().zip(batch.columns());
+    pairs.map(|(field, array)| Column::new(field, array.as_ref(), format)).collect()
+}
+
+/// Refuses, before anything is sent, a result with a column that the format cannot carry.
+pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsupported> {
+    for field in schema.fields() {
+        let empty = arrow_array::new_empty_array(field.data_type());
+        Column::new(field, empty.as_ref(), format)?;
+    }
+    Ok(())
+}
+
+/// Sends every row as the CopyData message that `line` writes. The protocol allows any cut, but clients that read
+/// row by row count on PostgreSQL's: one row a message.
+pub(crate) fn write(
+    context: &mut Context<'_>,
+    schema: &Schema,
+    format: &'static str,
+    mut line: impl FnMut(&[Column<'_>], usize, &mut Vec<u8>),
+) -> Result<u64, Failure> {
+    let mut sent = 0;
+    while let Some(batch) = context.next()? {
+        let columns = columns(schema, &batch, format)?;
+        for row in 0..batch.num_rows() {
+            backend::message(context.output.buffer(), b'd', |out| line(&columns, row, out));
+            context.output.flush_if_full()?;
+        }
+        context.output.flush()?;
+        sent += batch.num_rows() as u64;
+    }
+    Ok(sent)
+}

@@ -1,0 +1,416 @@
+//! COPY's options: PostgreSQL's, and those of `FORMAT colonnade` (PROTOCOL.md).
+
+use colonnade_wire::{CodecSet, Config, EncodingSet};
+
+/// An option as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawOption {
+    /// Its name, in lower case unless quoted.
+    pub name: String,
+    /// Its value.
+    pub value: RawValue,
+}
+
+/// The value of an option as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawValue {
+    /// None at all.
+    None,
+    /// `*`
+    All,
+    /// A word, a number or a string.
+    Text(String),
+    /// Names in parentheses.
+    List(Vec<String>),
+}
+
+/// The form in which rows leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// PostgreSQL's tab-separated text.
+    #[default]
+    Text,
+    /// Comma-separated values.
+    Csv,
+    /// PostgreSQL's binary rows.
+    Binary,
+    /// Columnar chunks; FORMAT.md.
+    Colonnade,
+    /// An Arrow IPC stream.
+    Arrow,
+}
+
+impl Format {
+    /// Whether CopyOutResponse calls it binary.
+    pub fn is_binary(self) -> bool {
+        !matches!(self, Self::Text | Self::Csv)
+    }
+}
+
+/// All options, with their defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// FORMAT.
+    pub format: Format,
+    /// DELIMITER.
+    pub delimiter: u8,
+    /// NULL.
+    pub null: String,
+    /// HEADER.
+    pub header: bool,
+    /// What FORMAT csv alone has.
+    pub csv: CsvOptions,
+    /// What FORMAT colonnade alone has.
+    pub colonnade: ColonnadeOptions,
+}
+
+/// QUOTE, ESCAPE, FORCE_QUOTE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// Surrounds a value that holds special characters.
+    pub quote: u8,
+    /// Precedes a quote within a quoted value.
+    pub escape: u8,
+    /// Which columns are always quoted.
+    pub force_quote: ForceQuote,
+}
+
+/// FORCE_QUOTE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ForceQuote {
+    /// None.
+    #[default]
+    None,
+    /// All of them.
+    All,
+    /// These.
+    Columns(Vec<String>),
+}
+
+/// How chunks are made, and what the client takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColonnadeOptions {
+    /// A pinned configuration; `None` leaves it to the controller.
+    pub compression: Option<Config>,
+    /// Encodings the client decodes.
+    pub encodings: EncodingSet,
+    /// Codecs the client decodes.
+    pub codecs: CodecSet,
+    /// At most so many rows a chunk.
+    pub chunk_rows: usize,
+    /// At most so many bytes a chunk, counted plain; a row that is larger gets a chunk of its own.
+    pub chunk_bytes: usize,
+    /// No message may be larger.
+    pub max_message_bytes: usize,
+}
+
+impl Default for ColonnadeOptions {
+    fn default() -> Self {
+        Self {
+            compression: None,
+            encodings: EncodingSet::ALL,
+            codecs: CodecSet::ALL,
+            chunk_rows: 65_536,
+            chunk_bytes: 4 << 20,
+            max_message_bytes: 1 << 30,
+        }
+    }
+}
+
+/// The newest version of FORMAT.md that is spoken here.
+pub const VERSION: u32 = 1;
+/// A chunk counts its rows in 32 bits, but no reader wants that many at once.
+const MAX_CHUNK_ROWS: u64 = 1 << 24;
+/// A CopyData message counts its bytes in 31 bits; this leaves room for its header.
+const MAX_MESSAGE_BYTES: u64 = (1 << 31) - 64;
+/// The smallest message limit that makes sense: a header and a schema.
+const MIN_MESSAGE_BYTES: u64 = 1 << 10;
+
+/// What is wrong with the options.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// Given twice.
+    #[error("conflicting or redundant options: {0} is given twice")]
+    Redundant(String),
+    /// No such option.
+    #[error("option \"{0}\" not recognized")]
+    Unknown(String),
+    /// No such format.
+    #[error("COPY format \"{0}\" not recognized")]
+    Format(String),
+    /// A value the option cannot have.
+    #[error("option \"{name}\" cannot be \"{value}\"; it must be {expected}")]
+    Value {
+        /// The option.
+        name: String,
+        /// Its value as given.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// An option of another format.
+    #[error("option \"{name}\" is not available with FORMAT {format}")]
+    WrongFormat {
+        /// The option.
+        name: String,
+        /// The format asked for.
+        format: &'static str,
+    },
+    /// A version from the future.
+    #[error("colonnade version {0} is not supported; this server speaks version {VERSION}")]
+    Version(u32),
+    /// FORCE_QUOTE names a column that the result lacks.
+    #[error("column \"{0}\" of option force_quote is not in the result")]
+    UnknownColumn(String),
+}
+
+impl OptionError {
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Unknown(_) => {
+                "The options are format, delimiter, null, header, quote, escape, force_quote, encoding; and with FORMAT \
+                 colonnade version, compression, encodings, codecs, chunk_rows, chunk_bytes, max_message_bytes."
+            }
+            Self::Format(_) => "The formats are text, csv, binary, colonnade and arrow.",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Options {
+    /// Checks what was written and fills in the defaults.
+    ///
+    /// # Errors
+    /// For what is unknown, given twice, out of range, or of another format.
+    pub fn from_raw(raw: &[RawOption]) -> Result<Self, OptionError> {
+        for (at, option) in raw.iter().enumerate() {
+            if raw[..at].iter().any(|earlier| earlier.name == option.name) {
+                return Err(OptionError::Redundant(option.name.clone()));
+            }
+        }
+        let format = match raw.iter().find(|option| option.name == "format") {
+            Some(option) => format(option)?,
+            None => Format::default(),
+        };
+        let is_csv = format == Format::Csv;
+        let mut options = Self {
+            format,
+            delimiter: if is_csv { b',' } else { b'\t' },
+            null: if is_csv { String::new() } else { "\\N".to_owned() },
+            header: false,
+            csv: CsvOptions { quote: b'"', escape: b'"', force_quote: ForceQuote::None },
+            colonnade: ColonnadeOptions::default(),
+        };
+        let mut escape = None;
+        for option in raw {
+            option.check_format(format)?;
+            match option.name.as_str() {
+                "format" => {}
+                "delimiter" => options.delimiter = option.byte()?,
+                "null" => options.null = option.text()?.to_owned(),
+                "header" => options.header = option.boolean()?,
+                "quote" => options.csv.quote = option.byte()?,
+                "escape" => escape = Some(option.byte()?),
+                "force_quote" => options.csv.force_quote = option.force_quote()?,
+                "encoding" => option.utf8()?,
+                "version" => {
+                    let version = option.number(1, u64::from(u32::MAX))? as u32;
+                    if version > VERSION {
+                        return Err(OptionError::Version(version));
+                    }
+                }
+                "compression" if option.text()? == "auto" => {}
+                "compression" => {
+                    options.colonnade.compression = Some(option.parsed("auto, or a name such as light or light+lz4")?);
+                }
+                "encodings" => options.colonnade.encodings = option.parsed("a list of encodings")?,
+                "codecs" => options.colonnade.codecs = option.parsed("a list of codecs")?,
+                "chunk_rows" => options.colonnade.chunk_rows = option.number(1, MAX_CHUNK_ROWS)? as usize,
+                "chunk_bytes" => options.colonnade.chunk_bytes = option.number(1, MAX_MESSAGE_BYTES)? as usize,
+                "max_message_bytes" => {
+                    options.colonnade.max_message_bytes = option.number(MIN_MESSAGE_BYTES, MAX_MESSAGE_BYTES)? as usize;
+                }
+                _ => return Err(OptionError::Unknown(option.name.clone())),
+            }
+        }
+        options.csv.escape = escape.unwrap_or(options.csv.quote);
+        options.check()?;
+        Ok(options)
+    }
+
+    /// Rules that concern several options (PostgreSQL's `ProcessCopyOptions`).
+    fn check(&self) -> Result<(), OptionError> {
+        let wrong = |name: &str, value: &[u8], expected: &str| {
+            Err(OptionError::Value {
+                name: name.to_owned(),
+                value: String::from_utf8_lossy(value).into_owned(),
+                expected: expected.to_owned(),
+            })
+        };
+        let is_newline = |b: u8| b == b'\n' || b == b'\r';
+        if is_newline(self.delimiter) {
+            return wrong("delimiter", &[self.delimiter], "no newline or carriage return");
+        }
+        if self.null.bytes().any(is_newline) {
+            return wrong("null", self.null.as_bytes(), "without newline or carriage return");
+        }
+        if self.null.as_bytes().contains(&self.delimiter) {
+            return wrong("delimiter", &[self.delimiter], "a character that option null does not hold");
+        }
+        if self.format == Format::Csv {
+            if self.delimiter == self.csv.quote {
+                return wrong("delimiter", &[self.delimiter], "different from option quote");
+            }
+            if self.null.as_bytes().contains(&self.csv.quote) {
+                return wrong("quote", &[self.csv.quote], "a character that option null does not hold");
+            }
+        } else if b"\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(&self.delimiter) {
+            return wrong("delimiter", &[self.delimiter], "no letter, digit, backslash or dot");
+        }
+        Ok(())
+    }
+}
+
+fn format(option: &RawOption) -> Result<Format, OptionError> {
+    Ok(match option.text()?.to_ascii_lowercase().as_str() {
+        "text" => Format::Text,
+        "csv" => Format::Csv,
+        "binary" => Format::Binary,
+        "colonnade" => Format::Colonnade,
+        "arrow" => Format::Arrow,
+        other => return Err(OptionError::Format(other.to_owned())),
+    })
+}
+
+impl RawOption {
+    /// Options that belong to some formats only.
+    fn check_format(&self, format: Format) -> Result<(), OptionError> {
+        let belongs = match self.name.as_str() {
+            "delimiter" | "null" | "header" => !format.is_binary(),
+            "quote" | "escape" | "force_quote" => format == Format::Csv,
+            "version" | "compression" | "encodings" | "codecs" | "chunk_rows" | "chunk_bytes" | "max_message_bytes" => {
+                format == Format::Colonnade
+            }
+            _ => true,
+        };
+        let format = match format {
+            Format::Text => "text",
+            Format::Csv => "csv",
+            Format::Binary => "binary",
+            Format::Colonnade => "colonnade",
+            Format::Arrow => "arrow",
+        };
+        if belongs { Ok(()) } else { Err(OptionError::WrongFormat { name: self.name.clone(), format }) }
+    }
+
+    fn wrong(&self, expected: &str) -> OptionError {
+        let value = match &self.value {
+            RawValue::None => String::new(),
+            RawValue::All => "*".to_owned(),
+            RawValue::Text(text) => text.clone(),
+            RawValue::List(names) => format!("({})", names.join(", ")),
+        };
+        OptionError::Value { name: self.name.clone(), value, expected: expected.to_owned() }
+    }
+
+    fn text(&self) -> Result<&str, OptionError> {
+        match &self.value {
+            RawValue::Text(text) => Ok(text),
+            _ => Err(self.wrong("a word, a number or a string")),
+        }
+    }
+
+    fn byte(&self) -> Result<u8, OptionError> {
+        match self.text()?.as_bytes() {
+            [byte] => Ok(*byte),
+            _ => Err(self.wrong("a single one-byte character")),
+        }
+    }
+
+    fn boolean(&self) -> Result<bool, OptionError> {
+        let text = match &self.value {
+            RawValue::None => return Ok(true),
+            _ => self.text()?.to_ascii_lowercase(),
+        };
+        match text.as_str() {
+            "true" | "on" | "1" => Ok(true),
+            "false" | "off" | "0" => Ok(false),
+            _ => Err(self.wrong("true or false")),
+        }
+    }
+
+    fn force_quote(&self) -> Result<ForceQuote, OptionError> {
+        match &self.value {
+            RawValue::All => Ok(ForceQuote::All),
+            RawValue::List(names) => Ok(ForceQuote::Columns(names.clone())),
+            _ => Err(self.wrong("* or names of columns in parentheses")),
+        }
+    }
+
+    fn utf8(&self) -> Result<(), OptionError> {
+        match self.text()?.to_ascii_lowercase().as_str() {
+            "utf8" | "utf-8" | "unicode" => Ok(()),
+            _ => Err(self.wrong("utf8")),
+        }
+    }
+
+    fn number(&self, least: u64, most: u64) -> Result<u64, OptionError> {
+        let number = self.text()?.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.wrong(&format!("a number from {least} to {most}")))
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, expected: &str) -> Result<T, OptionError> {
+        self.text()?.parse().map_err(|_| self.wrong(expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Result<Options, OptionError> {
+        let raw = |(name, value): &(&str, &str)| RawOption {
+            name: (*name).to_owned(),
+            value: RawValue::Text((*value).to_owned()),
+        };
+        Options::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn defaults_depend_on_the_format() {
+        let text = options(&[]).unwrap();
+        assert_eq!((text.format, text.delimiter, text.null.as_str()), (Format::Text, b'\t', "\\N"));
+        let csv = options(&[("format", "CSV"), ("quote", "'")]).unwrap();
+        assert_eq!((csv.delimiter, csv.null.as_str(), csv.csv.escape), (b',', "", b'\''));
+        let colonnade = options(&[("format", "colonnade"), ("compression", "auto"), ("chunk_rows", "5")]).unwrap();
+        assert_eq!((colonnade.colonnade.compression, colonnade.colonnade.chunk_rows), (None, 5));
+        let pinned = options(&[("format", "colonnade"), ("compression", "light+zstd-3")]).unwrap();
+        assert_eq!(pinned.colonnade.compression, Some(Config::light_zstd(3)));
+    }
+
+    #[test]
+    fn refuses_and_names_what_is_wrong() {
+        for (pairs, expected) in [
+            (&[("format", "parquet")][..], "COPY format \"parquet\" not recognized"),
+            (&[("speed", "high")], "option \"speed\" not recognized"),
+            (&[("null", "a"), ("null", "b")], "null is given twice"),
+            (&[("chunk_rows", "5")], "not available with FORMAT text"),
+            (&[("format", "colonnade"), ("header", "on")], "not available with FORMAT colonnade"),
+            (&[("format", "colonnade"), ("chunk_rows", "0")], "a number from 1"),
+            (&[("format", "colonnade"), ("chunk_bytes", "-1")], "a number from 1"),
+            (&[("format", "colonnade"), ("version", "2")], "version 2 is not supported"),
+            (&[("format", "colonnade"), ("compression", "snappy")], "cannot be \"snappy\""),
+            (&[("delimiter", "ab")], "one-byte"),
+            (&[("delimiter", "a")], "no letter"),
+            (&[("format", "csv"), ("delimiter", "\"")], "different from option quote"),
+            (&[("null", "a\tb")], "option null does not hold"),
+            (&[("header", "maybe")], "true or false"),
+            (&[("encoding", "latin1")], "utf8"),
+        ] {
+            let error = options(pairs).unwrap_err().to_string();
+            assert!(error.contains(expected), "{pairs:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A result on its way out, in whichever format.
+
+use super::lines;
+use crate::cancel::Control;
+use crate::copy::options::{Format, Options};
+use crate::engine::Rows;
+use crate::error::Failure;
+use crate::message::backend;
+use crate::socket::Output;
+
+/// What a format needs to send a result.
+pub(crate) struct Context<'a> {
+    /// Where the messages go.
+    pub output: &'a mut Output,
+    /// Who may stop it.
+    pub control: &'a Control,
+    /// The result.
+    pub rows: Box<dyn Rows>,
+}
+
+impl Context<'_> {
+    /// The next batch that has rows.
+    pub fn next(&mut self) -> Result<Option<arrow_array::RecordBatch>, Failure> {
+        loop {
+            self.control.check()?;
+            match self.rows.next() {
+                Ok(Some(batch)) if batch.num_rows() == 0 => {}
+                Ok(batch) => return Ok(batch),
+                // An interrupted engine fails, and why it was interrupted says more than its error.
+                Err(error) => {
+                    self.control.check()?;
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+/// Sends a result: CopyOutResponse, CopyData…, CopyDone. Gives the number of rows.
+///
+/// After an error the messages sent so far are whole ones, so an ErrorResponse may follow.
+pub(crate) fn copy_out(mut context: Context<'_>, options: &Options) -> Result<u64, Failure> {
+    let schema = context.rows.schema();
+    let columns = schema.fields().len();
+    if i16::try_from(columns).is_err() {
+        return Err(Failure::TooManyColumns(columns));
+    }
+    let response = |context: &mut Context<'_>| {
+        backend::copy_out_response(context.output.buffer(), options.format.is_binary(), columns)
+    };
+    let described = lines::schema(context.rows.as_ref());
+    let rows = match options.format {
+        Format::Text => super::text::write(&mut context, &described, options, response),
+        Format::Csv => super::csv::write(&mut context, &described, options, response),
+        Format::Binary => super::binary::write(&mut context, &described, response),
+        Format::Arrow => super::arrow::write(&mut context, &schema, response),
+        Format::Colonnade => super::colonnade::write(&mut context, &schema, &options.colonnade, response),
+    }?;
+    backend::copy_done(context.output.buffer());
+    Ok(rows)
+}

@@ -1,0 +1,200 @@
+//! Everything that can go wrong in a session, and the one place where it becomes a SQLSTATE.
+//!
+//! The codes are PostgreSQL's (Appendix A of its manual), so that drivers map them to their own classes.
+
+use crate::copy::{CopyError, options::OptionError};
+use crate::engine::EngineError;
+use crate::message::ProtocolError;
+use crate::value::{Unsupported, ValueError};
+
+/// A five-character error class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SqlState(pub &'static str);
+
+#[allow(missing_docs, reason = "the names are those of PostgreSQL's Appendix A")]
+impl SqlState {
+    pub const FEATURE_NOT_SUPPORTED: Self = Self("0A000");
+    pub const PROTOCOL_VIOLATION: Self = Self("08P01");
+    pub const CARDINALITY_VIOLATION: Self = Self("21000");
+    pub const DATA_EXCEPTION: Self = Self("22000");
+    pub const NUMERIC_VALUE_OUT_OF_RANGE: Self = Self("22003");
+    pub const DATETIME_FIELD_OVERFLOW: Self = Self("22008");
+    pub const DIVISION_BY_ZERO: Self = Self("22012");
+    pub const INVALID_PARAMETER_VALUE: Self = Self("22023");
+    pub const INVALID_TEXT_REPRESENTATION: Self = Self("22P02");
+    pub const INTEGRITY_CONSTRAINT_VIOLATION: Self = Self("23000");
+    pub const NOT_NULL_VIOLATION: Self = Self("23502");
+    pub const FOREIGN_KEY_VIOLATION: Self = Self("23503");
+    pub const UNIQUE_VIOLATION: Self = Self("23505");
+    pub const CHECK_VIOLATION: Self = Self("23514");
+    pub const INVALID_TRANSACTION_STATE: Self = Self("25000");
+    pub const ACTIVE_SQL_TRANSACTION: Self = Self("25001");
+    pub const NO_ACTIVE_SQL_TRANSACTION: Self = Self("25P01");
+    pub const IN_FAILED_SQL_TRANSACTION: Self = Self("25P02");
+    pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self("2BP01");
+    pub const INVALID_SCHEMA_NAME: Self = Self("3F000");
+    pub const SERIALIZATION_FAILURE: Self = Self("40001");
+    pub const SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION: Self = Self("42000");
+    pub const INSUFFICIENT_PRIVILEGE: Self = Self("42501");
+    pub const SYNTAX_ERROR: Self = Self("42601");
+    pub const DUPLICATE_COLUMN: Self = Self("42701");
+    pub const AMBIGUOUS_COLUMN: Self = Self("42702");
+    pub const UNDEFINED_COLUMN: Self = Self("42703");
+    pub const UNDEFINED_OBJECT: Self = Self("42704");
+    pub const DUPLICATE_OBJECT: Self = Self("42710");
+    pub const GROUPING_ERROR: Self = Self("42803");
+    pub const DATATYPE_MISMATCH: Self = Self("42804");
+    pub const UNDEFINED_FUNCTION: Self = Self("42883");
+    pub const UNDEFINED_TABLE: Self = Self("42P01");
+    pub const UNDEFINED_PARAMETER: Self = Self("42P02");
+    pub const DUPLICATE_SCHEMA: Self = Self("42P06");
+    pub const DUPLICATE_TABLE: Self = Self("42P07");
+    pub const INDETERMINATE_DATATYPE: Self = Self("42P18");
+    pub const TOO_MANY_CONNECTIONS: Self = Self("53300");
+    pub const OUT_OF_MEMORY: Self = Self("53200");
+    pub const PROGRAM_LIMIT_EXCEEDED: Self = Self("54000");
+    pub const TOO_MANY_COLUMNS: Self = Self("54011");
+    pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self("55000");
+    pub const OBJECT_IN_USE: Self = Self("55006");
+    pub const QUERY_CANCELED: Self = Self("57014");
+    pub const ADMIN_SHUTDOWN: Self = Self("57P01");
+    pub const SYSTEM_ERROR: Self = Self("58000");
+    pub const IO_ERROR: Self = Self("58030");
+    pub const UNDEFINED_FILE: Self = Self("58P01");
+    pub const INTERNAL_ERROR: Self = Self("XX000");
+}
+
+/// Why a statement, or the whole session, ends early.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The engine refused or failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A COPY statement that cannot be read.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// A COPY option that makes no sense.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// A column that the asked-for format cannot carry.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// A value that the asked-for format cannot carry.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A column type without a place in a Colonnade stream.
+    #[error(transparent)]
+    UnsupportedType(#[from] colonnade_wire::arrow::UnsupportedType),
+    /// A chunk could not be encoded.
+    #[error("the result could not be encoded")]
+    Encode(#[from] colonnade_wire::EncodeError),
+    /// Arrow's own writer refused a batch.
+    #[error("the result could not be written as an Arrow IPC stream: {0}")]
+    Ipc(#[from] arrow_schema::ArrowError),
+    /// A message, of a single row usually, does not fit into what the client takes.
+    #[error("a message of {rows} row(s) takes {bytes} bytes, more than max_message_bytes = {limit}")]
+    MessageTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// Its rows.
+        rows: usize,
+        /// What the client asked for.
+        limit: usize,
+    },
+    /// More columns than the protocol's counters hold.
+    #[error("a result of {0} columns is more than the protocol carries (32767)")]
+    TooManyColumns(usize),
+    /// Only ROLLBACK is possible.
+    #[error("current transaction is aborted, commands ignored until end of transaction block")]
+    AbortedTransaction,
+    /// A second connection asked for it.
+    #[error("canceling statement due to user request")]
+    Canceled,
+    /// The server stops.
+    #[error("terminating connection because the server is shutting down")]
+    Shutdown,
+    /// A part of the protocol that is not there yet.
+    #[error("{0} is not supported yet")]
+    NotSupported(&'static str),
+    /// The client broke the protocol.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The client is gone, or its socket broke; nobody is left to be told.
+    #[error("the connection to the client is lost")]
+    Disconnected(#[from] std::io::Error),
+}
+
+impl Failure {
+    /// The SQLSTATE a client is told.
+    pub fn code(&self) -> SqlState {
+        match self {
+            Self::Engine(error) => error.code,
+            Self::Copy(error) => match error {
+                CopyError::Syntax { .. } => SqlState::SYNTAX_ERROR,
+                CopyError::FromStdin => SqlState::FEATURE_NOT_SUPPORTED,
+            },
+            Self::Option(error) => match error {
+                OptionError::Redundant(_) | OptionError::UnknownColumn(_) => SqlState::SYNTAX_ERROR,
+                OptionError::WrongFormat { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+                _ => SqlState::INVALID_PARAMETER_VALUE,
+            },
+            Self::Unsupported(_) | Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Value(error) => match error {
+                ValueError::Precision { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+                ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            },
+            Self::Encode(_) | Self::Ipc(_) => SqlState::INTERNAL_ERROR,
+            Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,
+            Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
+            Self::Canceled => SqlState::QUERY_CANCELED,
+            Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
+            Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Protocol(_) => SqlState::PROTOCOL_VIOLATION,
+            Self::Disconnected(_) => SqlState::IO_ERROR,
+        }
+    }
+
+    /// Whether the session ends with it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown)
+    }
+
+    /// More than the message, if there is more to say.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Engine(error) => error.detail.clone(),
+            Self::Encode(error) => Some(error.to_string()),
+            _ => None,
+        }
+    }
+
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Engine(error) => return error.hint.clone(),
+            Self::Option(error) => return error.hint(),
+            Self::Unsupported(error) => return Some(error.hint()),
+            Self::UnsupportedType(_) => "Cast the column to a supported type in the query, for example to VARCHAR.",
+            Self::Value(ValueError::Precision { .. }) => {
+                "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
+            }
+            Self::MessageTooLarge { .. } => {
+                "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
+            }
+            Self::AbortedTransaction => "Issue ROLLBACK.",
+            Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Where in the query string, counted in characters from 0, if known.
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            Self::Engine(error) => error.position,
+            Self::Copy(CopyError::Syntax { position, .. }) => Some(*position),
+            _ => None,
+        }
+    }
+}

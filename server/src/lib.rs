@@ -1,0 +1,40 @@
+//! PostgreSQL's protocol in front of an engine that produces Arrow batches.
+//!
+//! A client connects as it would to PostgreSQL; `COPY (query) TO STDOUT (FORMAT colonnade)` carries large results as
+//! columnar chunks, everything else is PostgreSQL's own text. The layers, from the bytes up:
+//!
+//! - [`message`]: the protocol's messages, bytes only;
+//! - [`value`], [`oid`]: one Arrow value as PostgreSQL prints or sends it;
+//! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
+//! - `session`: one connection's conversation, a thread each;
+//! - [`Server`]: sockets, sessions, cancellation.
+//!
+//! What runs the queries is an [`Engine`]; this crate knows none.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod copy;
+pub mod duckdb;
+pub mod engine;
+pub mod error;
+mod lex;
+pub mod message;
+pub mod oid;
+pub mod query;
+pub mod value;
+
+mod cancel;
+mod listen;
+mod rows;
+mod serve;
+mod session;
+mod socket;
+mod startup;
+mod transaction;
+mod watch;
+
+pub use engine::{Answer, Engine, EngineError, Interrupt, Rows, Session};
+pub use error::SqlState;
+pub use listen::{Address, AddressError};
+pub use serve::{ServeError, Server};

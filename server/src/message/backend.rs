@@ -1,0 +1,191 @@
+//! What the server sends: each function appends one message to a buffer.
+
+use crate::oid::TypeInfo;
+
+/// What a session is between statements, in ReadyForQuery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Not in a transaction.
+    Idle,
+    /// In a transaction.
+    InTransaction,
+    /// In a transaction that can only be rolled back.
+    Failed,
+}
+
+/// The fields of ErrorResponse and NoticeResponse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report<'a> {
+    /// ERROR, FATAL, WARNING, …
+    pub severity: &'a str,
+    /// The SQLSTATE.
+    pub code: &'a str,
+    /// What went wrong.
+    pub message: &'a str,
+    /// More of it.
+    pub detail: Option<&'a str>,
+    /// What to do.
+    pub hint: Option<&'a str>,
+    /// Where in the query string, in characters from 1.
+    pub position: Option<usize>,
+}
+
+/// Appends a message whose body is written by `body`, and fills in its length.
+pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    // No message is built in memory that comes near 4 GiB: columns and rows are bounded before they get here.
+    let length = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// The header of a CopyData message with a payload of `length` bytes, which the caller sends itself.
+pub fn copy_data_header(length: usize) -> Option<[u8; 5]> {
+    let length = i32::try_from(length.checked_add(4)?).ok()?.to_be_bytes();
+    Some([b'd', length[0], length[1], length[2], length[3]])
+}
+
+fn string(out: &mut Vec<u8>, text: &str) {
+    // The protocol's strings end at the first NUL; one within would break the message.
+    out.extend(text.bytes().filter(|&b| b != 0));
+    out.push(0);
+}
+
+/// The client need not prove who it is.
+pub fn authentication_ok(out: &mut Vec<u8>) {
+    message(out, b'R', |out| out.extend_from_slice(&0i32.to_be_bytes()));
+}
+
+/// The newest protocol spoken here, and the options of the client's that are unknown.
+pub fn negotiate_protocol_version(out: &mut Vec<u8>, options: &[&str]) {
+    /// Protocol 3.0.
+    const VERSION: i32 = 3 << 16;
+    message(out, b'v', |out| {
+        out.extend_from_slice(&VERSION.to_be_bytes());
+        out.extend_from_slice(&(options.len() as i32).to_be_bytes());
+        options.iter().for_each(|option| string(out, option));
+    });
+}
+
+/// A setting's value.
+pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
+    message(out, b'S', |out| {
+        string(out, name);
+        string(out, value);
+    });
+}
+
+/// What the client needs in order to cancel.
+pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: [u8; 4]) {
+    message(out, b'K', |out| {
+        out.extend_from_slice(&process.to_be_bytes());
+        out.extend_from_slice(&secret);
+    });
+}
+
+/// The next query may come.
+pub fn ready_for_query(out: &mut Vec<u8>, status: Status) {
+    let status = match status {
+        Status::Idle => b'I',
+        Status::InTransaction => b'T',
+        Status::Failed => b'E',
+    };
+    message(out, b'Z', |out| out.push(status));
+}
+
+/// The columns of the rows that follow, all of them as text.
+pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo)>) {
+    message(out, b'T', |out| {
+        out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
+        for (name, info) in columns {
+            string(out, name);
+            out.extend_from_slice(&[0; 6]); // no table, no column number
+            out.extend_from_slice(&info.oid.to_be_bytes());
+            out.extend_from_slice(&info.size.to_be_bytes());
+            out.extend_from_slice(&info.modifier.to_be_bytes());
+            out.extend_from_slice(&0i16.to_be_bytes());
+        }
+    });
+}
+
+/// A statement is done.
+pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
+    message(out, b'C', |out| string(out, tag));
+}
+
+/// The query string held no statement.
+pub fn empty_query(out: &mut Vec<u8>) {
+    message(out, b'I', |_| ());
+}
+
+/// Copy data follows, of so many columns, in text or binary form.
+pub fn copy_out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
+    message(out, b'H', |out| {
+        out.push(u8::from(binary));
+        out.extend_from_slice(&(columns as i16).to_be_bytes());
+        (0..columns).for_each(|_| out.extend_from_slice(&i16::from(binary).to_be_bytes()));
+    });
+}
+
+/// The copy data is complete.
+pub fn copy_done(out: &mut Vec<u8>) {
+    message(out, b'c', |_| ());
+}
+
+/// An error.
+pub fn error_response(out: &mut Vec<u8>, report: &Report<'_>) {
+    message(out, b'E', |out| fields(out, report));
+}
+
+/// A warning or a notice.
+pub fn notice_response(out: &mut Vec<u8>, report: &Report<'_>) {
+    message(out, b'N', |out| fields(out, report));
+}
+
+fn fields(out: &mut Vec<u8>, report: &Report<'_>) {
+    let mut field = |kind: u8, value: Option<&str>| {
+        if let Some(value) = value {
+            out.push(kind);
+            string(out, value);
+        }
+    };
+    field(b'S', Some(report.severity));
+    field(b'V', Some(report.severity));
+    field(b'C', Some(report.code));
+    field(b'M', Some(report.message));
+    field(b'D', report.detail);
+    field(b'H', report.hint);
+    field(b'P', report.position.map(|position| position.to_string()).as_deref());
+    out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_carry_their_length() {
+        let mut out = Vec::new();
+        command_complete(&mut out, "SELECT 1");
+        assert_eq!(out, b"C\x00\x00\x00\x0dSELECT 1\0");
+        out.clear();
+        ready_for_query(&mut out, Status::Failed);
+        assert_eq!(out, b"Z\x00\x00\x00\x05E");
+    }
+
+    #[test]
+    fn a_nul_in_text_does_not_break_the_message() {
+        let mut out = Vec::new();
+        let report = Report { severity: "ERROR", code: "XX000", message: "a\0b", ..Report::default() };
+        error_response(&mut out, &report);
+        assert_eq!(&out[5..], b"SERROR\0VERROR\0CXX000\0Mab\0\0");
+    }
+
+    #[test]
+    fn copy_data_is_limited_by_its_length_field() {
+        assert_eq!(copy_data_header(1), Some([b'd', 0, 0, 0, 5]));
+        assert_eq!(copy_data_header(i32::MAX as usize), None);
+    }
+}

@@ -1,0 +1,342 @@
+//! What clients send.
+
+use super::ProtocolError;
+use super::reader::Reader;
+
+/// Where a connection is: before or after its start-up message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Messages have no type byte.
+    Startup,
+    /// The ordinary messages.
+    Ready,
+}
+
+/// A message from a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// May the connection be encrypted with TLS?
+    SslRequest,
+    /// … or with GSSAPI?
+    GssEncRequest,
+    /// Stop what another connection is doing.
+    CancelRequest {
+        /// From that connection's BackendKeyData.
+        process: i32,
+        /// The same.
+        secret: &'a [u8],
+    },
+    /// Begin a session.
+    Startup {
+        /// The protocol's minor version; the major one is 3.
+        minor: u16,
+        /// `user`, `database` and settings.
+        parameters: Vec<(&'a str, &'a str)>,
+    },
+    /// Run this query string.
+    Query(&'a str),
+    /// Prepare a statement.
+    Parse {
+        /// Its name; empty for the unnamed one.
+        name: &'a str,
+        /// Its text.
+        query: &'a str,
+        /// The types of its parameters, where the client says.
+        types: Vec<u32>,
+    },
+    /// Make a portal of a statement.
+    Bind {
+        /// The portal's name; empty for the unnamed one.
+        portal: &'a str,
+        /// The statement.
+        statement: &'a str,
+        /// Text (0) or binary (1): none, one for all, or one a parameter.
+        formats: Vec<i16>,
+        /// The values; `None` is NULL.
+        values: Vec<Option<&'a [u8]>>,
+        /// Text (0) or binary (1): none, one for all, or one a column.
+        results: Vec<i16>,
+    },
+    /// Describe a statement or portal.
+    Describe(Target, &'a str),
+    /// Close a statement or portal.
+    Close(Target, &'a str),
+    /// Run a portal.
+    Execute {
+        /// Which one.
+        portal: &'a str,
+        /// At most so many rows; 0 for all.
+        rows: u32,
+    },
+    /// Send what is waiting.
+    Flush,
+    /// End of an extended-protocol exchange.
+    Sync,
+    /// A part of COPY's data.
+    CopyData(&'a [u8]),
+    /// COPY's data is complete.
+    CopyDone,
+    /// The client gives its COPY up, and why.
+    CopyFail(&'a str),
+    /// The long-deprecated function call.
+    FunctionCall,
+    /// An answer to an authentication request.
+    Password(&'a [u8]),
+    /// Good-bye.
+    Terminate,
+}
+
+/// What Describe and Close are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A prepared statement.
+    Statement,
+    /// A portal.
+    Portal,
+}
+
+/// The first message's limit, PostgreSQL's own (`MAX_STARTUP_PACKET_LENGTH`).
+pub const STARTUP_LIMIT: usize = 10_000;
+/// The limit of messages that carry text or data of the user's.
+pub const LARGE_LIMIT: usize = 64 << 20;
+/// The limit of all others, PostgreSQL's own (`PQ_SMALL_MESSAGE_LIMIT`).
+pub const SMALL_LIMIT: usize = 10_000;
+
+const SSL_REQUEST: u32 = 80_877_103;
+const GSSENC_REQUEST: u32 = 80_877_104;
+const CANCEL_REQUEST: u32 = 80_877_102;
+const MAJOR: u32 = 3;
+/// The longest secret of a cancel request (protocol 3.2).
+const SECRET_LIMIT: usize = 256;
+
+/// Reads the message that `bytes` begins with, and says how many bytes it took; `None` if it is not all there yet.
+///
+/// # Errors
+/// If no message begins like that, whatever may follow: the connection is of no use any more.
+pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>, ProtocolError> {
+    match phase {
+        Phase::Startup => {
+            let Some((head, _)) = bytes.split_first_chunk() else { return Ok(None) };
+            let length = checked_length(u32::from_be_bytes(*head), 8, STARTUP_LIMIT, || "start-up".to_owned())?;
+            let Some(body) = bytes.get(4..length) else { return Ok(None) };
+            Ok(Some((startup(body)?, length)))
+        }
+        Phase::Ready => {
+            let Some((&kind, rest)) = bytes.split_first() else { return Ok(None) };
+            let limit = limit(kind)?;
+            let Some((head, _)) = rest.split_first_chunk() else { return Ok(None) };
+            let length = checked_length(u32::from_be_bytes(*head), 4, limit, || char::from(kind).to_string())?;
+            let Some(body) = rest.get(4..length) else { return Ok(None) };
+            Ok(Some((ready(kind, body)?, length + 1)))
+        }
+    }
+}
+
+fn checked_length(
+    length: u32,
+    least: usize,
+    limit: usize,
+    kind: impl FnOnce() -> String,
+) -> Result<usize, ProtocolError> {
+    match usize::try_from(length) {
+        Ok(bytes) if (least..=limit).contains(&bytes) => Ok(bytes),
+        _ => Err(ProtocolError::Length { kind: kind(), length, limit }),
+    }
+}
+
+fn limit(kind: u8) -> Result<usize, ProtocolError> {
+    match kind {
+        b'Q' | b'P' | b'B' | b'd' | b'F' => Ok(LARGE_LIMIT),
+        b'D' | b'C' | b'E' | b'H' | b'S' | b'c' | b'f' | b'p' | b'X' => Ok(SMALL_LIMIT),
+        other => Err(ProtocolError::Kind(other)),
+    }
+}
+
+fn startup(body: &[u8]) -> Result<Message<'_>, ProtocolError> {
+    let mut reader = Reader::new('S', body);
+    let message = match reader.u32()? {
+        SSL_REQUEST => Message::SslRequest,
+        GSSENC_REQUEST => Message::GssEncRequest,
+        CANCEL_REQUEST => {
+            let process = reader.i32()?;
+            let secret = reader.rest();
+            if secret.is_empty() || secret.len() > SECRET_LIMIT {
+                return Err(ProtocolError::Field('S', "cancel key"));
+            }
+            Message::CancelRequest { process, secret }
+        }
+        version if version >> 16 == MAJOR => {
+            let mut parameters = Vec::new();
+            loop {
+                let name = reader.string()?;
+                if name.is_empty() {
+                    break;
+                }
+                parameters.push((name, reader.string()?));
+            }
+            Message::Startup { minor: (version & 0xffff) as u16, parameters }
+        }
+        version => return Err(ProtocolError::Version((version >> 16) as u16, (version & 0xffff) as u16)),
+    };
+    reader.end()?;
+    Ok(message)
+}
+
+fn ready(kind: u8, body: &[u8]) -> Result<Message<'_>, ProtocolError> {
+    let mut reader = Reader::new(char::from(kind), body);
+    let message = match kind {
+        b'Q' => Message::Query(reader.string()?),
+        b'P' => {
+            let (name, query) = (reader.string()?, reader.string()?);
+            let count = reader.count("parameter count")?;
+            Message::Parse { name, query, types: (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()? }
+        }
+        b'B' => bind(&mut reader)?,
+        b'D' => Message::Describe(target(&mut reader, 'D')?, reader.string()?),
+        b'C' => Message::Close(target(&mut reader, 'C')?, reader.string()?),
+        b'E' => {
+            // The manual: zero, and in practice a negative number too, means no limit.
+            let portal = reader.string()?;
+            Message::Execute { portal, rows: u32::try_from(reader.i32()?).unwrap_or(0) }
+        }
+        b'H' => Message::Flush,
+        b'S' => Message::Sync,
+        b'd' => Message::CopyData(reader.rest()),
+        b'c' => Message::CopyDone,
+        b'f' => Message::CopyFail(reader.string()?),
+        b'p' => Message::Password(reader.rest()),
+        b'X' => Message::Terminate,
+        b'F' => {
+            reader.rest();
+            Message::FunctionCall
+        }
+        other => return Err(ProtocolError::Kind(other)),
+    };
+    reader.end()?;
+    Ok(message)
+}
+
+fn target(reader: &mut Reader<'_>, kind: char) -> Result<Target, ProtocolError> {
+    match reader.u8()? {
+        b'S' => Ok(Target::Statement),
+        b'P' => Ok(Target::Portal),
+        _ => Err(ProtocolError::Field(kind, "target")),
+    }
+}
+
+fn bind<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, ProtocolError> {
+    let (portal, statement) = (reader.string()?, reader.string()?);
+    let formats = formats(reader)?;
+    let count = reader.count("value count")?;
+    let mut values = Vec::new();
+    for _ in 0..count {
+        values.push(match usize::try_from(reader.i32()?) {
+            Ok(length) => Some(reader.bytes(length)?),
+            Err(_) => None,
+        });
+    }
+    Ok(Message::Bind { portal, statement, formats, values, results: self::formats(reader)? })
+}
+
+fn formats(reader: &mut Reader<'_>) -> Result<Vec<i16>, ProtocolError> {
+    let count = reader.count("format count")?;
+    let mut formats = Vec::new();
+    for _ in 0..count {
+        let format = reader.i16()?;
+        if !(0..=1).contains(&format) {
+            return Err(ProtocolError::Field('B', "format code"));
+        }
+        formats.push(format);
+    }
+    Ok(formats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![kind];
+        bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn startup(body: &[u8]) -> Vec<u8> {
+        let mut bytes = (body.len() as u32 + 4).to_be_bytes().to_vec();
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn reads_startup_messages() {
+        let bytes = startup(b"\x00\x03\x00\x02user\0me\0database\0d\0\0");
+        let parameters = vec![("user", "me"), ("database", "d")];
+        let length = bytes.len();
+        assert_eq!(parse(&bytes, Phase::Startup), Ok(Some((Message::Startup { minor: 2, parameters }, length))));
+        assert_eq!(parse(&startup(&80_877_103u32.to_be_bytes()), Phase::Startup), Ok(Some((Message::SslRequest, 8))));
+        let cancel = startup(b"\x04\xd2\x16\x2e\x00\x00\x00\x07\x01\x02\x03\x04");
+        let expected = Message::CancelRequest { process: 7, secret: &[1, 2, 3, 4] };
+        assert_eq!(parse(&cancel, Phase::Startup), Ok(Some((expected, 16))));
+        assert_eq!(parse(&startup(b"\x00\x02\x00\x00"), Phase::Startup), Err(ProtocolError::Version(2, 0)));
+        assert!(matches!(parse(b"GET / HTTP/1.1\r\n", Phase::Startup), Err(ProtocolError::Length { .. })));
+    }
+
+    #[test]
+    fn reads_queries_one_at_a_time() {
+        let mut bytes = message(b'Q', b"select 1\0");
+        let first = bytes.len();
+        bytes.extend(message(b'X', b""));
+        assert_eq!(parse(&bytes, Phase::Ready), Ok(Some((Message::Query("select 1"), first))));
+        assert_eq!(parse(&bytes[first..], Phase::Ready), Ok(Some((Message::Terminate, 5))));
+        for end in 0..first {
+            assert_eq!(parse(&bytes[..end], Phase::Ready), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_wrong() {
+        assert_eq!(parse(&message(b'Q', b"select 1"), Phase::Ready), Err(ProtocolError::Truncated('Q')));
+        assert_eq!(parse(&message(b'Q', b"a\0b"), Phase::Ready), Err(ProtocolError::Trailing('Q')));
+        assert_eq!(parse(&message(b'Q', b"\xff\0"), Phase::Ready), Err(ProtocolError::Encoding('Q')));
+        assert_eq!(parse(b"?", Phase::Ready), Err(ProtocolError::Kind(b'?')));
+        assert!(matches!(parse(b"Q\xff\xff\xff\xff", Phase::Ready), Err(ProtocolError::Length { .. })));
+        assert!(matches!(parse(b"X\0\0\0\x03", Phase::Ready), Err(ProtocolError::Length { .. })));
+        assert_eq!(parse(&message(b'D', b"Zx\0"), Phase::Ready), Err(ProtocolError::Field('D', "target")));
+        assert_eq!(parse(&message(b'P', b"\0q\0\x7f\xff"), Phase::Ready), Err(ProtocolError::Truncated('P')));
+    }
+
+    #[test]
+    fn reads_the_extended_protocol() {
+        let bind = message(b'B', b"p\0s\0\0\x01\0\x01\0\x02\xff\xff\xff\xff\0\0\0\x01x\0\0");
+        let Ok(Some((Message::Bind { portal, statement, formats, values, results }, _))) = parse(&bind, Phase::Ready)
+        else {
+            panic!("no Bind");
+        };
+        assert_eq!((portal, statement, formats, results), ("p", "s", vec![1], vec![]));
+        assert_eq!(values, vec![None, Some(&b"x"[..])]);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for phase in [Phase::Startup, Phase::Ready] {
+                if let Ok(Some((_, length))) = parse(&bytes, phase) {
+                    prop_assert!(length <= bytes.len() && length >= 4);
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bodies_never_panic(
+            kind in proptest::sample::select(b"QPBDCEHSdcfpXF".to_vec()),
+            body in proptest::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let bytes = message(kind, &body);
+            if let Ok(found) = parse(&bytes, Phase::Ready) {
+                prop_assert_eq!(found.map(|(_, length)| length), Some(bytes.len()));
+            }
+        }
+    }
+}

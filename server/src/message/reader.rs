@@ -1,0 +1,65 @@
+//! The fields of one message: every read is checked, and nothing may be left over.
+
+use super::ProtocolError;
+
+/// Reads the body of message `kind`.
+pub(super) struct Reader<'a> {
+    kind: char,
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(kind: char, body: &'a [u8]) -> Self {
+        Self { kind, rest: body }
+    }
+
+    pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], ProtocolError> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or(ProtocolError::Truncated(self.kind))?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(ProtocolError::Truncated(self.kind))?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    pub fn u8(&mut self) -> Result<u8, ProtocolError> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub fn i16(&mut self) -> Result<i16, ProtocolError> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    pub fn i32(&mut self) -> Result<i32, ProtocolError> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    pub fn u32(&mut self) -> Result<u32, ProtocolError> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// A counter of things that follow.
+    pub fn count(&mut self, what: &'static str) -> Result<usize, ProtocolError> {
+        usize::try_from(self.i16()?).map_err(|_| ProtocolError::Field(self.kind, what))
+    }
+
+    /// A NUL-terminated string.
+    pub fn string(&mut self) -> Result<&'a str, ProtocolError> {
+        let end = self.rest.iter().position(|&b| b == 0).ok_or(ProtocolError::Truncated(self.kind))?;
+        let text = std::str::from_utf8(self.bytes(end)?).map_err(|_| ProtocolError::Encoding(self.kind))?;
+        self.u8()?;
+        Ok(text)
+    }
+
+    /// What is left, unread.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    pub fn end(self) -> Result<(), ProtocolError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(ProtocolError::Trailing(self.kind)) }
+    }
+}

@@ -1,0 +1,279 @@
+//! One client's session: its queries one after the other, each answered before the next is read.
+
+use std::sync::Arc;
+
+use crate::cancel::{Control, Running};
+use crate::copy::{self, Context, Copy, Parsed, options::Format};
+use crate::engine::{Answer, EngineError, Session as EngineSession};
+use crate::error::{Failure, SqlState};
+use crate::message::ProtocolError;
+use crate::message::backend::{self, Report, Status};
+use crate::message::frontend::{Message, Phase};
+use crate::query::{self, Statement, StatementKind};
+use crate::rows;
+use crate::socket::{Input, Output};
+use crate::transaction::{self, Step};
+
+/// Rows a batch where the client does not say: small enough to come soon, large enough to be worth it.
+const BATCH_ROWS: usize = 16_384;
+
+/// A session after its start-up.
+pub struct Session {
+    pub input: Input,
+    pub output: Output,
+    pub engine: Box<dyn EngineSession>,
+    pub control: Arc<Control>,
+    pub status: Status,
+}
+
+/// A message, without what it borrows.
+enum Request {
+    Query(String),
+    /// A part of the extended protocol. This is the seam where it will be answered.
+    Extended,
+    FunctionCall,
+    Sync,
+    Flush,
+    Ignored,
+    Terminate,
+    Unexpected(char),
+}
+
+impl Session {
+    /// Answers until the client says good-bye, or is gone.
+    pub fn run(mut self) {
+        if let Err(failure) = self.converse() {
+            // What is fatal is told if anybody is left to hear it.
+            self.report(&failure, "FATAL", None);
+            let _ = self.output.flush();
+        }
+    }
+
+    fn converse(&mut self) -> Result<(), Failure> {
+        // After an error in the extended protocol everything up to Sync is passed over.
+        let mut is_skipping = false;
+        self.ready()?;
+        while let Some(request) = self.input.message(Phase::Ready, request)? {
+            match request {
+                Request::Terminate => return Ok(()),
+                Request::Sync => {
+                    is_skipping = false;
+                    self.ready()?;
+                }
+                _ if is_skipping => {}
+                Request::Query(sql) => {
+                    self.query(&sql)?;
+                    self.ready()?;
+                }
+                Request::Extended => {
+                    is_skipping = true;
+                    self.fail(&Failure::NotSupported("the extended query protocol"), None);
+                    self.output.flush()?;
+                }
+                Request::FunctionCall => {
+                    self.fail(&Failure::NotSupported("the function call protocol"), None);
+                    self.ready()?;
+                }
+                Request::Flush => self.output.flush()?,
+                Request::Ignored => {}
+                Request::Unexpected(kind) => return Err(ProtocolError::Unexpected(kind).into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self) -> Result<(), Failure> {
+        backend::ready_for_query(self.output.buffer(), self.status);
+        Ok(self.output.flush()?)
+    }
+
+    /// Runs a query string: its statements, up to the first that fails.
+    fn query(&mut self, sql: &str) -> Result<(), Failure> {
+        let statements = query::split(sql);
+        if statements.is_empty() {
+            backend::empty_query(self.output.buffer());
+            return Ok(());
+        }
+        let is_implicit = self.begin_implicitly(&statements);
+        for statement in &statements {
+            match self.statement(statement) {
+                Ok(()) => {}
+                Err(failure) if failure.is_fatal() => return Err(failure),
+                Err(failure) => {
+                    self.fail(&failure, Some((sql, statement.start)));
+                    if is_implicit {
+                        self.roll_back()?;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        if is_implicit {
+            self.status = Status::Idle;
+            if let Err(error) = self.engine.execute("COMMIT", BATCH_ROWS) {
+                self.fail(&error.into(), None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Several statements in one query string are one transaction, unless they say otherwise themselves
+    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
+    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> bool {
+        let is_ordinary = |statement: &Statement<'_>| {
+            matches!(query::kind(statement.text), StatementKind::Other | StatementKind::Copy)
+        };
+        let wanted = self.status == Status::Idle && statements.len() > 1 && statements.iter().all(is_ordinary);
+        wanted && self.engine.execute("BEGIN", BATCH_ROWS).is_ok()
+    }
+
+    fn roll_back(&mut self) -> Result<(), Failure> {
+        self.status = Status::Idle;
+        match self.engine.execute("ROLLBACK", BATCH_ROWS) {
+            // The engine may have rolled back of its own accord.
+            Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+        let text = statement.text;
+        let kind = query::kind(text);
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback);
+        if self.status == Status::Failed && !is_end {
+            return Err(Failure::AbortedTransaction);
+        }
+        match kind {
+            StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
+            StatementKind::Copy => match copy::parse(text)? {
+                Parsed::ToStdout(copy) => self.copy(text, &copy),
+                Parsed::Engine => self.execute(text),
+            },
+            StatementKind::Alone | StatementKind::Other => self.execute(text),
+        }
+    }
+
+    fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
+        match transaction::step(self.status, kind) {
+            Step::Warn(code, message) => {
+                let report = Report { severity: "WARNING", code: code.0, message, ..Report::default() };
+                backend::notice_response(self.output.buffer(), &report);
+            }
+            Step::RollBack => {
+                self.roll_back()?;
+                backend::command_complete(self.output.buffer(), "ROLLBACK");
+                return Ok(());
+            }
+            Step::Run => {
+                let is_begin = kind == StatementKind::Begin;
+                // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK.
+                self.status = Status::Idle;
+                let _running = self.start()?;
+                self.engine.execute(text, BATCH_ROWS)?;
+                if is_begin {
+                    self.status = Status::InTransaction;
+                }
+            }
+        }
+        backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+        Ok(())
+    }
+
+    /// Lets others stop what runs from here on.
+    fn start(&self) -> Result<Running, Failure> {
+        let running = self.control.start();
+        self.control.check()?;
+        Ok(running)
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Failure> {
+        let _running = self.start()?;
+        let tag = match self.answer(text, BATCH_ROWS)? {
+            Answer::Rows(rows) => {
+                let context = Context { output: &mut self.output, control: &self.control, rows };
+                query::tag(text, Some(rows::write(context)?), None)
+            }
+            Answer::Done { changed } => query::tag(text, None, changed),
+        };
+        backend::command_complete(self.output.buffer(), &tag);
+        Ok(())
+    }
+
+    fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+        let _running = self.start()?;
+        let batch_rows = match copy.options.format {
+            Format::Colonnade => copy.options.colonnade.chunk_rows,
+            _ => BATCH_ROWS,
+        };
+        let answer = self.answer(&copy.query, batch_rows).map_err(|failure| match (failure, copy.query_start) {
+            (Failure::Engine(mut error), Some(start)) => {
+                error.position = error.position.map(|position| text[..start].chars().count() + position);
+                Failure::Engine(error)
+            }
+            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
+            (failure, _) => failure,
+        })?;
+        let Answer::Rows(rows) = answer else {
+            return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY needs a query that gives rows").into());
+        };
+        let context = Context { output: &mut self.output, control: &self.control, rows };
+        let rows = copy::copy_out(context, &copy.options)?;
+        backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
+        Ok(())
+    }
+
+    fn answer(&mut self, text: &str, batch_rows: usize) -> Result<Answer, Failure> {
+        self.engine.execute(text, batch_rows).or_else(|error| {
+            // Why it was interrupted says more than that it was.
+            self.control.check()?;
+            Err(error.into())
+        })
+    }
+
+    /// Tells the client that its statement failed, and remembers that its transaction did.
+    fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
+        self.report(failure, "ERROR", place);
+        if self.status == Status::InTransaction {
+            self.status = Status::Failed;
+        }
+    }
+
+    /// `place` is the query string and where, in bytes, the statement starts in it.
+    fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
+        let (message, detail, hint) = (failure.to_string(), failure.detail(), failure.hint());
+        let position = failure.position().zip(place).map(|(position, (sql, start))| {
+            // From 1, in characters of the whole query string.
+            sql[..start].chars().count() + position + 1
+        });
+        let report = Report {
+            severity,
+            code: failure.code().0,
+            message: &message,
+            detail: detail.as_deref(),
+            hint: hint.as_deref(),
+            position,
+        };
+        backend::error_response(self.output.buffer(), &report);
+    }
+}
+
+fn request(message: Message<'_>) -> Request {
+    match message {
+        Message::Query(sql) => Request::Query(sql.to_owned()),
+        Message::Parse { .. }
+        | Message::Bind { .. }
+        | Message::Describe(..)
+        | Message::Close(..)
+        | Message::Execute { .. } => Request::Extended,
+        Message::FunctionCall => Request::FunctionCall,
+        Message::Sync => Request::Sync,
+        Message::Flush => Request::Flush,
+        // A client that was sending copy data when its COPY failed may not know yet.
+        Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => Request::Ignored,
+        Message::Terminate => Request::Terminate,
+        Message::Password(_) => Request::Unexpected('p'),
+        Message::SslRequest | Message::GssEncRequest | Message::CancelRequest { .. } | Message::Startup { .. } => {
+            Request::Unexpected('S')
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What is said before the first query (PostgreSQL protocol, "Start-up").
+
+use std::time::Duration;
+
+use crate::copy::options::VERSION;
+use crate::error::Failure;
+use crate::message::backend;
+use crate::message::frontend::{Message, Phase};
+use crate::message::{ProtocolError, backend::Report};
+use crate::socket::{Input, Output, Socket};
+
+/// A client has so long to say what it wants, as in PostgreSQL (`authentication_timeout`).
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a connection turned out to be for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A session.
+    Session(Settings),
+    /// Stopping another one.
+    Cancel { process: i32, secret: Vec<u8> },
+    /// Nothing: it was closed.
+    Nothing,
+}
+
+/// What the client said about itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub user: String,
+    pub application_name: String,
+    /// The protocol's minor version that the client asks for.
+    minor: u16,
+    /// Protocol options, all unknown here.
+    options: Vec<String>,
+}
+
+/// Reads up to the message that says what the connection is for.
+pub fn purpose(socket: &Socket, input: &mut Input, output: &mut Output) -> Result<Purpose, Failure> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    // Each kind of encryption may be asked for once.
+    for _ in 0..3 {
+        let asked = input.message(Phase::Startup, |message| match message {
+            Message::SslRequest | Message::GssEncRequest => Ok(None),
+            Message::CancelRequest { process, secret } => {
+                Ok(Some(Purpose::Cancel { process, secret: secret.to_vec() }))
+            }
+            Message::Startup { minor, parameters } => settings(minor, &parameters).map(Purpose::Session).map(Some),
+            _ => Err(ProtocolError::Unexpected('S')),
+        })?;
+        match asked {
+            None => return Ok(Purpose::Nothing),
+            Some(purpose) => {
+                if let Some(purpose) = purpose? {
+                    socket.set_read_timeout(None)?;
+                    return Ok(purpose);
+                }
+            }
+        }
+        // Not encrypted; the listener is on this machine only.
+        output.buffer().push(b'N');
+        output.flush()?;
+    }
+    Err(ProtocolError::Unexpected('S').into())
+}
+
+fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, ProtocolError> {
+    let mut settings = Settings { minor, ..Settings::default() };
+    for (name, value) in parameters {
+        match *name {
+            "user" => settings.user = (*value).to_owned(),
+            "application_name" => settings.application_name = (*value).to_owned(),
+            "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+            name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
+            // The database is the one that is served; other settings are the engine's to change with SET.
+            _ => {}
+        }
+    }
+    Ok(settings)
+}
+
+fn is_utf8(encoding: &str) -> bool {
+    let name: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
+    ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Says that the client is welcome, and what it should know.
+pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: [u8; 4]) {
+    let out = output.buffer();
+    if settings.minor > 0 || !settings.options.is_empty() {
+        let options: Vec<&str> = settings.options.iter().map(String::as_str).collect();
+        backend::negotiate_protocol_version(out, &options);
+    }
+    backend::authentication_ok(out);
+    let format_version = VERSION.to_string();
+    for (name, value) in [
+        ("server_version", version),
+        ("server_encoding", "UTF8"),
+        ("client_encoding", "UTF8"),
+        ("DateStyle", "ISO, MDY"),
+        ("IntervalStyle", "postgres"),
+        ("TimeZone", "UTC"),
+        ("integer_datetimes", "on"),
+        ("standard_conforming_strings", "on"),
+        ("is_superuser", "off"),
+        ("session_authorization", &settings.user),
+        ("application_name", &settings.application_name),
+        // Whoever knows FORMAT colonnade learns here, without asking, that the server does too (PROTOCOL.md).
+        ("colonnade", &format_version),
+    ] {
+        backend::parameter_status(out, name, value);
+    }
+    backend::backend_key_data(out, process, secret);
+}
+
+/// Refuses a client before its session began.
+pub fn refuse(output: &mut Output, failure: &Failure) {
+    let message = failure.to_string();
+    let hint = failure.hint();
+    let report = Report {
+        severity: "FATAL",
+        code: failure.code().0,
+        message: &message,
+        hint: hint.as_deref(),
+        ..Report::default()
+    };
+    backend::error_response(output.buffer(), &report);
+    // The client may be gone; there is nobody else to tell.
+    let _ = output.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_utf8_by_its_names() {
+        assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
+        assert!(!is_utf8("LATIN1") && !is_utf8(""));
+        assert!(settings(0, &[("client_encoding", "LATIN1")]).is_err());
+    }
+
+    #[test]
+    fn keeps_what_the_client_says() {
+        let found =
+            settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
+        assert_eq!((found.user.as_str(), found.application_name.as_str()), ("me", "x"));
+        assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
+    }
+}

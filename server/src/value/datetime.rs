@@ -1,0 +1,189 @@
+//! Dates and times as PostgreSQL prints them with `DateStyle = ISO`.
+
+use arrow_schema::TimeUnit;
+
+use super::number::integer;
+
+/// DuckDB's, and with the opposite sign PostgreSQL's, infinite dates and timestamps are the extreme values.
+pub(super) fn is_infinite_date(days: i32) -> bool {
+    days == i32::MAX || days == -i32::MAX || days == i32::MIN
+}
+
+/// The same for timestamps of any unit.
+pub(super) fn is_infinite_timestamp(value: i64) -> bool {
+    value == i64::MAX || value == -i64::MAX || value == i64::MIN
+}
+
+/// How many of a unit make a second.
+pub(super) fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Appends a date, given as days since 1970-01-01.
+pub(super) fn date(days: i32, out: &mut Vec<u8>) {
+    if is_infinite_date(days) {
+        infinity(days > 0, out);
+        return;
+    }
+    let is_bc = calendar(i64::from(days), out);
+    era(is_bc, out);
+}
+
+/// Appends a timestamp, given as units since 1970-01-01; a zoned one is shown in UTC.
+pub(super) fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u8>) {
+    if is_infinite_timestamp(value) {
+        infinity(value > 0, out);
+        return;
+    }
+    let per_day = i128::from(per_second(unit)) * i128::from(SECONDS_PER_DAY);
+    let days = i128::from(value).div_euclid(per_day) as i64;
+    let within = i128::from(value).rem_euclid(per_day) as i64;
+    let is_bc = calendar(days, out);
+    out.push(b' ');
+    time(within, unit, out);
+    if zoned {
+        out.extend_from_slice(b"+00");
+    }
+    era(is_bc, out);
+}
+
+/// Appends a time of day, given as units since midnight.
+pub(super) fn time(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+    let per_second = per_second(unit);
+    let seconds = value.div_euclid(per_second);
+    two(seconds / 3600, out);
+    out.push(b':');
+    two(seconds / 60 % 60, out);
+    out.push(b':');
+    two(seconds % 60, out);
+    fraction(value.rem_euclid(per_second), per_second, out);
+}
+
+/// Appends `.5` for 500000 of 1000000: without trailing zeros, and nothing for 0.
+pub(super) fn fraction(value: i64, per_second: i64, out: &mut Vec<u8>) {
+    if value == 0 {
+        return;
+    }
+    out.push(b'.');
+    let (mut rest, mut digit) = (value, per_second / 10);
+    while rest > 0 && digit > 0 {
+        out.push(b'0' + (rest / digit) as u8);
+        (rest, digit) = (rest % digit, digit / 10);
+    }
+}
+
+/// Appends at least two digits.
+pub(super) fn two(value: i64, out: &mut Vec<u8>) {
+    if (0..10).contains(&value) {
+        out.push(b'0');
+    }
+    integer(value, out);
+}
+
+fn infinity(positive: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(if positive { b"infinity" } else { b"-infinity" });
+}
+
+fn era(is_bc: bool, out: &mut Vec<u8>) {
+    if is_bc {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+/// Appends year, month and day, and says whether the year is before Christ.
+fn calendar(days: i64, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil(days);
+    let is_bc = year <= 0;
+    let shown = if is_bc { 1 - year } else { year };
+    for digits in [1000, 100, 10] {
+        if shown < digits {
+            out.push(b'0');
+        }
+    }
+    integer(shown, out);
+    out.push(b'-');
+    two(month, out);
+    out.push(b'-');
+    two(day, out);
+    is_bc
+}
+
+/// The proleptic Gregorian date, days after 1970-01-01. Years are shifted to start in March, so that leap days come
+/// last, and counted in cycles of 400 years (H. Hinnant, "chrono-compatible low-level date algorithms").
+fn civil(days: i64) -> (i64, i64, i64) {
+    const DAYS_PER_CYCLE: i64 = 146_097;
+    let days = days + 719_468;
+    let cycle = days.div_euclid(DAYS_PER_CYCLE);
+    let day_of_cycle = days.rem_euclid(DAYS_PER_CYCLE);
+    let year_of_cycle =
+        (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36_524 - day_of_cycle / (DAYS_PER_CYCLE - 1)) / 365;
+    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn dates_of_all_ages() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (11_016, "2000-02-29"),
+            (-719_162, "0001-01-01"),
+            (-719_163, "0001-12-31 BC"),
+            (-735_160, "0044-03-15 BC"),
+            (2_932_897, "10000-01-01"),
+            (i32::MAX, "infinity"),
+            (-i32::MAX, "-infinity"),
+        ] {
+            assert_eq!(text(|out| date(days, out)), expected);
+        }
+    }
+
+    #[test]
+    fn timestamps_of_all_units() {
+        let show = |value, unit, zoned| text(|out| timestamp(value, unit, zoned, out));
+        assert_eq!(show(0, TimeUnit::Second, false), "1970-01-01 00:00:00");
+        assert_eq!(show(-1, TimeUnit::Millisecond, false), "1969-12-31 23:59:59.999");
+        assert_eq!(show(1_500_000, TimeUnit::Microsecond, true), "1970-01-01 00:00:01.5+00");
+        assert_eq!(show(1, TimeUnit::Nanosecond, false), "1970-01-01 00:00:00.000000001");
+        assert_eq!(show(i64::MIN, TimeUnit::Microsecond, true), "-infinity");
+        assert_eq!(show(-62_135_596_800 - 1, TimeUnit::Second, false), "0001-12-31 23:59:59 BC");
+    }
+
+    #[test]
+    fn times_of_day() {
+        assert_eq!(text(|out| time(86_400_000_000, TimeUnit::Microsecond, out)), "24:00:00");
+        assert_eq!(text(|out| time(3_723_000_100, TimeUnit::Microsecond, out)), "01:02:03.0001");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_calendar_counts_on(days in -3_000_000i64..3_000_000) {
+            let (year, month, day) = civil(days);
+            let (next_year, next_month, next_day) = civil(days + 1);
+            let same_month = (next_year, next_month, next_day) == (year, month, day + 1);
+            let next = next_day == 1 && day >= 28
+                && (next_year * 12 + next_month) == (year * 12 + month) + 1;
+            proptest::prop_assert!(same_month || next);
+        }
+    }
+}

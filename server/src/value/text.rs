@@ -1,0 +1,114 @@
+//! Text forms.
+
+use arrow_schema::TimeUnit;
+
+use super::column::{Column, Values};
+use super::datetime::{date, time, timestamp};
+use super::interval::interval;
+use super::nested;
+use super::number::{decimal, float32, float64, integer};
+
+const NANOS_PER_MILLI: i64 = 1_000_000;
+const MILLIS_PER_DAY: i64 = 86_400_000;
+
+impl Column<'_> {
+    /// Appends the text of the value at `row`, which must not be NULL.
+    pub fn write_text(&self, row: usize, out: &mut Vec<u8>) {
+        match &self.values {
+            Values::Null => {}
+            Values::Bool(array) => out.push(if array.value(row) { b't' } else { b'f' }),
+            Values::Bool8(values) => out.push(if values[row] != 0 { b't' } else { b'f' }),
+            Values::Int8(values) => integer(values[row], out),
+            Values::Int16(values) => integer(values[row], out),
+            Values::Int32(values) => integer(values[row], out),
+            Values::Int64(values) => integer(values[row], out),
+            Values::UInt8(values) => integer(values[row], out),
+            Values::UInt16(values) => integer(values[row], out),
+            Values::UInt32(values) => integer(values[row], out),
+            Values::UInt64(values) => integer(values[row], out),
+            Values::Float16(values) => float32(values[row].to_f32(), out),
+            Values::Float32(values) => float32(values[row], out),
+            Values::Float64(values) => float64(values[row], out),
+            Values::Decimal32(values, scale) => scaled(i128::from(values[row]), *scale, out),
+            Values::Decimal64(values, scale) => scaled(i128::from(values[row]), *scale, out),
+            Values::Decimal128(values, scale) => scaled(values[row], *scale, out),
+            Values::Decimal256(values, scale) => {
+                let digits = values[row].to_string();
+                let (negative, digits) = digits.strip_prefix('-').map_or((false, &*digits), |digits| (true, digits));
+                decimal(negative, digits, *scale, out);
+            }
+            Values::Text(text)
+            | Values::Integer(text)
+            | Values::Bits(text)
+            | Values::UuidText(text)
+            | Values::TimeTz(text) => out.extend_from_slice(text.value(row).as_bytes()),
+            Values::Bytes(bytes) => hex(bytes.value(row), out),
+            Values::Uuid(array) => uuid(array.value(row), out),
+            Values::Date32(values) => date(values[row], out),
+            Values::Date64(values) => {
+                date(values[row].div_euclid(MILLIS_PER_DAY).clamp(i32::MIN.into(), i32::MAX.into()) as i32, out);
+            }
+            Values::Time32(values, unit) => time(i64::from(values[row]), *unit, out),
+            Values::Time64(values, unit) => time(values[row], *unit, out),
+            Values::Timestamp { values, unit, zoned } => timestamp(values[row], *unit, *zoned, out),
+            Values::Duration(values, unit) => duration(values[row], *unit, out),
+            Values::Months(values) => interval(values[row], 0, 0, out),
+            Values::DayTime(values) => {
+                let value = values[row];
+                interval(0, value.days, i64::from(value.milliseconds) * NANOS_PER_MILLI, out);
+            }
+            Values::MonthDayNano(values) => {
+                let value = values[row];
+                interval(value.months, value.days, value.nanoseconds, out);
+            }
+            Values::List { ends, child } => nested::list(child, ends.range(row), out),
+            Values::Struct(children) => nested::record(children, row, out),
+            Values::Map { ends, entries } => nested::list(entries, ends.range(row), out),
+            Values::Dictionary { indices, values } => values.write_text(indices[row], out),
+            Values::Union { array, children } => {
+                if let Some((_, child)) = children.iter().find(|(id, _)| *id == array.type_id(row)) {
+                    child.write_text(array.value_offset(row), out);
+                }
+            }
+        }
+    }
+}
+
+fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
+    decimal(value < 0, itoa::Buffer::new().format(value.unsigned_abs()), scale, out);
+}
+
+/// A duration as an interval of time alone; beyond 292 years in nanoseconds it is shown in days.
+fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+    const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+    let nanos = i128::from(value) * i128::from(1_000_000_000 / super::datetime::per_second(unit));
+    match i64::try_from(nanos) {
+        Ok(nanos) => interval(0, 0, nanos, out),
+        Err(_) => {
+            let days = (nanos / NANOS_PER_DAY).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            interval(0, days, (nanos % NANOS_PER_DAY) as i64, out);
+        }
+    }
+}
+
+const HEX: [u8; 16] = *b"0123456789abcdef";
+
+fn push_hex(byte: u8, out: &mut Vec<u8>) {
+    out.push(HEX[usize::from(byte >> 4)]);
+    out.push(HEX[usize::from(byte & 15)]);
+}
+
+fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+    out.reserve(2 + bytes.len() * 2);
+    out.extend_from_slice(b"\\x");
+    bytes.iter().for_each(|&byte| push_hex(byte, out));
+}
+
+fn uuid(bytes: &[u8], out: &mut Vec<u8>) {
+    for (at, &byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        push_hex(byte, out);
+    }
+}

@@ -1,0 +1,226 @@
+"""End to end: TPC-H lineitem from DuckDB over a socket of this machine into pyarrow, beside Arrow Flight.
+
+    python bench/end_to_end.py [--rounds 5] [--markdown FILE] [--json FILE]
+
+Each measurement has a fresh server and a fresh client; contenders take turns, round after round; medians are reported.
+All servers read the same DuckDB file with the same settings (DuckDB's defaults). Importing, connecting and the start of
+the server are outside the clock. `warm` clients have read the result once before on the same connection. Every result's
+row count and checksum are compared with DuckDB's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import data
+import duckdb
+from process import cpu_seconds, memory
+
+HERE = Path(__file__).parent
+QUERY = "SELECT * FROM lineitem"
+# A result that grows while the table behind it does not.
+REPEATED = "SELECT l.* FROM (SELECT * FROM lineitem LIMIT 500000) AS l, range({times})"
+REPEATS = (1, 12)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way from a DuckDB file into pyarrow."""
+
+    name: str
+    source: str
+    # tcp, unix, or neither for the engine in the client's own process.
+    transport: str
+
+
+CONTENDERS = [
+    Contender("Colonnade, unix socket", "colonnade", "unix"),
+    Contender("Colonnade, TCP", "colonnade", "tcp"),
+    Contender("Arrow Flight, unix socket", "flight", "unix"),
+    Contender("Arrow Flight, TCP", "flight", "tcp"),
+    Contender("DuckDB in process (no transfer)", "duckdb", ""),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tuple[str, int | None]]:
+    """A server for the contender: the address that its client takes, and the server's process."""
+    with tempfile.TemporaryDirectory() as directory:
+        port, path = free_port(), f"{directory}/socket"
+        match contender.source, contender.transport:
+            case "colonnade", transport:
+                where = ["--unix", path] if transport == "unix" else ["--listen", f"127.0.0.1:{port}"]
+                address = (
+                    f"postgresql:///lineitem?host={path}"
+                    if transport == "unix"
+                    else f"postgresql://127.0.0.1:{port}/lineitem"
+                )
+                command = [sys.executable, "-m", "colonnade", "serve", str(database), *where]
+            case "flight", transport:
+                address = f"grpc+unix://{path}" if transport == "unix" else f"grpc://127.0.0.1:{port}"
+                command = [sys.executable, str(HERE / "flight_server.py"), str(database), str(batch_rows), address]
+            case _:
+                yield str(database), None
+                return
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            if not server.stdout.readline():
+                raise RuntimeError(f"the server of {contender.name} did not start")
+            try:
+                yield address, server.pid
+            finally:
+                server.terminate()
+
+
+def read(contender: Contender, address: str, server: int | None, query: str, mode: str) -> Row:
+    """One client process reads one result."""
+    command = [sys.executable, str(HERE / "client.py"), contender.source, address, query, mode]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdin is not None and client.stdout is not None
+        if client.stdout.readline() != "connected\n":
+            raise RuntimeError(f"the client of {contender.name} did not connect")
+        before = cpu_seconds(server) if server else 0.0
+        client.stdin.write("go\n")
+        client.stdin.flush()
+        line = client.stdout.readline()
+        row: Row = json.loads(line)
+        row["server_cpu"] = cpu_seconds(server) - before if server else 0.0
+        row["server_peak"] = memory(server, "VmHWM") if server else 0
+        if mode != "stream":
+            row |= json.loads(client.stdout.readline())
+    if client.returncode != 0:
+        raise RuntimeError(f"the client of {contender.name} failed")
+    return {"contender": contender.name, "mode": mode, **row}
+
+
+def prepare() -> tuple[Path, int, str]:
+    """The DuckDB file, its number of rows and the checksum that DuckDB itself gives."""
+    source = data.write("lineitem")
+    database = source.with_suffix(".duckdb")
+    if not database.exists():
+        unfinished = database.with_suffix(".unfinished")
+        unfinished.unlink(missing_ok=True)
+        with duckdb.connect(str(unfinished)) as connection:
+            connection.execute("CREATE TABLE lineitem AS FROM read_parquet(?)", [str(source)])
+        unfinished.rename(database)
+    with duckdb.connect(str(database), read_only=True) as connection:
+        [(rows, checksum)] = connection.sql("SELECT count(*), sum(hash(lineitem)::HUGEINT) FROM lineitem").fetchall()
+    return database, rows, str(checksum)
+
+
+def measure(rounds: int, batch_rows: int) -> tuple[list[Row], list[Row]]:
+    database, rows, checksum = prepare()
+    results: list[Row] = []
+    for number in range(rounds):
+        for mode in ("warm", "cold", "stream"):
+            for contender in CONTENDERS:
+                with served(contender, database, batch_rows) as (address, server):
+                    row = read(contender, address, server, QUERY, mode)
+                if row["rows"] != rows or row.get("checksum", checksum) != checksum:
+                    raise RuntimeError(f"{contender.name} gave another result than DuckDB")
+                results.append({**row, "round": number})
+                print(f"round {number} {mode:6} {contender.name}: {row['wall']:.2f} s", file=sys.stderr)
+    growth: list[Row] = []
+    for contender in CONTENDERS:
+        if contender.transport:
+            with served(contender, database, batch_rows) as (address, server):
+                for times in REPEATS:
+                    row = read(contender, address, server, REPEATED.format(times=times), "stream")
+                    growth.append({**row, "times": times})
+    return results, growth
+
+
+def markdown(results: list[Row], growth: list[Row], rounds: int) -> str:
+    def median(contender: Contender, mode: str, field: str) -> float:
+        rows = (row for row in results if row["contender"] == contender.name and row["mode"] == mode)
+        return statistics.median(row[field] for row in rows)
+
+    count, size = results[0]["rows"], results[0]["arrow_bytes"]
+    lines = [
+        f"### lineitem SF1 from DuckDB into a pyarrow.Table: {count} rows, {size / 1e6:.0f} MB of Arrow",
+        "",
+        f"Medians of {rounds} rounds, fresh processes, warm clients; connecting is outside the clock.",
+        "",
+        "| | wall s | client CPU s | server CPU s | total CPU s | MB on the wire | bytes/row |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for contender in CONTENDERS:
+        wall, client, server, wire = (
+            median(contender, "warm", field) for field in ("wall", "client_cpu", "server_cpu", "wire_bytes")
+        )
+        total = statistics.median(
+            row["client_cpu"] + row["server_cpu"]
+            for row in results
+            if row["contender"] == contender.name and row["mode"] == "warm"
+        )
+        sent = f"{wire / 1e6:.0f} | {wire / count:.1f}" if wire else "- | -"
+        lines.append(f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {sent} |")
+    lines += [
+        "",
+        "First result of a fresh client, and its peak memory above what it used before:",
+        "",
+        "| | wall s | total CPU s | peak MB, table | peak / Arrow size | peak MB, batch by batch |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for contender in CONTENDERS:
+        wall, peak = median(contender, "cold", "wall"), median(contender, "cold", "client_peak")
+        cpu = median(contender, "cold", "client_cpu") + median(contender, "cold", "server_cpu")
+        stream = median(contender, "stream", "client_peak")
+        lines.append(
+            f"| {contender.name} | {wall:.2f} | {cpu:.2f} | {peak / 1e6:.0f} | {peak / size:.2f} | {stream / 1e6:.0f} |"
+        )
+    lines += [
+        "",
+        "The server's peak memory, whole process, after results of "
+        + " and then ".join(f"{times * 0.5:g} M rows" for times in REPEATS)
+        + ":",
+        "",
+        "| | " + " | ".join(f"MB after {times * 0.5:g} M rows" for times in REPEATS) + " |",
+        "|---|" + "--:|" * len(REPEATS),
+    ]
+    for contender in CONTENDERS:
+        peaks = [row["server_peak"] / 1e6 for row in growth if row["contender"] == contender.name]
+        if peaks:
+            lines.append(f"| {contender.name} | " + " | ".join(f"{peak:.0f}" for peak in peaks) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch-rows", type=int, default=65536, help="rows of Flight's batches")
+    parser.add_argument("--only", default="", help="only contenders whose name contains this text")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    CONTENDERS[:] = [contender for contender in CONTENDERS if arguments.only in contender.name]
+    results, growth = measure(arguments.rounds, arguments.batch_rows)
+    text = markdown(results, growth, arguments.rounds)
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"results": results, "growth": growth}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

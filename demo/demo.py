@@ -105,9 +105,8 @@ def report(how: str, uri: str, into: str, expected: tuple[int, str]) -> bool:
 
 def read(uri: str, into: str) -> None:
     """Reads the table and prints what that took. MB/s counts the bytes of the Arrow table."""
-    import pyarrow as pa
-
     import colonnade
+    import pyarrow as pa
 
     if into == "pandas":
         import pandas as pd  # noqa: F401  importing is not reading

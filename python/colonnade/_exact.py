@@ -16,21 +16,11 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
 AS_THEY_ARE = {
-    "null",
-    "boolean",
-    "float",
-    "double",
-    "decimal",
-    "varchar",
-    "blob",
-    "enum",
-    "uuid",
-    "variant",
-    "geometry",
+    *("null", "boolean", "float", "double", "decimal", "varchar", "blob", "enum", "uuid", "variant", "geometry"),
+    *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
+    *("timestamp with time zone", "timestamptz_ns"),
 }
-AS_THEY_ARE |= {"tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"}
-AS_THEY_ARE |= {"date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"}
-AS_THEY_ARE |= {"timestamp with time zone", "timestamptz_ns"}
 AS_TEXT = {"uhugeint", "bignum", "bit", "time with time zone", "type"}
 ADVICE = {
     "union": "cast it to VARCHAR, or use to_json()",
@@ -92,21 +82,23 @@ def cast_target(type_: DuckDBPyType, column: str) -> str | None:
 
 
 def nested_target(type_: DuckDBPyType, column: str) -> str | None:
-    children = dict(type_.children) if type_.id != "tuple" else {}
-    parts = type_.children if type_.id in ("struct", "tuple", "map") else [("child", children["child"])]
-    targets = [(name, child, cast_target(child, column)) for name, child in parts]
+    # An array's children are its item type and its size.
+    children = [(name, child) for name, child in type_.children if not isinstance(child, (int, list))]
+    targets = [(name, child, cast_target(child, column)) for name, child in children]
     if all(target is None for _, _, target in targets):
         return None
     types = [(name, target or str(child)) for name, child, target in targets]
-    if type_.id == "list":
-        return f"{types[0][1]}[]"
-    if type_.id == "array":
-        return f"{types[0][1]}[{children['size']}]"
-    if type_.id == "map":
-        return f"MAP({types[0][1]}, {types[1][1]})"
-    if type_.id == "tuple":
-        return f"TUPLE({', '.join(child for _, child in types)})"
-    return f"STRUCT({', '.join(f'{quoted(name)} {child}' for name, child in types)})"
+    match type_.id:
+        case "list":
+            return f"{types[0][1]}[]"
+        case "array":
+            return f"{types[0][1]}[{dict(type_.children)['size']}]"
+        case "map":
+            return f"MAP({types[0][1]}, {types[1][1]})"
+        case "tuple":
+            return f"TUPLE({', '.join(child for _, child in types)})"
+        case _:
+            return f"STRUCT({', '.join(f'{quoted(name)} {child}' for name, child in types)})"
 
 
 def checked_interval(source: str, column: str) -> str:

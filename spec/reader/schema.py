@@ -129,8 +129,8 @@ def read_field(c: Cursor, level: int) -> Field:
 def read_parameters(c: Cursor, type_name: str, flags: int) -> dict:
     if type_name in MAX_PRECISION:
         precision, scale = c.u8("precision"), c.integer(1, "scale", signed=True)
-        if not 1 <= precision <= MAX_PRECISION[type_name]:
-            raise c.fail(Kind.TYPE, f"{type_name} with precision {precision}")
+        if not 1 <= precision <= MAX_PRECISION[type_name] or scale > precision:
+            raise c.fail(Kind.TYPE, f"{type_name} with precision {precision}, scale {scale}")
         return {"precision": precision, "scale": scale}
     if type_name in ("time32", "time64", "timestamp", "duration"):
         unit = c.u8("unit")

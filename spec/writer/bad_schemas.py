@@ -57,6 +57,7 @@ def bad_schemas() -> Iterator[tuple[str, str, str, bytes]]:
     ):
         yield f"{name}_precision", "type", f"precision {most + 1}", one(code, 0, 0, bytes([most + 1, 0]) + none)
     yield "decimal_precision_0", "type", "precision 0", one(15, 0, 0, b"\0\0" + none)
+    yield "decimal_scale", "type", "a scale above the precision", one(15, 0, 0, b"\5\6" + none)
     yield "unit_4", "type", "an unknown unit", one(22, 0, 0, b"\4" + none)
     yield "time32_us", "type", "time32 in microseconds", one(19, 0, 0, b"\2" + none)
     yield "time64_ms", "type", "time64 in milliseconds", one(20, 0, 0, b"\1" + none)

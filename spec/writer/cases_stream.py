@@ -17,7 +17,7 @@ def type_cases() -> list[Case]:
     cases = [one("types_integers", fields, columns, [As(nulls="bitmap")] + [As(nulls="same")] * 7)]
     fields = [field("d32", "decimal32", precision=9, scale=4), field("d64", "decimal64", precision=18, scale=0)]
     fields += [field("d128", "decimal128", precision=38, scale=-2), field("d256", "decimal256", precision=76, scale=38)]
-    fields += [field("tiny", "decimal128", precision=1, scale=5)]
+    fields += [field("tiny", "decimal128", precision=5, scale=5)]
     columns = [["-99999.9999", "0.0001"], ["999999999999999999", "-1"], ["12300", "0"]]
     columns += [["0." + "0" * 37 + "1", "-" + "9" * 38 + "." + "9" * 38], ["0.00009", "-0.00001"]]
     cases.append(one("types_decimals", fields, columns, [As("packed"), As("delta"), As(), As(), As("split", parts=1)]))

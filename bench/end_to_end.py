@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import statistics
 import subprocess
 import sys
@@ -55,38 +54,35 @@ CONTENDERS = [
 ]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextmanager
 def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tuple[str, int | None]]:
     """A server for the contender: the address that its client takes, and the server's process."""
     with tempfile.TemporaryDirectory() as directory:
-        port, path = free_port(), f"{directory}/socket"
+        path = f"{directory}/socket"
         match contender.source, contender.transport:
-            case "colonnade", transport:
-                where = ["--unix", path] if transport == "unix" else ["--listen", f"127.0.0.1:{port}"]
-                address = (
-                    f"postgresql:///lineitem?host={path}"
-                    if transport == "unix"
-                    else f"postgresql://127.0.0.1:{port}/lineitem"
-                )
-                command = [sys.executable, "-m", "colonnade", "serve", str(database), *where]
-            case "flight", transport:
-                address = f"grpc+unix://{path}" if transport == "unix" else f"grpc://127.0.0.1:{port}"
-                command = [sys.executable, str(HERE / "flight_server.py"), str(database), str(batch_rows), address]
+            case "colonnade", "unix":
+                where, address = ["--unix", path], f"postgresql:///lineitem?host={path}"
+            case "colonnade", _:
+                where, address = ["--listen", "127.0.0.1:0"], "postgresql://{}/lineitem"
+            case "flight", "unix":
+                where, address = [f"grpc+unix://{path}"], f"grpc+unix://{path}"
+            case "flight", _:
+                where, address = ["grpc://127.0.0.1:0"], "grpc://{}"
             case _:
                 yield str(database), None
                 return
+        if contender.source == "colonnade":
+            command = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only", *where]
+        else:
+            command = [sys.executable, str(HERE / "flight_server.py"), str(database), str(batch_rows), *where]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
-            if not server.stdout.readline():
+            # Both servers say where they listen, once they do.
+            line = server.stdout.readline()
+            if not line:
                 raise RuntimeError(f"the server of {contender.name} did not start")
             try:
-                yield address, server.pid
+                yield address.format(line.removeprefix("listening on ").strip()), server.pid
             finally:
                 server.terminate()
 

@@ -1,8 +1,8 @@
 """Rival: Arrow Flight over the same DuckDB file.
 
-    python bench/flight_server.py DATABASE BATCH_ROWS LOCATION…
+    python bench/flight_server.py DATABASE BATCH_ROWS LOCATION
 
-Says `ready` once it answers. A ticket is the query's text.
+Says where it listens once it does. A ticket is the query's text.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ class Server(flight.FlightServerBase):
 
 
 def main() -> None:
-    path, batch_rows, *locations = sys.argv[1:]
-    database = duckdb.connect(path, read_only=True)
-    for location in locations:
-        server = Server(location, database, int(batch_rows))
-        threading.Thread(target=server.serve, daemon=True).start()
-    print("ready", flush=True)
+    path, batch_rows, location = sys.argv[1:]
+    server = Server(location, duckdb.connect(path, read_only=True), int(batch_rows))
+    threading.Thread(target=server.serve, daemon=True).start()
+    print(f"listening on 127.0.0.1:{server.port}", flush=True)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import subprocess
 import sys
 import tempfile
@@ -72,17 +71,16 @@ def generate(scale: str) -> Path:
 @contextmanager
 def served(database: Path, path: Path) -> Iterator[dict[str, str]]:
     """`colonnade serve` on a free TCP port and on a unix socket; gives the URI of each."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "colonnade", "serve", str(database)]
-    command += ["--listen", f"127.0.0.1:{port}", "--unix", str(path)]
+    command = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only"]
+    command += ["--listen", "127.0.0.1:0", "--unix", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        print(server.stdout.readline().strip() or "the server did not start", flush=True)
+        # It says one line for each address once it listens there.
+        lines = [server.stdout.readline().strip() for _ in ("TCP", "unix")]
+        print("\n".join(lines), flush=True)
         try:
             yield {
-                "TCP": f"postgresql://127.0.0.1:{port}/lineitem",
+                "TCP": f"postgresql://{lines[0].removeprefix('listening on ')}/lineitem",
                 "unix socket": f"postgresql:///lineitem?host={path}",
             }
         finally:

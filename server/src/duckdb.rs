@@ -5,6 +5,7 @@
 
 use crate::engine::EngineError;
 use crate::error::SqlState;
+use crate::lex::{Kind, Lexer};
 
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
 pub fn error(text: &str, statement: &str) -> EngineError {
@@ -16,6 +17,7 @@ pub fn error(text: &str, statement: &str) -> EngineError {
         },
         None => (text, None),
     };
+    let position = position.or_else(|| named_once(body, statement));
     let (message, rest) = body.split_once('\n').unwrap_or((body, ""));
     let rest = rest.trim();
     let rest = (!rest.is_empty()).then(|| rest.to_owned());
@@ -128,6 +130,24 @@ fn position(excerpt: &str, statement: &str) -> Option<usize> {
     (column <= line.chars().count()).then_some(before + column)
 }
 
+/// The place of what a message names, if the statement has it once: DuckDB leaves the excerpt out where a relation is
+/// bound before it runs.
+fn named_once(body: &str, statement: &str) -> Option<usize> {
+    let (_, rest) = NAMING.iter().find_map(|start| body.split_once(start))?;
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next()?,
+        None => rest.split_whitespace().next()?,
+    };
+    let mut found = Lexer::new(statement)
+        .filter(|token| matches!(token.kind, Kind::Word | Kind::Name) && token.value().eq_ignore_ascii_case(name));
+    let token = found.next().filter(|_| found.next().is_none())?;
+    Some(statement[..token.start].chars().count())
+}
+
+/// What comes before a name in messages about something that is not there.
+const NAMING: [&str; 5] =
+    ["Table with name ", "Function with name ", "Schema with name ", "Referenced column ", "Referenced table "];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +173,15 @@ mod tests {
             " ".repeat(8 + 3 + 20)
         );
         assert_eq!(error(&text, &statement).position, Some(at));
+    }
+
+    #[test]
+    fn finds_the_place_of_a_name_that_occurs_once() {
+        let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"i\"";
+        assert_eq!(error(text, "select 'é', NOPE from t").position, Some(12));
+        assert_eq!(error(text, "select nope, nope from t").position, None);
+        let text = "Catalog Error: Table with name t does not exist!";
+        assert_eq!(error(text, "select 't' from \"t\"").position, Some(16));
     }
 
     #[test]

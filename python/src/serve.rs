@@ -1,0 +1,205 @@
+//! The server over DuckDB: `python/colonnade/_engine.py` runs the statements, this takes the rows.
+//!
+//! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
+//! well); reading, encoding and sending happen without.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use colonnade_server::{
+    Address, AddressError, Answer, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session, SqlState, duckdb,
+};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::capsule::take_stream;
+
+/// Adds what `colonnade serve` needs to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyServer>()
+}
+
+/// A running server.
+#[pyclass(name = "Server", module = "colonnade._core", frozen)]
+struct PyServer {
+    server: Mutex<Server>,
+}
+
+impl PyServer {
+    fn server(&self) -> MutexGuard<'_, Server> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyServer {
+    /// Starts to listen. `engine` is a `colonnade._engine.Engine`.
+    #[new]
+    #[pyo3(signature = (engine, listen=None, unix=None))]
+    fn new(py: Python<'_>, engine: Py<PyAny>, listen: Option<&str>, unix: Option<PathBuf>) -> PyResult<Self> {
+        let listen = listen.map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
+        let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
+        let version = engine.bind(py).getattr("version")?.extract()?;
+        let engine = Arc::new(PyEngine { engine, version });
+        let server = py.detach(|| Server::start(engine, &addresses)).map_err(|error| to_py(&error))?;
+        Ok(Self { server: Mutex::new(server) })
+    }
+
+    /// Where it listens: `host:port`, or the path of a socket.
+    #[getter]
+    fn addresses(&self) -> Vec<String> {
+        self.server().addresses().iter().map(ToString::to_string).collect()
+    }
+
+    /// How many clients have a session.
+    #[getter]
+    fn sessions(&self) -> usize {
+        self.server().sessions()
+    }
+
+    /// Ends all sessions and stops to listen.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.server().stop());
+    }
+}
+
+fn to_py(error: &ServeError) -> PyErr {
+    match error {
+        ServeError::Address(AddressError::Syntax(_) | AddressError::NotLoopback(_)) | ServeError::NoAddress => {
+            PyValueError::new_err(error.to_string())
+        }
+        ServeError::Address(_) | ServeError::Io(_) => PyOSError::new_err(error.to_string()),
+    }
+}
+
+struct PyEngine {
+    engine: Py<PyAny>,
+    version: String,
+}
+
+impl Engine for PyEngine {
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>, EngineError> {
+        Python::attach(|py| {
+            let session = self.engine.bind(py).call_method0("session").map_err(|error| engine_error(py, &error, ""))?;
+            Ok(Box::new(PySession { session: Arc::new(session.unbind()) }) as Box<dyn Session>)
+        })
+    }
+}
+
+struct PySession {
+    session: Arc<Py<PyAny>>,
+}
+
+/// What `_engine.Session.execute` gives.
+#[derive(FromPyObject)]
+struct PyAnswer<'py> {
+    stream: Option<Bound<'py, PyAny>>,
+    changed: Option<u64>,
+    types: Vec<String>,
+    cast: Vec<usize>,
+}
+
+impl Session for PySession {
+    fn execute(&mut self, statement: &str, batch_rows: usize) -> Result<Answer, EngineError> {
+        let (stream, changed, types, cast) = Python::attach(|py| {
+            let answer = self.session.bind(py).call_method1("execute", (statement, batch_rows))?;
+            let answer: PyAnswer<'_> = answer.extract()?;
+            let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
+            Ok((stream, answer.changed, answer.types, answer.cast))
+        })
+        .map_err(|error: PyErr| Python::attach(|py| engine_error(py, &error, statement)))?;
+        let Some(stream) = stream else { return Ok(Answer::Done { changed }) };
+        let reader = RecordBatchStreamReader::try_new(stream)
+            .map_err(|error| duckdb::error(producer_text(&error), statement))?;
+        let schema = named(&reader.schema(), &types, &cast);
+        Ok(Answer::Rows(Box::new(PyRows { reader, schema, types, statement: statement.to_owned() })))
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
+        Arc::new(PyInterrupt { session: Arc::clone(&self.session) })
+    }
+}
+
+impl Drop for PySession {
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            // Whether it closes well or not, nobody is left who would want to know.
+            let _ = self.session.bind(py).call_method0("close");
+        });
+    }
+}
+
+struct PyInterrupt {
+    session: Arc<Py<PyAny>>,
+}
+
+impl Interrupt for PyInterrupt {
+    fn interrupt(&self) {
+        Python::attach(|py| {
+            // A closed session has nothing to interrupt.
+            let _ = self.session.bind(py).call_method0("interrupt");
+        });
+    }
+}
+
+/// A result that DuckDB streams.
+struct PyRows {
+    reader: RecordBatchStreamReader,
+    schema: SchemaRef,
+    types: Vec<String>,
+    statement: String,
+}
+
+impl Rows for PyRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn type_names(&self) -> &[String] {
+        &self.types
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        self.reader.next().transpose().map_err(|error| duckdb::error(producer_text(&error), &self.statement))
+    }
+}
+
+/// The schema, with the DuckDB type of the columns that were cast to text (TYPES.md).
+fn named(schema: &Schema, types: &[String], cast: &[usize]) -> SchemaRef {
+    let field = |(at, field): (usize, &Arc<Field>)| match types.get(at).filter(|_| cast.contains(&at)) {
+        Some(name) => {
+            let mut metadata = field.metadata().clone();
+            metadata.insert("colonnade.type".to_owned(), name.clone());
+            Arc::new(field.as_ref().clone().with_metadata(metadata))
+        }
+        None => Arc::clone(field),
+    };
+    let fields: Fields = schema.fields().iter().enumerate().map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// What DuckDB said, out of what arrow-rs makes of it.
+fn producer_text(error: &ArrowError) -> &str {
+    match error {
+        ArrowError::CDataInterface(text) => text.split_once("Producer error: ").map_or(text, |(_, text)| text),
+        _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
+    }
+}
+
+fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
+    let text = error.value(py).to_string();
+    let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");
+    if is_unsupported {
+        EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text)
+    } else {
+        duckdb::error(&text, statement)
+    }
+}

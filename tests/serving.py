@@ -1,0 +1,81 @@
+"""A `colonnade serve` of one's own, for the time of a `with` block."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server and where it is: a TCP address, a unix socket, or both."""
+
+    process: subprocess.Popen[str]
+    host: str | None
+    port: int | None
+    unix: Path | None
+
+    @property
+    def dsn(self) -> str:
+        """For libpq, over TCP."""
+        return f"host={self.host} port={self.port} user=tester dbname=test"
+
+    @property
+    def unix_dsn(self) -> str:
+        """For libpq, over the socket `.s.PGSQL.<port>` in a directory."""
+        assert self.unix is not None
+        return f"host={self.unix.parent} port={self.unix.suffix[1:]} user=tester dbname=test"
+
+    def memory(self, line: str = "VmRSS") -> int:
+        """Bytes of a line of the process's status: VmRSS now, VmHWM at most so far."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(text.split()[1]) * 1024 for text in status.splitlines() if text.startswith(line + ":"))
+
+    def threads(self) -> list[str]:
+        """The names of the process's threads."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        return [name.read_text().strip() for name in tasks.glob("*/comm")]
+
+
+@contextmanager
+def serve(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
+    """Start a server on a free port (unless the arguments name an address) and stop it at the end of the block."""
+    arguments = tuple(map(str, arguments))
+    if not {"--listen", "--unix"} & set(arguments):
+        arguments += ("--listen", "127.0.0.1:0")
+    command = [sys.executable, "-m", "colonnade", "serve", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield listening(process, expected=sum(argument in ("--listen", "--unix") for argument in arguments))
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+def listening(process: subprocess.Popen[str], expected: int) -> Server:
+    """The server, once it has said where it listens."""
+    host, port, unix = None, None, None
+    assert process.stdout is not None
+    for _ in range(expected):
+        line = process.stdout.readline()
+        if not line.startswith("listening on "):
+            assert process.stderr is not None
+            raise RuntimeError(f"colonnade serve did not start: {line}{process.stderr.read()}")
+        address = line.removeprefix("listening on ").rstrip("\n")
+        if address.startswith("/"):
+            unix = Path(address)
+        else:
+            host, _, digits = address.rpartition(":")
+            port = int(digits)
+    return Server(process, host, port, unix)

@@ -1,5 +1,7 @@
 //! Columns as raw buffers in Arrow's layout: what the encoder takes and the decoder gives.
 
+use bytes::Bytes;
+
 use crate::bitmap::Bitmap;
 use crate::int::Int;
 use crate::{Field, Layout};
@@ -57,21 +59,31 @@ pub enum Values<B> {
 impl<B: AsRef<[u8]>> Column<B> {
     /// The same column over borrowed buffers.
     pub fn as_view(&self) -> Column<&[u8]> {
+        self.map(&|buffer| buffer.as_ref())
+    }
+
+    /// A copy that shares no memory with this column.
+    pub fn to_shared(&self) -> Column<Bytes> {
+        self.map(&|buffer| Bytes::copy_from_slice(buffer.as_ref()))
+    }
+
+    /// The same column over other buffers.
+    fn map<'s, C>(&'s self, to: &impl Fn(&'s B) -> C) -> Column<C> {
+        let bits = |bitmap: &'s Bitmap<B>| Bitmap { bytes: to(&bitmap.bytes), offset: bitmap.offset };
+        let boxed = |child: &'s Self| Box::new(child.map(to));
         Column {
             rows: self.rows,
-            validity: self.validity.as_ref().map(Bitmap::as_view),
+            validity: self.validity.as_ref().map(bits),
             values: match &self.values {
                 Values::None => Values::None,
-                Values::Bits(bits) => Values::Bits(bits.as_view()),
-                Values::Fixed(data) => Values::Fixed(data.as_ref()),
-                Values::Bytes { offsets, data } => Values::Bytes { offsets: offsets.as_ref(), data: data.as_ref() },
-                Values::List { offsets, child } => {
-                    Values::List { offsets: offsets.as_ref(), child: Box::new(child.as_view()) }
-                }
-                Values::FixedList(child) => Values::FixedList(Box::new(child.as_view())),
-                Values::Struct(children) => Values::Struct(children.iter().map(Column::as_view).collect()),
+                Values::Bits(values) => Values::Bits(bits(values)),
+                Values::Fixed(values) => Values::Fixed(to(values)),
+                Values::Bytes { offsets, data } => Values::Bytes { offsets: to(offsets), data: to(data) },
+                Values::List { offsets, child } => Values::List { offsets: to(offsets), child: boxed(child) },
+                Values::FixedList(child) => Values::FixedList(boxed(child)),
+                Values::Struct(children) => Values::Struct(children.iter().map(|child| child.map(to)).collect()),
                 Values::Dictionary { indices, values } => {
-                    Values::Dictionary { indices: indices.as_ref(), values: Box::new(values.as_view()) }
+                    Values::Dictionary { indices: to(indices), values: boxed(values) }
                 }
             },
         }

@@ -248,9 +248,9 @@ fn look_up<O: Offset>(
 }
 
 /// Strings up to this many bytes are copied as if they all had as many.
-const SHORT: usize = 16;
+const SHORT: usize = 32;
 
-/// The same for entries of at most 16 bytes: each copy is one load and one store, and overlaps the next.
+/// The same for short entries: each copy is the same two loads and stores, and overlaps the next.
 fn look_up_short<O: Offset>(
     mut codes: Codes<'_>,
     count: usize,
@@ -281,7 +281,7 @@ fn look_up_short<O: Offset>(
         let start = out.as_mut_ptr();
         offsets.extend(block.iter().map(|&code| {
             // SAFETY: Codes::next has checked the code. A block has at most 1024 codes and `end` was at most `total` when
-            // it began, so each 16-byte store stays inside of the capacity.
+            // it began, so each store stays inside of the capacity.
             unsafe {
                 let (value, length) = table.get_unchecked(code as usize);
                 start.add(end).cast::<[u8; SHORT]>().write_unaligned(*value);

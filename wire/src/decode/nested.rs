@@ -7,7 +7,7 @@ use super::integers::Integers;
 use super::node::{self, Node};
 use super::reader::{Budget, Reader, buffer};
 use crate::int::Int;
-use crate::{Bitmap, Column, Damage, Encoding, Field, IndexType, Layout, Values};
+use crate::{Bitmap, Column, Damage, DataType, Encoding, Field, IndexType, Layout, Values};
 
 /// The values of a nested column that is not all NULL.
 pub(super) fn decode(
@@ -24,15 +24,13 @@ pub(super) fn decode(
             reader.align(64)?;
             let offsets = reader.take_shared((rows + 1).checked_mul(offset).ok_or(Damage::Truncated)?)?;
             check_offsets_of(offset, &offsets, child_rows)?;
-            let child = Box::new(child(reader, &field.children[0], child_rows, budget)?);
-            Ok(Values::List { offsets, child })
+            Ok(Values::List { offsets, child: items(reader, field, child_rows, budget)? })
         }
         (Layout::List(offset), Encoding::Lengths) => {
             let child_rows = reader.count()?;
             budget.take(rows + 1, offset)?;
             let offsets = offsets_from_lengths_of(offset, reader, rows, child_rows)?;
-            let child = Box::new(child(reader, &field.children[0], child_rows, budget)?);
-            Ok(Values::List { offsets, child })
+            Ok(Values::List { offsets, child: items(reader, field, child_rows, budget)? })
         }
         (Layout::FixedList(size), Encoding::Plain) => {
             let child_rows = rows.checked_mul(size).ok_or(Damage::Offsets)?;
@@ -52,6 +50,22 @@ pub(super) fn decode(
         }
         _ => Err(node.misplaced()),
     }
+}
+
+/// The child of a list or map. A map's entries and keys are never NULL.
+fn items(
+    reader: &mut Reader<'_>,
+    field: &Field,
+    rows: usize,
+    budget: &mut Budget,
+) -> Result<Box<Column<Bytes>>, Damage> {
+    let items = child(reader, &field.children[0], rows, budget)?;
+    if let (DataType::Map { .. }, Values::Struct(parts)) = (&field.data_type, &items.values)
+        && (items.validity.is_some() || parts.iter().take(1).any(|keys| keys.validity.is_some()))
+    {
+        return Err(Damage::Nulls(2));
+    }
+    Ok(Box::new(items))
 }
 
 fn child(reader: &mut Reader<'_>, field: &Field, rows: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {

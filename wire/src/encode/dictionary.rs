@@ -51,48 +51,63 @@ impl<T: Int> Dictionary<T> {
 pub(super) struct Entry {
     pub(super) start: usize,
     pub(super) length: usize,
-    low: u64,
-    high: u64,
+    /// The first 16 bytes, zeros where there are fewer.
+    first: [u64; 2],
+    /// The last 16 bytes of a string longer than that.
+    last: [u64; 2],
 }
 
 impl Entry {
-    /// Up to 16 bytes, `low` and `high` hold the whole string; beyond, its first bytes and a hash of the rest.
+    /// The string at `start`. Its first and last 16 bytes are read, which up to 32 bytes is all of it.
     #[inline(always)]
     pub(super) fn of(data: &[u8], start: usize, length: usize) -> Self {
-        let (low, high) = if length > 16 {
-            let value = &data[start..start + length];
-            let mut low = [0; 8];
-            low.copy_from_slice(&value[..8]);
-            (u64::from_le_bytes(low), twox_hash::XxHash3_64::oneshot(&value[8..]))
-        } else if let Some(window) = data.get(start..start + 16) {
-            let mut bytes = [0; 16];
-            bytes.copy_from_slice(window);
-            let mask = if length == 16 { u128::MAX } else { (1u128 << (8 * length)) - 1 };
-            let value = u128::from_le_bytes(bytes) & mask;
-            (value as u64, (value >> 64) as u64)
-        } else {
-            let mut bytes = [0; 16];
-            bytes[..length].copy_from_slice(&data[start..start + length]);
-            let value = u128::from_le_bytes(bytes);
-            (value as u64, (value >> 64) as u64)
+        let words = |bytes: &[u8; 16]| {
+            let value = u128::from_le_bytes(*bytes);
+            [value as u64, (value >> 64) as u64]
         };
-        Self { start, length, low, high }
+        if length > 16 {
+            let value = &data[start..start + length];
+            let first = value.first_chunk().map_or([0; 2], words);
+            return Self { start, length, first, last: value.last_chunk().map_or([0; 2], words) };
+        }
+        let first = match data[start..].first_chunk() {
+            Some(window) => {
+                let [low, high] = words(window);
+                [low & MASKS[length.min(8)], high & MASKS[length.saturating_sub(8)]]
+            }
+            None => {
+                let mut bytes = [0; 16];
+                bytes[..length].copy_from_slice(&data[start..start + length]);
+                words(&bytes)
+            }
+        };
+        Self { start, length, first, last: [0; 2] }
     }
 
     #[inline(always)]
     pub(super) fn hash(&self) -> u64 {
-        hash(self.low ^ self.high.rotate_left(29) ^ (self.length as u64) << 56)
+        let [low, high] = self.first;
+        hash(low ^ high.rotate_left(29) ^ self.last[1].rotate_left(47) ^ (self.length as u64) << 56)
     }
 
     #[inline(always)]
     fn is(&self, other: &Self, data: &[u8]) -> bool {
-        self.low == other.low
-            && self.high == other.high
-            && self.length == other.length
-            && (self.length <= 16
+        (self.first, self.last, self.length) == (other.first, other.last, other.length)
+            && (self.length <= 32
                 || data[self.start..self.start + self.length] == data[other.start..other.start + other.length])
     }
 }
+
+/// The low bytes of a word: as many as the index says.
+const MASKS: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut bytes = 0;
+    while bytes < 8 {
+        masks[bytes] = (1 << (8 * bytes)) - 1;
+        bytes += 1;
+    }
+    masks
+};
 
 impl Dictionary<Entry> {
     /// The dictionary of the strings that lie end to end in `data`; `None` past `limit` entries or once the entries have more than

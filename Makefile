@@ -58,7 +58,8 @@ bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
 		--markdown bench/.data/end_to_end.md --json bench/.data/end_to_end.json
 
-fuzz: $(BIN)/python target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
+fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
+	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
 	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
 	for target in $$($(CARGO) fuzz list); do \

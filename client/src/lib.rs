@@ -1,1 +1,34 @@
 //! Results of queries as Arrow batches.
+//!
+//! A [`Connection`] answers a query with a [`ResultStream`]: a schema and, one by one, [`Batch`]es whose columns are
+//! decoded when they are asked for. Each kind of source implements these two traits and nothing else; what is done with
+//! the batches (tables, dataframes, files) is written once, elsewhere.
+//!
+//! ```text
+//!   postgres::connect ──> Connection ──query──> ResultStream ──next──> Batch ──column──> Arrow array
+//!                                                   ▲
+//!   a thread: socket ──> Pool buffer ──queue────────┘   (decoding beside receiving, a few chunks apart)
+//! ```
+//!
+//! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), and
+//! [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
+
+pub mod arrow_stream;
+mod batch;
+mod error;
+mod feed;
+mod literal;
+mod pool;
+pub mod postgres;
+mod scan;
+mod source;
+mod stats;
+mod uri;
+
+pub use batch::Batch;
+pub use error::{Error, ErrorKind};
+pub use literal::{Date, Dialect, Parameters, Time, Value, bind};
+pub use pool::{ALIGNMENT, Buffer, Pool};
+pub use source::{Cancel, Connection, Keep, QueryOptions, ResultStream};
+pub use stats::Stats;
+pub use uri::{Address, Target};

@@ -1,5 +1,38 @@
-"""Large query results into dataframes, as fast as the link allows."""
+"""Large query results into dataframes, as fast as the link allows.
 
+>>> import colonnade
+>>> frame = colonnade.read_sql("postgresql://localhost:5433/", "select * from lineitem")  # doctest: +SKIP
+"""
+
+from ._api import Connection, connect, read_sql
 from ._core import __version__
+from ._errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
+from ._result import Result, Stats
 
-__all__ = ["__version__"]
+__all__ = [
+    "Connection",
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Result",
+    "Stats",
+    "__version__",
+    "connect",
+    "read_sql",
+]

@@ -1,13 +1,36 @@
 //! The extension module `colonnade._core`: the client and the server, as Python sees them.
+//!
+//! It hands results over by Arrow's PyCapsule interface and knows no dataframe library; the package around it does.
+//! Whatever waits, waits without the interpreter lock and asks for signals ten times a second.
+
+mod capsule;
+mod connection;
+mod error;
+mod ffi_stream;
+mod params;
+mod serve;
+mod signals;
+mod stream;
+mod table;
 
 use pyo3::prelude::*;
 
-// mod serve;
+/// Results are many buffers of about a megabyte. mimalloc takes them from huge pages and uses them again, where the
+/// system's allocator pays a page fault every 4 KiB.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What `python/colonnade` is built on. Nothing here is public: the package's names are.
 #[pymodule(name = "_core")]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    // serve::register(m)?;
+    m.add_class::<connection::Connection>()?;
+    m.add_class::<stream::Stream>()?;
+    m.add_class::<table::Batch>()?;
+    m.add_class::<table::Column>()?;
+    m.add_class::<table::Table>()?;
+    m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
+    m.add_function(wrap_pyfunction!(params::bind, m)?)?;
+    serve::register(m)?;
     Ok(())
 }

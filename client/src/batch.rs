@@ -1,0 +1,140 @@
+//! Rows of a result, decoded when they are asked for.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use colonnade_wire::{Bitmap, Column, EncodedChunk, Values};
+
+use crate::{Error, ErrorKind};
+
+/// Some rows of a result.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    schema: SchemaRef,
+    rows: Rows,
+}
+
+#[derive(Clone, Debug)]
+enum Rows {
+    Encoded { chunk: Arc<EncodedChunk>, body_bytes: usize },
+    Decoded(RecordBatch),
+}
+
+/// A part of a received body that is kept in place pins all of it. It is worth that from this share on, in eighths.
+const PINNED_EIGHTHS: usize = 7;
+
+impl Batch {
+    pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, body_bytes: usize) -> Self {
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), body_bytes } }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match &self.rows {
+            Rows::Encoded { chunk, .. } => chunk.rows(),
+            Rows::Decoded(batch) => batch.num_rows(),
+        }
+    }
+
+    /// The columns' names and types.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Decodes one column. It may point into the received bytes.
+    ///
+    /// # Errors
+    /// There is no such column, or its bytes are damaged.
+    pub fn column(&self, index: usize) -> Result<ArrayRef, Error> {
+        if index >= self.schema.fields().len() {
+            return Err(Error::new(ErrorKind::Usage, format!("the result has no column number {index}")));
+        }
+        match &self.rows {
+            Rows::Encoded { chunk, .. } => array(chunk, index, chunk.column(index).map_err(damaged)?),
+            Rows::Decoded(batch) => Ok(batch.column(index).clone()),
+        }
+    }
+
+    /// Decodes all columns. The received bytes are kept only if they are most of what the result needs anyway.
+    ///
+    /// # Errors
+    /// The bytes are damaged.
+    pub fn decode(self) -> Result<RecordBatch, Error> {
+        let (chunk, body_bytes) = match self.rows {
+            Rows::Decoded(batch) => return Ok(batch),
+            Rows::Encoded { chunk, body_bytes } => (chunk, body_bytes),
+        };
+        let mut columns = Vec::with_capacity(chunk.columns());
+        for index in 0..chunk.columns() {
+            columns.push(chunk.column(index).map_err(damaged)?);
+        }
+        let mut pinned = 0;
+        columns.iter_mut().for_each(|column| each_buffer(column, &mut |buffer| pinned += shared_len(buffer)));
+        if pinned > 0 && pinned < body_bytes / 8 * PINNED_EIGHTHS {
+            columns.iter_mut().for_each(|column| each_buffer(column, &mut unpin));
+        }
+        let arrays = columns.into_iter().enumerate().map(|(index, column)| array(&chunk, index, column));
+        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
+        RecordBatch::try_new_with_options(self.schema, arrays, &options)
+            .map_err(|cause| Error::new(ErrorKind::Protocol, "the chunk does not fit its schema").with_cause(cause))
+    }
+}
+
+impl From<RecordBatch> for Batch {
+    fn from(batch: RecordBatch) -> Self {
+        Self { schema: batch.schema(), rows: Rows::Decoded(batch) }
+    }
+}
+
+fn array(chunk: &EncodedChunk, index: usize, column: Column<Bytes>) -> Result<ArrayRef, Error> {
+    Ok(colonnade_wire::arrow::array_from_column(&chunk.schema().fields[index], column))
+}
+
+pub(crate) fn damaged(cause: colonnade_wire::DecodeError) -> Error {
+    Error::new(ErrorKind::Protocol, format!("the result is damaged: {cause}"))
+        .with_hint("run the query again; if it happens again, report it with the version of the server")
+        .with_cause(cause)
+}
+
+/// Bytes that stay alive only because a larger allocation does: those that the decoder did not copy.
+fn shared_len(buffer: &Bytes) -> usize {
+    if buffer.is_unique() { 0 } else { buffer.len() }
+}
+
+fn unpin(buffer: &mut Bytes) {
+    if !buffer.is_unique() {
+        *buffer = Bytes::copy_from_slice(buffer);
+    }
+}
+
+fn each_buffer(column: &mut Column<Bytes>, work: &mut dyn FnMut(&mut Bytes)) {
+    if let Some(validity) = &mut column.validity {
+        bitmap(validity, work);
+    }
+    match &mut column.values {
+        Values::None => {}
+        Values::Bits(bits) => bitmap(bits, work),
+        Values::Fixed(data) => work(data),
+        Values::Bytes { offsets, data } => {
+            work(offsets);
+            work(data);
+        }
+        Values::List { offsets, child } => {
+            work(offsets);
+            each_buffer(child, work);
+        }
+        Values::FixedList(child) => each_buffer(child, work),
+        Values::Struct(children) => children.iter_mut().for_each(|child| each_buffer(child, work)),
+        Values::Dictionary { indices, values } => {
+            work(indices);
+            each_buffer(values, work);
+        }
+    }
+}
+
+fn bitmap(bits: &mut Bitmap<Bytes>, work: &mut dyn FnMut(&mut Bytes)) {
+    work(&mut bits.bytes);
+}

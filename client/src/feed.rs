@@ -1,0 +1,43 @@
+//! A bounded queue between the thread that receives and the one that decodes.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crate::Keep;
+
+/// How long a wait lasts before somebody is asked whether it goes on.
+pub(crate) const POLL: Duration = Duration::from_millis(100);
+/// Messages that are received ahead of the one being decoded.
+pub(crate) const AHEAD: usize = 2;
+
+/// Why nothing came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Nothing {
+    /// The caller does not want to wait any longer.
+    Interrupted,
+    /// The other end is gone.
+    Gone,
+}
+
+/// The next item.
+pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothing> {
+    loop {
+        match queue.recv_timeout(POLL) {
+            Ok(item) => return Ok(item),
+            Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
+            Err(RecvTimeoutError::Timeout) if keep() => {}
+            Err(RecvTimeoutError::Timeout) => return Err(Nothing::Interrupted),
+        }
+    }
+}
+
+/// Passes over items until `last` finds the one that ends the queue. `None` if that takes too long.
+pub(crate) fn drain<T, R>(queue: &Receiver<T>, limit: Duration, mut last: impl FnMut(T) -> Option<R>) -> Option<R> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let item = queue.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+        if let Some(end) = last(item) {
+            return Some(end);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Query parameters, written into the query's text as typed literals.
+//!
+//! COPY takes no parameters (PostgreSQL's protocol §55.2.3 gives it none), so the client puts them into the text: never
+//! inside quotes or comments, and each as one expression that means exactly the value.
+
+use std::fmt::Write as _;
+
+use crate::scan::{Token, tokens};
+use crate::{Error, ErrorKind};
+
+/// Whose literals to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// DuckDB's.
+    #[default]
+    DuckDb,
+}
+
+/// A parameter's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Integer(i128),
+    /// An integer above `i128::MAX`.
+    Unsigned(u128),
+    /// A double.
+    Float(f64),
+    /// `unscaled` × 10^−`scale`.
+    Decimal {
+        /// The sign and at most 38 digits.
+        unscaled: i128,
+        /// Digits after the point, at most 38.
+        scale: u8,
+    },
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A calendar date.
+    Date(Date),
+    /// A time of day, with its distance from UTC in seconds if it has one.
+    Time(Time, Option<i32>),
+    /// A point in time without a zone.
+    Timestamp(Date, Time),
+    /// A point in time; date and time are those in UTC.
+    Instant(Date, Time),
+    /// A length of time; the two parts add up.
+    Duration {
+        /// Days of 24 hours.
+        days: i32,
+        /// Microseconds.
+        microseconds: i64,
+    },
+    /// 16 bytes.
+    Uuid([u8; 16]),
+    /// Values of one type.
+    List(Vec<Value>),
+}
+
+/// A date of the proleptic Gregorian calendar, years 1 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Date {
+    pub year: u16,
+    pub month: u8,
+    pub day: u8,
+}
+
+/// A time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Time {
+    pub hour: u8,
+    pub minute: u8,
+    pub second: u8,
+    pub microsecond: u32,
+}
+
+/// The values for a query's placeholders.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameters {
+    /// For `$1`, `$2`, ….
+    Positional(Vec<Value>),
+    /// For `$name`.
+    Named(Vec<(String, Value)>),
+}
+
+/// Most digits of a decimal.
+const DECIMAL_DIGITS: u8 = 38;
+/// Lists in lists in lists: more than any query needs, less than a stack holds.
+const MAX_DEPTH: usize = 64;
+
+/// `sql` with each placeholder outside of quotes and comments replaced by its value's literal.
+///
+/// # Errors
+/// A placeholder without a value, a value without a placeholder, `$1` and `$name` mixed up, or a value that the
+/// dialect cannot write.
+pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<String, Error> {
+    let mut used = vec![false; parameters.len()];
+    let mut bound = String::with_capacity(sql.len() + 16 * used.len());
+    let mut after_literal = false;
+    for token in tokens(sql) {
+        // Two quotes that meet, or a number and a point, would become one token.
+        if (after_literal && !matches!(token, Token::Blank(_))) || ends_in_quote(&bound, &token) {
+            bound.push(' ');
+        }
+        after_literal = matches!(token, Token::Positional(_) | Token::Named(_));
+        match token {
+            Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => bound.push_str(text),
+            Token::Positional(name) | Token::Named(name) => {
+                let (index, value) = parameters.find(&token, name)?;
+                used[index] = true;
+                literal(&mut bound, value, dialect, 0).map_err(|what| usage(format!("parameter ${name}: {what}")))?;
+            }
+        }
+    }
+    match used.iter().position(|used| !used) {
+        Some(index) => Err(usage(format!("the query has no ${} for a given value", parameters.name(index)))),
+        None => Ok(bound),
+    }
+}
+
+fn ends_in_quote(bound: &str, token: &Token<'_>) -> bool {
+    matches!(token, Token::Positional(_) | Token::Named(_)) && bound.ends_with(['\'', '"'])
+}
+
+impl Parameters {
+    fn len(&self) -> usize {
+        match self {
+            Self::Positional(values) => values.len(),
+            Self::Named(values) => values.len(),
+        }
+    }
+
+    fn name(&self, index: usize) -> String {
+        match self {
+            Self::Positional(_) => (index + 1).to_string(),
+            Self::Named(values) => values[index].0.clone(),
+        }
+    }
+
+    fn find(&self, token: &Token<'_>, name: &str) -> Result<(usize, &Value), Error> {
+        let found = match (self, token) {
+            (Self::Positional(values), Token::Positional(_)) => {
+                let index = name.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                index.and_then(|index| Some((index, values.get(index)?)))
+            }
+            (Self::Named(values), Token::Named(_)) => {
+                values.iter().position(|(key, _)| key == name).map(|index| (index, &values[index].1))
+            }
+            (Self::Positional(_), _) => {
+                return Err(usage(format!("the query has ${name}: give the values by name, in a mapping")));
+            }
+            (Self::Named(_), _) => {
+                return Err(usage(format!("the query has ${name}: give the values in order, in a sequence")));
+            }
+        };
+        found.ok_or_else(|| usage(format!("the query has ${name}, but no value is given for it")))
+    }
+}
+
+/// Appends one expression. Casts keep the type what it is; the parentheses of a negative number keep `x-$1` from
+/// becoming a comment.
+fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> Result<(), String> {
+    let Dialect::DuckDb = dialect;
+    if depth > MAX_DEPTH {
+        return Err(format!("its lists are more than {MAX_DEPTH} levels deep"));
+    }
+    match value {
+        Value::Null => sql.push_str("NULL"),
+        Value::Bool(true) => sql.push_str("TRUE"),
+        Value::Bool(false) => sql.push_str("FALSE"),
+        Value::Integer(number) => integer(sql, *number),
+        Value::Unsigned(number) => push(sql, format_args!("CAST('{number}' AS UHUGEINT)")),
+        Value::Float(number) if number.is_nan() => sql.push_str("CAST('nan' AS DOUBLE)"),
+        Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS DOUBLE)")),
+        Value::Decimal { unscaled, scale } => decimal(sql, *unscaled, *scale)?,
+        Value::Text(text) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
+        Value::Text(text) => push(sql, format_args!("'{}'", text.replace('\'', "''"))),
+        Value::Bytes(bytes) => {
+            sql.push_str("CAST('");
+            bytes.iter().for_each(|byte| push(sql, format_args!("\\x{byte:02X}")));
+            sql.push_str("' AS BLOB)");
+        }
+        Value::Date(date) => push(sql, format_args!("CAST('{date}' AS DATE)")),
+        Value::Time(time, None) => push(sql, format_args!("CAST('{time}' AS TIME)")),
+        Value::Time(time, Some(offset)) => {
+            let (sign, o) = (if *offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+            let (hours, minutes, seconds) = (o / 3600, o / 60 % 60, o % 60);
+            push(sql, format_args!("CAST('{time}{sign}{hours:02}:{minutes:02}:{seconds:02}' AS TIMETZ)"));
+        }
+        Value::Timestamp(date, time) => push(sql, format_args!("CAST('{date} {time}' AS TIMESTAMP)")),
+        Value::Instant(date, time) => push(sql, format_args!("CAST('{date} {time}+00' AS TIMESTAMPTZ)")),
+        Value::Duration { days, microseconds } => {
+            push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
+        }
+        Value::Uuid(bytes) => {
+            sql.push_str("CAST('");
+            for (index, byte) in bytes.iter().enumerate() {
+                push(sql, format_args!("{}{byte:02x}", if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" }));
+            }
+            sql.push_str("' AS UUID)");
+        }
+        Value::List(values) => {
+            sql.push('[');
+            for (index, value) in values.iter().enumerate() {
+                sql.push_str(if index > 0 { ", " } else { "" });
+                literal(sql, value, dialect, depth + 1)?;
+            }
+            sql.push(']');
+        }
+    }
+    Ok(())
+}
+
+fn integer(sql: &mut String, number: i128) {
+    // The type that DuckDB gives to a literal of this size, said outright where a minus sign would widen it.
+    if i32::try_from(number).is_ok() {
+        let (open, close) = if number < 0 { ("(", ")") } else { ("", "") };
+        push(sql, format_args!("{open}{number}{close}"));
+    } else {
+        let name = if i64::try_from(number).is_ok() { "BIGINT" } else { "HUGEINT" };
+        push(sql, format_args!("CAST('{number}' AS {name})"));
+    }
+}
+
+fn decimal(sql: &mut String, unscaled: i128, scale: u8) -> Result<(), String> {
+    let digits = unscaled.unsigned_abs().to_string();
+    let width = (digits.len() as u8).max(scale);
+    if width > DECIMAL_DIGITS {
+        return Err(format!("a decimal has at most {DECIMAL_DIGITS} digits, this one {width}"));
+    }
+    let padded = format!("{digits:0>least$}", least = scale as usize + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale as usize);
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let point = if scale > 0 { "." } else { "" };
+    push(sql, format_args!("CAST('{sign}{whole}{point}{fraction}' AS DECIMAL({width},{scale}))"));
+    Ok(())
+}
+
+impl std::fmt::Display for Date {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02}:{:02}:{:02}.{:06}", self.hour, self.minute, self.second, self.microsecond)
+    }
+}
+
+fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _ = sql.write_fmt(text);
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}
+
+#[cfg(test)]
+#[path = "literal_tests.rs"]
+mod tests;

@@ -1,0 +1,230 @@
+//! A connection that one query at a time uses.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::cancel::Canceller;
+use super::copy_out::{CopyOut, Event, Job, receive};
+use super::link::{Link, Server};
+use super::request;
+use super::socket::Socket;
+use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Target};
+
+/// A connection to a server that speaks the Colonnade format.
+pub struct PostgresConnection(Arc<Shared>);
+
+/// What the user's side, the receiving thread and cancellers share.
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) target: Target,
+    pub(crate) server: Server,
+    pub(crate) pool: Pool,
+    pub(crate) cancelling: Mutex<()>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Ends the connection under a thread that is blocked in it.
+    socket: Socket,
+}
+
+enum State {
+    Idle(Link, u64),
+    /// Which query runs, and whether its reader has lost interest.
+    Busy(u64, Arc<AtomicBool>),
+    Closed,
+}
+
+/// Connects, logs in, and learns from the login whether the server sends the format.
+///
+/// # Errors
+/// Nobody answers, the server refuses, or it does not send the format.
+pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+    let (sender, receiver) = sync_channel(1);
+    let name = target.to_string();
+    let place = target.clone();
+    // Names are resolved and sockets connected without a way to interrupt them, so a thread does it.
+    spawn("colonnade-connect", move || {
+        let _ = sender.send(Link::open(&place));
+    })?;
+    let link = match feed::receive(&receiver, keep) {
+        Ok(link) => link?,
+        Err(Nothing::Interrupted) => return Err(interrupted().with_origin(&name)),
+        Err(Nothing::Gone) => return Err(died().with_origin(&name)),
+    };
+    let server = link.server.clone();
+    if server.format < request::VERSION {
+        let what = if server.version.is_empty() { "it" } else { "PostgreSQL " };
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the server ({what}{}) does not send the Colonnade format", server.version),
+        )
+        .with_hint("put `colonnade serve` in front of the data, or use another source")
+        .with_origin(&name));
+    }
+    let socket = link.incoming.socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
+    Ok(PostgresConnection(Arc::new(Shared {
+        name,
+        target,
+        server,
+        pool: Pool::default(),
+        cancelling: Mutex::new(()),
+        state: Mutex::new(State::Idle(link, 0)),
+        changed: Condvar::new(),
+        socket,
+    })))
+}
+
+impl Connection for PostgresConnection {
+    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+        let copy = request::copy(sql, options)?;
+        let limit = options.max_message_bytes;
+        let (events, control) = self.start(&copy, Job::Copy { limit }, keep)?;
+        Ok(Box::new(CopyOut::open(self.0.clone(), control, events, limit, keep)?))
+    }
+
+    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        let (events, control) = self.start(sql, Job::Execute, keep)?;
+        CopyOut::run(&self.0, &control, &events, keep)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller(self.0.clone()))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn server(&self) -> &str {
+        &self.0.server.version
+    }
+
+    fn is_open(&self) -> bool {
+        !matches!(*self.0.state(), State::Closed)
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl Drop for PostgresConnection {
+    fn drop(&mut self) {
+        // A result that is still being read keeps the connection until its end.
+        let mut state = self.0.state();
+        if let State::Idle(..) = *state {
+            *state = State::Closed;
+        }
+    }
+}
+
+/// One running query, seen from the reader's side.
+pub(crate) struct Control {
+    pub(crate) number: u64,
+    /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+type Started = (std::sync::mpsc::Receiver<Event>, Control);
+
+impl PostgresConnection {
+    fn start(&self, sql: &str, job: Job, keep: Keep<'_>) -> Result<Started, Error> {
+        let message = super::message::query(sql)?;
+        let shared = &self.0;
+        let (link, control) = shared.take(keep)?;
+        let (sender, receiver) = sync_channel(AHEAD);
+        let (number, stop) = (control.number, control.stop.clone());
+        let place = shared.clone();
+        spawn("colonnade-receive", move || receive(&place, link, number, &stop, job, &message, &sender))
+            .inspect_err(|_| shared.close())?;
+        Ok((receiver, control))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a result that was given up, then takes the connection.
+    fn take(&self, keep: Keep<'_>) -> Result<(Link, Control), Error> {
+        let mut state = self.state();
+        loop {
+            match &*state {
+                State::Closed => return Err(unavailable("the connection is closed: open a new one")),
+                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => {
+                    return Err(unavailable(
+                        "the connection still delivers a result: read it to its end, drop it, or \
+                                            open a second connection",
+                    ));
+                }
+                State::Busy(..) => {
+                    state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+                    if !keep() {
+                        return Err(interrupted().with_origin(&self.name));
+                    }
+                }
+                State::Idle(_, last) => {
+                    let control = Control { number: last + 1, stop: Arc::default() };
+                    let busy = State::Busy(control.number, control.stop.clone());
+                    if let State::Idle(link, _) = std::mem::replace(&mut *state, busy) {
+                        return Ok((link, control));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the connection back, or ends it if `link` is `None`.
+    pub(crate) fn give_back(&self, link: Option<Link>) {
+        // A cancel request that is on its way still means this query.
+        let _none = self.cancelling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let number = match *state {
+            State::Busy(number, _) => number,
+            State::Idle(..) | State::Closed => 0,
+        };
+        *state = match link {
+            Some(link) if number > 0 => State::Idle(link, number),
+            _ => State::Closed,
+        };
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn runs(&self, number: Option<u64>) -> bool {
+        matches!(*self.state(), State::Busy(running, _) if number.is_none_or(|number| number == running))
+    }
+
+    pub(crate) fn close(&self) {
+        let idle = std::mem::replace(&mut *self.state(), State::Closed);
+        self.changed.notify_all();
+        // Says goodbye, if nothing runs.
+        drop(idle);
+        self.socket.shutdown();
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
+}
+
+pub(crate) fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted")
+}
+
+/// A thread of this process ended without a word, which only a defect in it explains.
+pub(crate) fn died() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, message)
+}

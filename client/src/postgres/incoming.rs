@@ -1,0 +1,130 @@
+//! Messages from a socket: headers and small bodies through a small buffer, large bodies straight to where they stay.
+
+use std::io;
+use std::time::Duration;
+
+use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
+use super::socket::{Socket, plain};
+use crate::{Buffer, Error, ErrorKind};
+
+/// One read brings a header and whatever small messages follow it. Of a chunk, at most this much is copied once more.
+const SMALL: usize = 8192;
+
+/// Called whenever nothing came for a while, and before each message: an error ends the wait.
+pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    socket: Socket,
+    small: Box<[u8; SMALL]>,
+    start: usize,
+    end: usize,
+    received: u64,
+}
+
+impl Incoming {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, small: Box::new([0; SMALL]), start: 0, end: 0, received: 0 }
+    }
+
+    /// Bytes of messages read so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// How long nothing may come before the tick is asked.
+    pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
+        self.socket.set_timeout(timeout).map_err(lost)
+    }
+
+    /// The type of the next message and the length of its body, which must be read or skipped next.
+    pub(crate) fn header(&mut self, tick: Tick<'_>) -> Result<(u8, usize), Error> {
+        tick()?;
+        let mut bytes = [0; HEADER];
+        while self.end - self.start < HEADER {
+            self.refill(tick)?;
+        }
+        bytes.copy_from_slice(&self.small[self.start..self.start + HEADER]);
+        self.start += HEADER;
+        self.received += HEADER as u64;
+        message::header(bytes)
+    }
+
+    /// The body of a message that is not CopyData.
+    pub(crate) fn body(&mut self, kind: u8, len: usize, tick: Tick<'_>) -> Result<Vec<u8>, Error> {
+        if len > CONTROL_LIMIT {
+            return Err(protocol(format!("a message {} of {len} bytes", shown(kind))));
+        }
+        let mut body = Vec::with_capacity(len);
+        self.take(len, tick, &mut |bytes| body.extend_from_slice(bytes))?;
+        Ok(body)
+    }
+
+    /// Passes over a body.
+    pub(crate) fn skip(&mut self, len: usize, tick: Tick<'_>) -> Result<(), Error> {
+        self.take(len, tick, &mut |_| {})
+    }
+
+    /// Reads a body to where it stays.
+    pub(crate) fn body_into(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<(), Error> {
+        self.received += buffer.missing() as u64;
+        self.start += buffer.extend(&self.small[self.start..self.end]);
+        while buffer.missing() > 0 {
+            let (to, room) = buffer.unfilled();
+            // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
+            let received = unsafe { self.socket.receive(to, room, true) };
+            let count = arrived(received, tick)?;
+            // SAFETY: as above.
+            unsafe { buffer.fill(count) };
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, len: usize, tick: Tick<'_>, sink: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.received += len as u64;
+        let mut missing = len;
+        while missing > 0 {
+            if self.start == self.end {
+                self.refill(tick)?;
+            }
+            let part = missing.min(self.end - self.start);
+            sink(&self.small[self.start..self.start + part]);
+            self.start += part;
+            missing -= part;
+        }
+        Ok(())
+    }
+
+    /// Receives at least one byte more (none if the tick was asked and said to go on).
+    fn refill(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        self.small.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let room = &mut self.small[self.end..];
+        // SAFETY: `room` may be written to.
+        let received = unsafe { self.socket.receive(room.as_mut_ptr(), room.len(), false) };
+        self.end += arrived(received, tick)?;
+        Ok(())
+    }
+}
+
+fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usize, Error> {
+    match received {
+        Ok(0) => Err(Error::new(
+            ErrorKind::ConnectionLost,
+            "the server closed the connection before its answer was complete",
+        )),
+        Ok(count) => Ok(count),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
+        Err(error) => Err(lost(error)),
+    }
+}
+
+/// A broken socket as an error.
+pub(crate) fn lost(cause: io::Error) -> Error {
+    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
+}

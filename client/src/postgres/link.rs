@@ -1,0 +1,127 @@
+//! One logged-in connection and what the server said of itself.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP>
+
+use std::time::{Duration, Instant};
+
+use super::incoming::{Incoming, Tick, lost};
+use super::message::{self, BackendKey, Body, protocol, shown};
+use super::socket::Socket;
+use crate::feed::POLL;
+use crate::{Error, ErrorKind, Target};
+
+/// The parameter by which a server says which versions of the format it sends. PROTOCOL §1.
+const ANNOUNCEMENT: &str = "colonnade";
+/// Without `connect_timeout`, a server that accepts the connection has this long to say something.
+const LOGIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// The two directions of a connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) incoming: Incoming,
+    pub(crate) server: Server,
+}
+
+/// What the server said of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    /// The highest version of the format that it sends, 0 if it sends none.
+    pub(crate) format: u32,
+    pub(crate) key: BackendKey,
+}
+
+impl Link {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Nobody answers, the server refuses, or it asks for what this client cannot give.
+    pub(crate) fn open(target: &Target) -> Result<Self, Error> {
+        let socket = Socket::connect(target)?;
+        let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
+        let mut tick = || {
+            if Instant::now() < deadline {
+                return Ok(());
+            }
+            Err(Error::new(ErrorKind::Connect, "the server accepted the connection but did not answer in time")
+                .with_hint("check that it is a PostgreSQL or Colonnade server"))
+        };
+        let mut incoming = Incoming::new(socket);
+        login(&mut incoming, target, &mut tick)
+            .map(|server| Self { incoming, server })
+            .map_err(|error| error.with_origin(&target.to_string()))
+    }
+
+    /// Sends a whole message.
+    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.incoming.socket().send(bytes).map_err(lost)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Best effort: the server notices the closed socket too.
+        let _ = self.send(&message::terminate());
+    }
+}
+
+fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Server, Error> {
+    incoming.set_patience(Some(POLL))?;
+    let mut parameters =
+        vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
+    if !target.parameters.iter().any(|(key, _)| key == "application_name") {
+        parameters.push(("application_name", "colonnade"));
+    }
+    parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    incoming.socket().send(&message::startup(&parameters)).map_err(lost)?;
+
+    let mut server = Server::default();
+    let mut welcome = false;
+    loop {
+        let (kind, len) = incoming.header(tick)?;
+        if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
+            return Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
+                .with_hint("check the port"));
+        }
+        let bytes = incoming.body(kind, len, tick)?;
+        let mut body = Body(&bytes);
+        match kind {
+            b'R' => {
+                authentication(body.u32()?, target)?;
+                welcome = true;
+            }
+            b'S' => {
+                let (name, value) = (body.text()?, body.text()?);
+                match name.as_ref() {
+                    "server_version" => server.version = value.into_owned(),
+                    ANNOUNCEMENT => server.format = value.trim().parse().unwrap_or(0),
+                    _ => {}
+                }
+            }
+            b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },
+            b'E' => return Err(message::error_response(&bytes)),
+            // Notices, and a server that knows fewer protocol options than were asked for: none were.
+            b'N' | b'v' => {}
+            b'Z' => return Ok(server),
+            _ => return Err(protocol(format!("a message {} during login", shown(kind)))),
+        }
+    }
+}
+
+/// Authentication requests other than "you are in".
+fn authentication(request: u32, target: &Target) -> Result<(), Error> {
+    let method = match request {
+        0 => return Ok(()),
+        3 => "a password in clear text",
+        5 => "a password by MD5",
+        10 => "a password by SCRAM-SHA-256",
+        7 | 8 => "GSSAPI",
+        9 => "SSPI",
+        _ => "a method of authentication that is unknown here",
+    };
+    let given = if target.password.is_some() { "; the password of the URI was not sent" } else { "" };
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("the server asks for {method}, which this version cannot give{given}"),
+    )
+    .with_hint(format!("let user {:?} in without a password (trust) over loopback or a unix socket", target.user)))
+}

@@ -1,0 +1,139 @@
+//! A TCP or unix stream socket.
+
+use std::io::{self, ErrorKind as Io, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crate::{Address, Error, ErrorKind, Target};
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects to where the target's server listens.
+    ///
+    /// # Errors
+    /// Nobody listens there, or not within the timeout.
+    pub(crate) fn connect(target: &Target) -> Result<Self, Error> {
+        match &target.address {
+            Address::Unix(path, port) => UnixStream::connect(Target::socket_file(path, *port)).map(Self::Unix),
+            Address::Tcp(host, port) => connect_tcp(host, *port, target.connect_timeout).map(Self::Tcp),
+        }
+        .map_err(|cause| {
+            Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
+                .with_hint("check that the server runs and listens there")
+                .with_origin(&target.to_string())
+                .with_cause(cause)
+        })
+    }
+
+    /// Sends all of `bytes`.
+    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => (&*socket).write_all(bytes),
+            Self::Unix(socket) => (&*socket).write_all(bytes),
+        }
+    }
+
+    /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing came in the time set by [`Socket::set_timeout`].
+    ///
+    /// # Safety
+    /// `to` may be written to for `room` bytes.
+    pub(crate) unsafe fn receive(&self, to: *mut u8, room: usize, whole: bool) -> io::Result<usize> {
+        let flags = if whole { libc::MSG_WAITALL } else { 0 };
+        loop {
+            // SAFETY: the caller's promise; the descriptor is open as long as self is.
+            let received = unsafe { libc::recv(self.descriptor(), to.cast(), room, flags) };
+            if let Ok(count) = usize::try_from(received) {
+                return Ok(count);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != Io::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// How long one receive waits.
+    pub(crate) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.set_read_timeout(timeout),
+            Self::Unix(socket) => socket.set_read_timeout(timeout),
+        }
+    }
+
+    /// Ends the connection for every holder of it; blocked calls return.
+    pub(crate) fn shutdown(&self) {
+        let _ = match self {
+            Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Self::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// A second holder of the same connection.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
+            Self::Unix(socket) => socket.try_clone().map(Self::Unix),
+        }
+    }
+
+    fn descriptor(&self) -> RawFd {
+        match self {
+            Self::Tcp(socket) => socket.as_raw_fd(),
+            Self::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+}
+
+fn connect_tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(Io::NotFound, "the host name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let attempt = match timeout {
+            Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+            None => TcpStream::connect(address),
+        };
+        match attempt {
+            Ok(socket) => {
+                // Queries are small and must leave at once.
+                socket.set_nodelay(true)?;
+                keep_alive(&socket);
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Lets the system notice a peer that vanished while a long query is awaited. Without it the connection still works.
+fn keep_alive(socket: &TcpStream) {
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open, and the option's value is an int of the given size.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_KEEPALIVE,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+}
+
+/// The system's words without Rust's "(os error 111)".
+pub(crate) fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}

@@ -1,0 +1,199 @@
+//! Just enough of SQL's lexical structure to tell code from quotes and comments.
+//! <https://www.postgresql.org/docs/current/sql-syntax-lexical.html>; DuckDB's is the same.
+
+/// A run of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token<'a> {
+    /// Keywords, names, numbers, operators.
+    Code(&'a str),
+    /// White space or a comment.
+    Blank(&'a str),
+    /// A string, a quoted name or a dollar quote. It reaches to the end of the text if it is not closed.
+    Quoted(&'a str),
+    /// `$1`: a number from 1 on, as written after the `$`.
+    Positional(&'a str),
+    /// `$name`, without the `$`.
+    Named(&'a str),
+}
+
+/// The runs of `sql`, in order; together they are the whole text.
+pub(crate) struct Tokens<'a> {
+    rest: &'a str,
+}
+
+pub(crate) fn tokens(sql: &str) -> Tokens<'_> {
+    Tokens { rest: sql }
+}
+
+/// `sql` without what ends a statement: semicolons, comments and white space. A statement that stands inside another
+/// one, such as COPY, must not carry them.
+pub(crate) fn statement(sql: &str) -> &str {
+    let (mut position, mut end) = (0, 0);
+    for token in tokens(sql) {
+        position += token.len();
+        if !matches!(token, Token::Blank(_) | Token::Code(";")) {
+            end = position;
+        }
+    }
+    &sql[..end]
+}
+
+impl Token<'_> {
+    /// Bytes of the text.
+    fn len(&self) -> usize {
+        match self {
+            Self::Code(text) | Self::Blank(text) | Self::Quoted(text) => text.len(),
+            Self::Positional(text) | Self::Named(text) => text.len() + 1,
+        }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        let (kind, len) = token(self.rest)?;
+        let (text, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        Some(match kind {
+            Kind::Code => Token::Code(text),
+            Kind::Blank => Token::Blank(text),
+            Kind::Quoted => Token::Quoted(text),
+            Kind::Positional => Token::Positional(&text[1..]),
+            Kind::Named => Token::Named(&text[1..]),
+        })
+    }
+}
+
+enum Kind {
+    Code,
+    Blank,
+    Quoted,
+    Positional,
+    Named,
+}
+
+/// The kind and length of the first token. Every branch looks at ASCII only, so a length never splits a character.
+fn token(text: &str) -> Option<(Kind, usize)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    Some(match first {
+        b'\'' => (Kind::Quoted, quoted(bytes, 0, false)),
+        b'"' => (Kind::Quoted, quoted(bytes, 0, false)),
+        b'e' | b'E' if bytes.get(1) == Some(&b'\'') => (Kind::Quoted, quoted(bytes, 1, true)),
+        b'-' if bytes.get(1) == Some(&b'-') => (Kind::Blank, run(bytes, |byte| byte != b'\n' && byte != b'\r')),
+        b'/' if bytes.get(1) == Some(&b'*') => (Kind::Blank, comment(bytes)),
+        b'$' => dollar(text),
+        _ if first.is_ascii_whitespace() || first == 0x0b => {
+            (Kind::Blank, run(bytes, |byte| byte.is_ascii_whitespace() || byte == 0x0b))
+        }
+        _ if is_word(first) => (Kind::Code, run(bytes, |byte| is_word(byte) || byte == b'$')),
+        _ => (Kind::Code, 1),
+    })
+}
+
+/// A `$` after a word belongs to the word, so here it starts a placeholder, a dollar quote, or nothing.
+fn dollar(text: &str) -> (Kind, usize) {
+    let bytes = text.as_bytes();
+    let digits = run(&bytes[1..], |byte| byte.is_ascii_digit());
+    if digits > 0 {
+        return (Kind::Positional, 1 + digits);
+    }
+    let name = run(&bytes[1..], is_word);
+    if bytes.get(1 + name) == Some(&b'$') {
+        let tag = &text[..name + 2];
+        let end = text[tag.len()..].find(tag).map_or(text.len(), |at| tag.len() + at + tag.len());
+        return (Kind::Quoted, end);
+    }
+    if name > 0 { (Kind::Named, 1 + name) } else { (Kind::Code, 1) }
+}
+
+/// The end of what is quoted by `bytes[start]`. A doubled quote stands for itself, as does one after a backslash in
+/// an `E''` string.
+fn quoted(bytes: &[u8], start: usize, backslashes: bool) -> usize {
+    let quote = bytes[start];
+    let mut at = start + 1;
+    while at < bytes.len() {
+        if backslashes && bytes[at] == b'\\' {
+            at += 2;
+        } else if bytes[at] != quote {
+            at += 1;
+        } else if bytes.get(at + 1) == Some(&quote) {
+            at += 2;
+        } else {
+            return at + 1;
+        }
+    }
+    bytes.len()
+}
+
+/// The end of a comment; these nest.
+fn comment(bytes: &[u8]) -> usize {
+    let (mut at, mut depth) = (2, 1);
+    while at < bytes.len() && depth > 0 {
+        match &bytes[at..] {
+            [b'/', b'*', ..] => (at, depth) = (at + 2, depth + 1),
+            [b'*', b'/', ..] => (at, depth) = (at + 2, depth - 1),
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+fn run(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().position(|byte| !belongs(*byte)).unwrap_or(bytes.len())
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn placeholders(sql: &str) -> Vec<&str> {
+        tokens(sql)
+            .filter_map(|token| match token {
+                Token::Positional(text) | Token::Named(text) => Some(text),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn placeholders_are_found_in_code_only() {
+        assert_eq!(placeholders("select $1, $22+$name::int,($käse)"), ["1", "22", "name", "käse"]);
+        assert_eq!(placeholders("'$1' \"$2\" $$ $3 $$ $t$ $4 $$ $t$ $5"), ["5"]);
+        assert_eq!(placeholders("-- $1\n$2 /* $3 /* $4 */ $5 */ $6 --$7\r$8"), ["2", "6", "8"]);
+        assert_eq!(placeholders(r"E'it\'s $1' 'a\' $2 e'\\' $3"), ["2", "3"]);
+        assert_eq!(placeholders("'it''s $1' a$2 x'41' $3"), ["3"]);
+        assert_eq!(placeholders("'never closed $1"), Vec::<&str>::new());
+        assert_eq!(placeholders("$ $1 $"), ["1"]);
+    }
+
+    #[test]
+    fn a_statement_loses_its_tail() {
+        assert_eq!(statement("select 1 ; -- done\n /* x */ ;; "), "select 1");
+        assert_eq!(statement("select ';' -- ;"), "select ';'");
+        assert_eq!(statement("select 1; select 2;"), "select 1; select 2");
+        assert_eq!(statement(" -- nothing\n;"), "");
+    }
+
+    proptest! {
+        #[test]
+        fn the_tokens_are_the_text(sql in "[-a$1'\"\\\\/*;eE\n é]{0,40}") {
+            let mut back = String::new();
+            for token in tokens(&sql) {
+                match token {
+                    Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => back.push_str(text),
+                    Token::Positional(text) | Token::Named(text) => { back.push('$'); back.push_str(text); }
+                }
+            }
+            prop_assert_eq!(&back, &sql);
+            prop_assert!(sql.starts_with(statement(&sql)));
+        }
+    }
+}

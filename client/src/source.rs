@@ -1,0 +1,83 @@
+//! What a source is.
+
+use arrow_schema::SchemaRef;
+use std::sync::Arc;
+
+use crate::{Batch, Dialect, Error, Stats};
+
+/// Asked about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
+/// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
+pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
+
+/// A connection to a source. One result at a time is read from it.
+pub trait Connection: Send + Sync {
+    /// Starts a query; returns when its schema is known.
+    ///
+    /// # Errors
+    /// Whatever the database reports, a connection that is lost, closed or busy, or an interruption.
+    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
+
+    /// Runs a statement and passes over the rows it may return. Gives the number of rows it touched, if the database
+    /// says one.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error>;
+
+    /// What can stop the running query from another thread.
+    fn canceller(&self) -> Arc<dyn Cancel>;
+
+    /// How the source writes literals.
+    fn dialect(&self) -> Dialect;
+
+    /// The source's name, without any secret.
+    fn name(&self) -> &str;
+
+    /// The server's software and version, as it says.
+    fn server(&self) -> &str;
+
+    /// Whether it can take another query, now or when the one that runs has ended.
+    fn is_open(&self) -> bool;
+
+    /// Ends the connection; a running query ends with an error.
+    fn close(&self);
+}
+
+/// The answer to a query, read once from start to end. Dropping it early cancels the query.
+pub trait ResultStream: Send {
+    /// The columns.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The next batch, or `None` after the last: only then is the result complete.
+    ///
+    /// # Errors
+    /// A query that failed half-way, a connection that was lost, a damaged stream, or an interruption. The stream is
+    /// over then, and what was read before it is no result.
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error>;
+
+    /// What has been read so far.
+    fn stats(&self) -> Stats;
+}
+
+/// Stops a query from outside.
+pub trait Cancel: Send + Sync {
+    /// Asks the source to stop the query that runs now; nothing happens if none does. The query's own reader gets the
+    /// error.
+    ///
+    /// # Errors
+    /// The request could not be delivered.
+    fn cancel(&self) -> Result<(), Error>;
+}
+
+/// How a result is to be sent. What is `None` is left to the server (`spec/PROTOCOL.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryOptions {
+    /// `auto`, or a configuration such as `plain`, `light+fsst`, `light+zstd-3`.
+    pub compression: Option<String>,
+    /// Rows of a chunk at most.
+    pub chunk_rows: Option<u32>,
+    /// Plain bytes of a chunk at most.
+    pub chunk_bytes: Option<u64>,
+    /// Bytes of a message at most; a larger one is refused by both sides.
+    pub max_message_bytes: Option<u64>,
+}

@@ -1,0 +1,81 @@
+//! What a result cost: counted while it is read.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use colonnade_wire::EncodedChunk;
+
+/// What has been read of one result so far.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Rows read.
+    pub rows: u64,
+    /// Chunks (or batches, of a source without a wire) read.
+    pub chunks: u64,
+    /// Bytes received for this query, the protocol's framing included; 0 for a source in this process.
+    pub wire_bytes: u64,
+    /// From sending the query to the schema's arrival.
+    pub to_schema: Duration,
+    /// From sending the query to the end, or until now.
+    pub elapsed: Duration,
+    /// For each column, in how many chunks each encoding was used.
+    pub encodings: Vec<BTreeMap<&'static str, u64>>,
+    /// In how many chunks each codec was used.
+    pub codecs: BTreeMap<&'static str, u64>,
+}
+
+/// [`Stats`] in the making.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    start: Instant,
+    ended: bool,
+    stats: Stats,
+}
+
+impl Meter {
+    pub(crate) fn start() -> Self {
+        Self { start: Instant::now(), ended: false, stats: Stats::default() }
+    }
+
+    pub(crate) fn schema(&mut self, columns: usize) {
+        self.stats.to_schema = self.start.elapsed();
+        self.stats.encodings = vec![BTreeMap::new(); columns];
+    }
+
+    pub(crate) fn received(&mut self, bytes: u64) {
+        self.stats.wire_bytes += bytes;
+    }
+
+    /// The final count, with the messages that carried no part of the stream.
+    pub(crate) fn received_in_all(&mut self, bytes: u64) {
+        self.stats.wire_bytes = bytes;
+    }
+
+    pub(crate) fn batch(&mut self, rows: usize) {
+        self.stats.rows += rows as u64;
+        self.stats.chunks += 1;
+    }
+
+    pub(crate) fn chunk(&mut self, chunk: &EncodedChunk) {
+        self.batch(chunk.rows());
+        *self.stats.codecs.entry(chunk.codec()).or_default() += 1;
+        for (column, counts) in self.stats.encodings.iter_mut().enumerate() {
+            *counts.entry(chunk.encoding(column).name()).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            self.stats.elapsed = self.start.elapsed();
+        }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = self.stats.clone();
+        if !self.ended {
+            stats.elapsed = self.start.elapsed();
+        }
+        stats
+    }
+}

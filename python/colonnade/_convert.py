@@ -1,0 +1,70 @@
+"""From Arrow's interfaces to the libraries that people use. None of them is needed until its name is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def require(module: str, purpose: str, extra: str | None = None) -> Any:
+    """The module, or an ImportError that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name != top:
+            raise
+        wanted = f"colonnade[{extra or top}]" if extra != "" else top
+        raise ImportError(f"{purpose} needs {top}: pip install '{wanted}'", name=top) from None
+
+
+def table(data: Any) -> pa.Table:
+    """A pyarrow.Table over the same memory."""
+    pa = require("pyarrow", "to_arrow()")
+    return pa.table(data)
+
+
+def pandas(data: Any) -> pd.DataFrame:
+    """A DataFrame with pandas' own column types."""
+    require("pandas", "to_pandas()")
+    # pyarrow frees each column's memory once it is converted; nothing else may hold the table then.
+    held = [require("pyarrow", "to_pandas()", "pandas").table(data)]
+    return held.pop().to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+
+
+def polars(data: Any) -> pl.DataFrame:
+    """A DataFrame over the same memory, where polars' types allow that."""
+    pl = require("polars", "to_polars()")
+    return pl.DataFrame(data)
+
+
+def batch(data: Any) -> Any:
+    """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library takes."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.record_batch(data)
+
+
+def column(data: Any) -> Any:
+    """A pyarrow.ChunkedArray if pyarrow is installed, otherwise the object itself."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.chunked_array(data)
+
+
+def schema(data: Any) -> Any:
+    """A pyarrow.Schema if pyarrow is installed, otherwise an object with `__arrow_c_schema__`."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.schema(data)

@@ -1,0 +1,143 @@
+"""DuckDB in this process: its batches are handed on without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event, Thread
+from time import monotonic
+from typing import Any, NoReturn, TypeVar
+
+from . import _convert, _core, _errors
+from ._exact import UnsupportedType, exact
+
+T = TypeVar("T")
+
+#: How long a result that was given up may keep its connection busy.
+_RELEASE_SECONDS = 10.0
+
+
+class DuckdbSource:
+    """One DuckDB connection. It delivers one result at a time, as a server's would."""
+
+    def __init__(self, path: str) -> None:
+        self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
+        self.name = f"duckdb:///{path.removeprefix('/')}" if path == ":memory:" else f"duckdb://{path}"
+        self.server = f"DuckDB {self._duckdb.__version__}"
+        self._current: _core.Stream | None = None
+        self._open = True
+        try:
+            self._connection = self._duckdb.connect(path)
+        except self._duckdb.Error as error:
+            raise _errors.OperationalError(str(error), source=self.name) from error
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def query(
+        self,
+        sql: str,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        compression: str | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
+        max_message_bytes: int | None = None,
+    ) -> _core.Stream:
+        """Nothing is encoded, so the options have nothing to say here."""
+        bound = _core.bind(sql, params)
+        self._claim()
+
+        def start() -> _core.Stream:
+            relation = self._connection.sql(bound)
+            if relation is None:
+                raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
+            try:
+                producer = exact(relation).relation
+            except UnsupportedType as error:
+                raise _errors.NotSupportedError(str(error), source=self.name) from error
+            return _core.Stream.from_arrow(producer, self.name, self.server, self._connection.interrupt)
+
+        self._current = self._run(start)
+        return self._current
+
+    def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> int | None:
+        bound = _core.bind(sql, params)
+        self._claim()
+
+        def run() -> int | None:
+            done = self._connection.execute(bound)
+            columns = [column[0] for column in done.description or []]
+            rows = done.fetchall() if columns == ["Count"] else []
+            return int(rows[0][0]) if rows else None
+
+        return self._run(run)
+
+    def cancel(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._open = False
+        if self._current is not None:
+            self._current.close()
+            self._current.wait_released(_RELEASE_SECONDS)
+            self._current = None
+        self._connection.close()
+
+    def _claim(self) -> None:
+        if not self._open:
+            raise _errors.InterfaceError("the connection is closed: open a new one", source=self.name)
+        if self._current is not None:
+            if self._current.is_open:
+                raise _errors.InterfaceError(
+                    "the connection still delivers a result: read it to its end, drop it, or open a second connection",
+                    source=self.name,
+                )
+            self._current.wait_released(_RELEASE_SECONDS)
+            self._current = None
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Does the work on another thread: on the main one, DuckDB answers Ctrl-C only after the running task."""
+        done: list[T] = []
+        failed: list[BaseException] = []
+        # An interrupted Thread.join() takes the thread for ended (bpo-45274).
+        ended = Event()
+
+        def target() -> None:
+            try:
+                done.append(work())
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                ended.set()
+
+        Thread(target=target, name="colonnade-duckdb", daemon=True).start()
+        try:
+            ended.wait()
+        except BaseException:
+            limit = monotonic() + _RELEASE_SECONDS
+            while not ended.is_set() and monotonic() < limit:
+                # One that comes before the query has started has no effect.
+                self._connection.interrupt()
+                ended.wait(0.1)
+            raise
+        if failed:
+            self._raise(failed[0])
+        return done[0]
+
+    def _raise(self, error: BaseException) -> NoReturn:
+        """The same error as one of this package's."""
+        if not isinstance(error, self._duckdb.Error):
+            raise error
+        if isinstance(error, self._duckdb.InterruptException):
+            raise _errors.OperationalError("the query was cancelled", sqlstate="57014", source=self.name) from error
+        classes: list[tuple[type[Exception], type[_errors.Error]]] = [
+            (self._duckdb.NotSupportedError, _errors.NotSupportedError),
+            (self._duckdb.ProgrammingError, _errors.ProgrammingError),
+            (self._duckdb.DataError, _errors.DataError),
+            (self._duckdb.IntegrityError, _errors.IntegrityError),
+            (self._duckdb.OperationalError, _errors.OperationalError),
+            (self._duckdb.InternalError, _errors.InternalError),
+        ]
+        ours = next((ours for theirs, ours in classes if isinstance(error, theirs)), _errors.DatabaseError)
+        raise ours(str(error), source=self.name) from error

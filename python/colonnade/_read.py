@@ -1,0 +1,155 @@
+"""`colonnade read`: a query's result into a file or onto the terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from . import _convert, _output
+from ._api import connect
+from ._errors import InterfaceError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from ._result import Result, Stats
+
+#: Rows that are shown where no file is asked for.
+_SHOWN = 20
+#: Seconds between two states of the progress bar.
+_PULSE = 0.1
+
+
+def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the subcommand `read`."""
+    summary = "read a query's result into a file, or show its first rows"
+    parser = subparsers.add_parser("read", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    parser.add_argument(
+        "uri", metavar="URI", help="postgresql://host:port/, postgresql:///?host=/socket, duckdb:///file"
+    )
+    parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help=f"where to write: a name that ends in {', '.join(_output.WRITERS)}; it appears only once it is complete",
+    )
+    parser.add_argument(
+        "--param",
+        metavar="[NAME=]VALUE",
+        action="append",
+        default=[],
+        help="a text for $1, $2, … in order, or for $NAME; cast it in the query where another type is needed",
+    )
+    parser.add_argument(
+        "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reads; the exit status."""
+    sql = sys.stdin.read() if args.query == "-" else args.query
+    writer = None if args.output is None else _output.writer_of(args.output)
+    _convert.require("pyarrow", "colonnade read")
+    with connect(args.uri) as connection:
+        result = connection.query(sql, _parameters(args.param), compression=args.compression)
+        if writer is None:
+            _show(result)
+        else:
+            _output.write(args.output, writer, result.schema, _with_progress(result))
+        stats = result.stats
+    if args.output is not None or args.verbose:
+        print(_summary(stats), file=sys.stderr)
+    if args.verbose:
+        print(_details(stats), file=sys.stderr)
+    return 0
+
+
+def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
+    """A name is an identifier before the first `=`; all or none of the values have one."""
+    pairs = [text.partition("=") for text in given]
+    named = [bool(separator) and name.isidentifier() for name, separator, _ in pairs]
+    if not given:
+        return None
+    if all(named):
+        return {name: value for name, _, value in pairs}
+    if any(named) and not all(named):
+        raise InterfaceError("either all --param have a NAME= or none has")
+    return given
+
+
+def _with_progress(result: Result) -> Iterator[Any]:
+    """The batches; beside them, on a terminal, rows, bytes and rate."""
+    if not sys.stderr.isatty():
+        yield from result
+        return
+    shown = 0.0
+    try:
+        for batch in result:
+            if monotonic() - shown >= _PULSE:
+                shown = monotonic()
+                print(f"\r\x1b[K{_summary(result.stats)}", end="", file=sys.stderr, flush=True)
+            yield batch
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _summary(stats: Stats) -> str:
+    seconds = max(stats.seconds, 1e-9)
+    text = f"{stats.rows:,} rows in {stats.seconds:.1f} s, {_scaled(stats.rows / seconds, ' rows')}/s"
+    if stats.wire_bytes:
+        text += f", {_scaled(stats.wire_bytes, 'B')} on the wire, {_scaled(stats.wire_bytes / seconds, 'B')}/s"
+    return text
+
+
+def _scaled(number: float, unit: str) -> str:
+    prefix = ""
+    for larger in ("k", "M", "G", "T"):
+        if number < 1000:
+            break
+        number /= 1000
+        prefix = larger
+    return f"{number:.3g} {prefix}{unit}"
+
+
+def _details(stats: Stats) -> str:
+    lines = [f"{stats.source} ({stats.server}), {stats.chunks} chunks, codecs {_counts(stats.codecs)}"]
+    lines += [f"  {name or '(no name)'}: {_counts(counts)}" for name, counts in stats.encodings if counts]
+    return "\n".join(lines)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ×{count}" for name, count in counts.items()) or "none"
+
+
+def _show(result: Result) -> None:
+    """The first rows, as a table. More are not fetched."""
+    header = result.column_names
+    rows: list[list[str]] = []
+    more = False
+    for batch in result:
+        take = batch.slice(0, _SHOWN - len(rows))
+        more = take.num_rows < batch.num_rows
+        columns = [column.to_pylist() for column in take.columns]
+        rows += [[_cell(column[row]) for column in columns] for row in range(take.num_rows)]
+        if more:
+            break
+    result.close()
+    widths = [max(len(cell) for cell in cells) for cells in zip(header, *rows, strict=True)]
+    rule = "-+-".join("-" * width for width in widths)
+    for line in (header, None, *rows):
+        text = rule if line is None else " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print(text.rstrip())
+    print(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
+
+
+def _cell(value: object) -> str:
+    """One line, without what would steer the terminal."""
+    text = "NULL" if value is None else str(value)
+    text = "".join(character if character.isprintable() else "�" for character in text)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,201 @@
+"""The answer to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _convert
+from ._errors import InterfaceError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from ._core import Stream, Table
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a result cost so far."""
+
+    #: Rows read.
+    rows: int
+    #: Chunks read (batches, of a source in this process).
+    chunks: int
+    #: Bytes received, the protocol's framing included; 0 for a source in this process.
+    wire_bytes: int
+    #: From sending the query until its columns were known.
+    seconds_to_schema: float
+    #: From sending the query until the end, or until now.
+    seconds: float
+    #: For each column (name and number, since names may repeat), in how many chunks each encoding was used.
+    encodings: list[tuple[str, dict[str, int]]]
+    #: In how many chunks each codec was used.
+    codecs: dict[str, int]
+    #: The source, without any password.
+    source: str
+    #: The server's software, as it calls itself.
+    server: str
+
+
+class Result:
+    """The answer to a query, on its way.
+
+    It is read once: as a whole (`to_arrow`, `to_pandas`, `to_polars`), batch by batch (iteration), or by another
+    library (`__arrow_c_stream__`). Only `column` keeps what was received, so that further columns, and any of the
+    others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream: Stream | None = stream
+        self._names = stream.names
+        self._schema: Any = None
+        #: What `column` has received, still encoded.
+        self._kept: Table | None = None
+        self._columns: dict[int, Any] = {}
+        #: How the stream was used, for the error of a second use.
+        self._used: str | None = None
+        self._source = stream
+
+    # --- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Any:
+        """The columns' names and types: a pyarrow.Schema, or without pyarrow an object with `__arrow_c_schema__`."""
+        if self._schema is None:
+            self._schema = _convert.schema(self._source)
+        return self._schema
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns' names. They may repeat."""
+        return list(self._names)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, known once all were read."""
+        if self._kept is not None:
+            return self._kept.num_rows
+        if self._used is None or self._used == "unfinished iteration":
+            raise InterfaceError("the number of rows is known only after the last one was read")
+        return self._source.stats()["rows"]
+
+    @property
+    def stats(self) -> Stats:
+        """What was read so far, and how it was encoded."""
+        stats = self._source.stats()
+        return Stats(
+            rows=stats["rows"],
+            chunks=stats["chunks"],
+            wire_bytes=stats["wire_bytes"],
+            seconds_to_schema=stats["seconds_to_schema"],
+            seconds=stats["seconds"],
+            encodings=list(zip(self._names, stats["encodings"], strict=True)),
+            codecs=stats["codecs"],
+            source=stats["source"],
+            server=stats["server"],
+        )
+
+    # --- all of it ----------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow.Table."""
+        _convert.require("pyarrow", "to_arrow()")
+        return _convert.table(self._whole("to_arrow()"))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas.DataFrame."""
+        _convert.require("pandas", "to_pandas()")
+        _convert.require("pyarrow", "to_pandas()", "pandas")
+        return _convert.pandas(self._whole("to_pandas()"))
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars.DataFrame."""
+        _convert.require("polars", "to_polars()")
+        return _convert.polars(self._whole("to_polars()"))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hands the batches to any library that knows Arrow's PyCapsule interface, as they arrive."""
+        if self._kept is not None:
+            return self._kept.__arrow_c_stream__(requested_schema)
+        return self._take("__arrow_c_stream__()").__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns' names and types, for any library that knows Arrow's PyCapsule interface."""
+        return self._source.__arrow_c_schema__()
+
+    # --- parts of it --------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        """Batch by batch: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
+        if self._kept is not None:
+            kept = self._kept
+            return (_convert.batch(kept.batch(index)) for index in range(kept.num_batches))
+        return self._batches(self._take("unfinished iteration"))
+
+    def _batches(self, stream: Stream) -> Iterator[Any]:
+        while (batch := stream.next()) is not None:
+            yield _convert.batch(batch)
+        self._used = "iteration"
+
+    def column(self, name: str | int) -> Any:
+        """One column, decoded when it is first asked for: a pyarrow.ChunkedArray, or without pyarrow an object with
+        `__arrow_c_stream__`. The first call receives the whole result and keeps it as it came."""
+        index = self._index(name)
+        if index not in self._columns:
+            if self._kept is None:
+                self._kept = self._take("column()").read(False)
+            self._columns[index] = _convert.column(self._kept.column(index))
+        return self._columns[index]
+
+    def _index(self, name: str | int) -> int:
+        if isinstance(name, int):
+            index = name + len(self._names) if name < 0 else name
+            if not 0 <= index < len(self._names):
+                raise InterfaceError(f"the result has no column {name}: it has {len(self._names)}")
+            return index
+        found = [index for index, known in enumerate(self._names) if known == name]
+        if len(found) != 1:
+            trouble = f"{len(found)} columns" if found else "no column"
+            raise InterfaceError(f"the result has {trouble} named {name!r}: give the number, or one of {self._names}")
+        return found[0]
+
+    # --- its end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Cancels the query if it still runs. What was read stays as it is."""
+        if self._stream is not None:
+            self._stream.close()
+            self._used = self._used or "close()"
+            self._stream = None
+
+    def __del__(self) -> None:
+        # A consumer of the capsule reads on by itself, and ends the stream when it lets go of it.
+        if getattr(self, "_used", "") != "__arrow_c_stream__()" and getattr(self, "_stream", None) is not None:
+            self.close()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        stats = self._source.stats()
+        state = f"read by {self._used}" if self._used else "unread"
+        return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
+
+    def _whole(self, use: str) -> Table:
+        return self._kept if self._kept is not None else self._take(use).read(True)
+
+    def _take(self, use: str) -> Stream:
+        """The stream, for its one use."""
+        if self._stream is None or self._used is not None:
+            raise InterfaceError(
+                f"the result was already read by {self._used}: run the query again, or keep what that gave"
+            )
+        self._used = use
+        return self._stream

@@ -1,0 +1,50 @@
+//! Arrow's PyCapsule interface.
+//! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>
+
+use arrow_array::ArrayRef;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, Field, Schema};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods};
+
+const STREAM: &std::ffi::CStr = c"arrow_array_stream";
+
+/// An `arrow_schema` capsule of a result's columns.
+pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let exported = FFI_ArrowSchema::try_from(schema).map_err(invalid)?;
+    PyCapsule::new_with_value(py, exported, c"arrow_schema")
+}
+
+/// An `arrow_schema` capsule of one column.
+pub(crate) fn field<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyCapsule>> {
+    let exported = FFI_ArrowSchema::try_from(field).map_err(invalid)?;
+    PyCapsule::new_with_value(py, exported, c"arrow_schema")
+}
+
+/// An `arrow_array` capsule.
+pub(crate) fn array<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArray::new(&array.to_data()), c"arrow_array")
+}
+
+/// An `arrow_array_stream` capsule.
+pub(crate) fn stream(py: Python<'_>, stream: FFI_ArrowArrayStream) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, stream, STREAM)
+}
+
+/// Takes the stream out of what `object.__arrow_c_stream__()` gives.
+pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule =
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+    let pointer = capsule.pointer_checked(Some(STREAM))?;
+    // SAFETY: a capsule of this name holds a valid stream, and moving it out marks it as released (the interface's
+    // rule for consumers).
+    Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) })
+}
+
+fn invalid(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

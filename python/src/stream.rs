@@ -1,0 +1,209 @@
+//! `colonnade._core.Stream`: the answer to a query, read once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use arrow_array::StructArray;
+use arrow_schema::{DataType, Field, SchemaRef};
+use client::arrow_stream::{ArrowStream, Release};
+use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
+use colonnade_client as client;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::error::to_py;
+use crate::signals::wait;
+use crate::table::{Batch, Table};
+use crate::{capsule, ffi_stream};
+
+/// A schema and batches.
+#[pyclass(frozen, module = "colonnade._core")]
+pub(crate) struct Stream {
+    shared: Arc<Shared>,
+    schema: SchemaRef,
+    name: String,
+    server: String,
+    release: Option<Release>,
+}
+
+/// What the stream and a consumer of its capsule share.
+struct Shared(Mutex<Reading>);
+
+enum Reading {
+    Open(Box<dyn ResultStream>),
+    /// Read to the end or given up.
+    Over(Stats),
+}
+
+impl Shared {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
+        let mut reading = self.reading();
+        let Reading::Open(source) = &mut *reading else {
+            return Err(Error::new(ErrorKind::Unavailable, "the result is closed: run the query again"));
+        };
+        let next = source.next(keep);
+        if !matches!(next, Ok(Some(_))) {
+            *reading = Reading::Over(source.stats());
+        }
+        next
+    }
+
+    fn close(&self) {
+        let mut reading = self.reading();
+        if let Reading::Open(source) = &*reading {
+            *reading = Reading::Over(source.stats());
+        }
+    }
+}
+
+/// Closes the stream when a consumer of its capsule lets go of it.
+struct Consumer(Arc<Shared>);
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Self {
+        let schema = source.schema().clone();
+        let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
+        Self { shared, schema, name: name.to_owned(), server: server.to_owned(), release: None }
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it.
+    #[staticmethod]
+    #[pyo3(signature = (producer, name, server, cancel=None))]
+    fn from_arrow(
+        py: Python<'_>,
+        producer: &Bound<'_, PyAny>,
+        name: &str,
+        server: &str,
+        cancel: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let stream = capsule::take_stream(producer)?;
+        let canceller = cancel.map(|call| Arc::new(Callback(call)) as Arc<dyn Cancel>);
+        // The producer may run part of the query to learn the schema.
+        let opened = py.detach(|| ArrowStream::new(stream, name, canceller));
+        let (source, release) = opened.map_err(|error| to_py(py, &error))?;
+        Ok(Self { release: Some(release), ..Self::new(Box::new(source), name, server) })
+    }
+
+    /// The columns' names.
+    #[getter]
+    fn names(&self) -> Vec<&str> {
+        self.schema.fields().iter().map(|field| field.name().as_str()).collect()
+    }
+
+    /// Whether it was neither read to its end nor closed.
+    #[getter]
+    fn is_open(&self, py: Python<'_>) -> bool {
+        py.detach(|| matches!(*self.shared.reading(), Reading::Open(_)))
+    }
+
+    /// Gives up what was not read yet; a query that still runs is cancelled.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.shared.close());
+    }
+
+    /// Waits until the producer of `from_arrow` has been let go; False if that takes longer than `seconds`.
+    fn wait_released(&self, py: Python<'_>, seconds: f64) -> bool {
+        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+        py.detach(|| self.release.as_ref().is_none_or(|release| release.wait(limit)))
+    }
+
+    /// The next batch, or None after the last.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let batch = wait(py, |keep| self.shared.next(keep)?.map(client::Batch::decode).transpose())?;
+        Ok(batch.map(Batch::new))
+    }
+
+    /// All batches that are left; decoded as they arrive, or kept as they came until a column is asked for.
+    fn read(&self, py: Python<'_>, decode: bool) -> PyResult<Table> {
+        let batches = wait(py, |keep| {
+            let mut batches = Vec::new();
+            while let Some(batch) = self.shared.next(keep)? {
+                batches.push(if decode { batch.decode()?.into() } else { batch });
+            }
+            Ok(batches)
+        })?;
+        Ok(Table::new(self.schema.clone(), batches))
+    }
+
+    /// What was read so far.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = py.detach(|| match &*self.shared.reading() {
+            Reading::Open(source) => source.stats(),
+            Reading::Over(stats) => stats.clone(),
+        });
+        let dict = PyDict::new(py);
+        dict.set_item("rows", stats.rows)?;
+        dict.set_item("chunks", stats.chunks)?;
+        dict.set_item("wire_bytes", stats.wire_bytes)?;
+        dict.set_item("seconds_to_schema", stats.to_schema.as_secs_f64())?;
+        dict.set_item("seconds", stats.elapsed.as_secs_f64())?;
+        dict.set_item("encodings", stats.encodings.into_iter().collect::<Vec<BTreeMap<_, _>>>())?;
+        dict.set_item("codecs", stats.codecs)?;
+        dict.set_item("source", &self.name)?;
+        dict.set_item("server", &self.server)?;
+        Ok(dict)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::schema(py, &self.schema)
+    }
+
+    /// What is left, batch by batch. The schema is always the stream's own: Arrow lets a producer ignore a request.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let field = struct_field(&self.schema);
+        let shared = Consumer(self.shared.clone());
+        let caller = thread::current().id();
+        let next = move || {
+            let pull = |keep: Keep<'_>| match shared.0.next(keep)? {
+                Some(batch) => Ok(Some(Arc::new(StructArray::from(batch.decode()?)) as _)),
+                None => Ok(None),
+            };
+            // The thread that asked for the capsule may hold the interpreter's lock, and lets go of it for the wait.
+            // Any other must not touch it: whoever holds it may be waiting for that thread.
+            if thread::current().id() == caller {
+                Python::attach(|py| wait(py, pull).map_err(|error| error.to_string()))
+            } else {
+                pull(&mut || true).map_err(|error: Error| error.to_string())
+            }
+        };
+        capsule::stream(py, ffi_stream::export(field, Box::new(next)))
+    }
+}
+
+/// The struct that stands for a result in Arrow's interfaces.
+pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
+    Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
+}
+
+/// A Python function that stops a producer.
+struct Callback(Py<PyAny>);
+
+impl Cancel for Callback {
+    fn cancel(&self) -> Result<(), Error> {
+        Python::attach(|py| self.0.call0(py)).map(drop).map_err(|error| {
+            Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(error)
+        })
+    }
+}

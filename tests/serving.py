@@ -38,10 +38,18 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(text.split()[1]) * 1024 for text in status.splitlines() if text.startswith(line + ":"))
 
-    def threads(self) -> list[str]:
-        """The names of the process's threads."""
-        tasks = Path(f"/proc/{self.process.pid}/task")
-        return [name.read_text().strip() for name in tasks.glob("*/comm")]
+    def connections(self) -> int:
+        """How many clients hold a socket of the process; a session closes its own after it has freed all else."""
+        descriptors = Path(f"/proc/{self.process.pid}/fd")
+        sockets = [entry for entry in descriptors.iterdir() if is_socket(entry)]
+        return len(sockets) - (self.port is not None) - (self.unix is not None)
+
+
+def is_socket(descriptor: Path) -> bool:
+    try:
+        return str(descriptor.readlink()).startswith("socket:")
+    except FileNotFoundError:
+        return False  # closed since it was listed
 
 
 @contextmanager

@@ -49,10 +49,11 @@ def test_join(server: Server) -> None:
 def test_types_print_as_in_postgresql(server: Server) -> None:
     query = """
         SELECT true, false, 1.5::double, 1e20::double, 0.1::float, 12.30::decimal(9,2), NULL, 'x'::blob,
-               date '2024-02-29', time '12:34:56.5', timestamp '2024-02-29 01:02:03', interval '14 months 3 days 4 hours',
+               date '2024-02-29', time '12:34:56.5', timestamp '2024-02-29 01:02:03',
+               interval '14 months 3 days 4 hours',
                timestamptz '2024-02-29 12:00:00+02', [1, 2, NULL], ['a b', 'c'], {'a': 1, 'b': 'x y'}, map {'k': 1},
-               '00112233-4455-6677-8899-aabbccddeeff'::uuid, (2::hugeint ^ 100)::hugeint, '10101'::bit, 'infinity'::date,
-               date '0044-03-15 (BC)', '{"a": 1}'::json, 'a'::enum('a', 'b'), '12:34:56+02'::timetz
+               '00112233-4455-6677-8899-aabbccddeeff'::uuid, (2::hugeint ^ 100)::hugeint, '10101'::bit,
+               'infinity'::date, date '0044-03-15 (BC)', '{"a": 1}'::json, 'a'::enum('a', 'b'), '12:34:56+02'::timetz
     """
     assert psql(server, query).stdout.rstrip("\n").split("|") == [
         "t",
@@ -158,8 +159,10 @@ def test_several_statements_are_one_transaction(server: Server) -> None:
 
 
 def test_command_tags(server: Server) -> None:
-    script = "create table tags (i int); insert into tags select * from range(3) returning i; update tags set i = 0 where i > 0;"
-    script += "delete from tags; drop table tags; set threads = 2; begin; commit; commit;"
+    script = "create table tags (i int); insert into tags select * from range(3) returning i;"
+    script += (
+        "update tags set i = 0 where i > 0; delete from tags; drop table tags; set threads = 2; begin; commit; commit;"
+    )
     result = subprocess.run(
         ["psql", "--no-psqlrc", "--no-align", "--tuples-only", server.dsn],
         input=script.replace(";", ";\n"),

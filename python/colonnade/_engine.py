@@ -1,7 +1,7 @@
 """DuckDB as the server's engine: sessions on one database, statements to Arrow streams.
 
-`python/src/serve.rs` calls this and takes the streams; everything that carries rows happens there, without the interpreter
-lock.
+`python/src/serve.rs` calls this and takes the streams; everything that carries rows happens there, without the
+interpreter lock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from duckdb import ExpectedResultType
 from colonnade._exact import exact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duckdb import DuckDBPyConnection, DuckDBPyRelation, Statement
+    from duckdb.sqltypes import DuckDBPyType
 
 
 class ArrowStream(Protocol):
@@ -68,19 +71,20 @@ class Session:
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def execute(self, sql: str, batch_rows: int) -> Answer:
-        """Run one statement; rows come while DuckDB still works on the next ones."""
+    def execute(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
+        limits = (batch_rows, batch_bytes)
         statements = self._connection.extract_statements(sql)
         if not statements:
             return Answer()
         last = statements[-1]
         if len(statements) > 1:
             # One statement of the user's can be several of DuckDB's (PIVOT); the last one gives the rows.
-            return rows(self._connection.sql(sql), batch_rows)
+            return rows(self._connection.sql(sql), limits)
         if is_query(last):
-            return rows(self._connection.sql(last), batch_rows)
+            return rows(self._connection.sql(last), limits)
         if has_returning(sql) and ExpectedResultType.QUERY_RESULT in last.expected_result_type:
-            return rows(self._connection.sql(last), batch_rows)
+            return rows(self._connection.sql(last), limits)
         changed = self._connection.execute(last).rowcount
         return Answer(changed=changed if changed >= 0 else None)
 
@@ -100,7 +104,7 @@ def has_returning(sql: str) -> bool:
     return re.search(r"\breturning\b", sql, re.IGNORECASE) is not None
 
 
-def rows(relation: DuckDBPyRelation | None, batch_rows: int) -> Answer:
+def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
     if relation is None:
         return Answer()
     columns = list(zip(relation.columns, map(str, relation.types), strict=True))
@@ -112,14 +116,46 @@ def rows(relation: DuckDBPyRelation | None, batch_rows: int) -> Answer:
             counted = relation.fetchone()
             return Answer(changed=counted[0] if counted else None)
     exported = exact(relation)
-    stream = reader(exported.relation, batch_rows)
+    stream = reader(exported.relation, limits)
     return Answer(stream=stream, types=tuple(type_ for _, type_ in columns), cast=tuple(exported.cast_from))
 
 
-def reader(relation: DuckDBPyRelation, batch_rows: int) -> ArrowStream:
+def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow DuckDB alone decides how many rows a batch has."""
     try:
-        import pyarrow  # noqa: F401, PLC0415
+        import pyarrow  # noqa: F401
     except ImportError:
         return relation
-    return relation.to_arrow_reader(batch_rows)
+    return relation.to_arrow_reader(rows_per_batch(relation.types, *limits))
+
+
+# DuckDB's own unit of work; a batch of fewer rows costs more than it saves.
+VECTOR_ROWS = 2048
+# Bytes of a value in Arrow; what varies is guessed, which is good enough for the size of a batch.
+WIDTHS = {"boolean": 1, "tinyint": 1, "utinyint": 1, "smallint": 2, "usmallint": 2, "enum": 2}
+WIDTHS |= dict.fromkeys(("integer", "uinteger", "float", "date"), 4)
+WIDTHS |= dict.fromkeys(("hugeint", "decimal", "interval"), 16)
+WIDTHS |= dict.fromkeys(("varchar", "blob", "uuid", "uhugeint", "bignum", "json", "geometry", "variant"), 32)
+OTHER_WIDTH = 8
+LIST_ITEMS = 4
+
+
+def rows_per_batch(types: Sequence[DuckDBPyType], batch_rows: int, batch_bytes: int) -> int:
+    """How many rows stay within both limits, in whole vectors where that is possible."""
+    fitting = batch_bytes // max(1, sum(map(width, types)))
+    vectors = max(VECTOR_ROWS, fitting // VECTOR_ROWS * VECTOR_ROWS)
+    return min(batch_rows, vectors)
+
+
+def width(type_: DuckDBPyType) -> int:
+    if type_.id in ("list", "map", "array"):
+        return LIST_ITEMS * sum(width(child) for child in children(type_))
+    if type_.id in ("struct", "tuple"):
+        return sum(width(child) for child in children(type_))
+    return WIDTHS.get(type_.id, OTHER_WIDTH)
+
+
+def children(type_: DuckDBPyType) -> list[DuckDBPyType]:
+    """The types nested in one; an array's size is not among them."""
+    parts = type_.children
+    return [part[1] if isinstance(part, tuple) else part for part in parts if part[0] != "size"]

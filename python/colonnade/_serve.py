@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
 
     # Imported here: other subcommands need no DuckDB.
-    from colonnade._core import Server  # noqa: PLC0415
+    from colonnade._core import Server
 
     try:
-        from colonnade._engine import Engine  # noqa: PLC0415
+        from colonnade._engine import Engine
     except ModuleNotFoundError as error:
         raise SystemExit(f"colonnade serve: {error.name} is missing: pip install 'colonnade[serve]'") from None
     listen = args.listen or (None if args.unix else DEFAULT_LISTEN)

@@ -11,7 +11,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session, SqlState, duckdb,
+    Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session,
+    SqlState, duckdb,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -108,9 +109,9 @@ struct PyAnswer<'py> {
 }
 
 impl Session for PySession {
-    fn execute(&mut self, statement: &str, batch_rows: usize) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
         let (stream, changed, types, cast) = Python::attach(|py| {
-            let answer = self.session.bind(py).call_method1("execute", (statement, batch_rows))?;
+            let answer = self.session.bind(py).call_method1("execute", (statement, size.rows, size.bytes))?;
             let answer: PyAnswer<'_> = answer.extract()?;
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
             Ok((stream, answer.changed, answer.types, answer.cast))
@@ -186,10 +187,13 @@ fn named(schema: &Schema, types: &[String], cast: &[usize]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// What DuckDB said, out of what arrow-rs makes of it.
+/// What DuckDB said, out of what arrow-rs and, before it, pyarrow make of it.
 fn producer_text(error: &ArrowError) -> &str {
     match error {
-        ArrowError::CDataInterface(text) => text.split_once("Producer error: ").map_or(text, |(_, text)| text),
+        ArrowError::CDataInterface(text) => {
+            let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);
+            text.strip_prefix("IOError: ").unwrap_or(text)
+        }
         _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
     }
 }

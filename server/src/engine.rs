@@ -21,15 +21,23 @@ pub trait Engine: Send + Sync {
 
 /// One client's conversation with the engine. At most one answer is open at a time.
 pub trait Session: Send {
-    /// Runs one statement. Rows are handed out while the engine still works on the next ones, in batches of about
-    /// `batch_rows`.
+    /// Runs one statement. Rows are handed out while the engine still works on the next ones.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(&mut self, statement: &str, batch_rows: usize) -> Result<Answer, EngineError>;
+    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError>;
 
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
+}
+
+/// How large batches should be. An engine that cannot tell before it runs a statement may come close only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchSize {
+    /// At most so many rows.
+    pub rows: usize,
+    /// Not many more bytes.
+    pub bytes: usize,
 }
 
 /// Stops a session's running statement.

@@ -34,7 +34,7 @@ mod startup;
 mod transaction;
 mod watch;
 
-pub use engine::{Answer, Engine, EngineError, Interrupt, Rows, Session};
+pub use engine::{Answer, BatchSize, Engine, EngineError, Interrupt, Rows, Session};
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
 pub use serve::{ServeError, Server};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cancel::{Control, Running};
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
-use crate::engine::{Answer, EngineError, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
@@ -14,8 +14,8 @@ use crate::rows;
 use crate::socket::{Input, Output};
 use crate::transaction::{self, Step};
 
-/// Rows a batch where the client does not say: small enough to come soon, large enough to be worth it.
-const BATCH_ROWS: usize = 16_384;
+/// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
+const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
 /// A session after its start-up.
 pub struct Session {
@@ -110,7 +110,7 @@ impl Session {
         }
         if is_implicit {
             self.status = Status::Idle;
-            if let Err(error) = self.engine.execute("COMMIT", BATCH_ROWS) {
+            if let Err(error) = self.engine.execute("COMMIT", BATCH) {
                 self.fail(&error.into(), None);
             }
         }
@@ -124,12 +124,12 @@ impl Session {
             matches!(query::kind(statement.text), StatementKind::Other | StatementKind::Copy)
         };
         let wanted = self.status == Status::Idle && statements.len() > 1 && statements.iter().all(is_ordinary);
-        wanted && self.engine.execute("BEGIN", BATCH_ROWS).is_ok()
+        wanted && self.engine.execute("BEGIN", BATCH).is_ok()
     }
 
     fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
-        match self.engine.execute("ROLLBACK", BATCH_ROWS) {
+        match self.engine.execute("ROLLBACK", BATCH) {
             // The engine may have rolled back of its own accord.
             Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
             _ => Ok(()),
@@ -169,7 +169,7 @@ impl Session {
                 // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK.
                 self.status = Status::Idle;
                 let _running = self.start()?;
-                self.engine.execute(text, BATCH_ROWS)?;
+                self.engine.execute(text, BATCH)?;
                 if is_begin {
                     self.status = Status::InTransaction;
                 }
@@ -188,7 +188,7 @@ impl Session {
 
     fn execute(&mut self, text: &str) -> Result<(), Failure> {
         let _running = self.start()?;
-        let tag = match self.answer(text, BATCH_ROWS)? {
+        let tag = match self.answer(text, BATCH)? {
             Answer::Rows(rows) => {
                 let context = Context { output: &mut self.output, control: &self.control, rows };
                 query::tag(text, Some(rows::write(context)?), None)
@@ -201,11 +201,13 @@ impl Session {
 
     fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
         let _running = self.start()?;
-        let batch_rows = match copy.options.format {
-            Format::Colonnade => copy.options.colonnade.chunk_rows,
-            _ => BATCH_ROWS,
+        // A batch becomes a chunk where the engine manages to keep to its size.
+        let options = &copy.options.colonnade;
+        let size = match copy.options.format {
+            Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
+            _ => BATCH,
         };
-        let answer = self.answer(&copy.query, batch_rows).map_err(|failure| match (failure, copy.query_start) {
+        let answer = self.answer(&copy.query, size).map_err(|failure| match (failure, copy.query_start) {
             (Failure::Engine(mut error), Some(start)) => {
                 error.position = error.position.map(|position| text[..start].chars().count() + position);
                 Failure::Engine(error)
@@ -222,8 +224,8 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, text: &str, batch_rows: usize) -> Result<Answer, Failure> {
-        self.engine.execute(text, batch_rows).or_else(|error| {
+    fn answer(&mut self, text: &str, size: BatchSize) -> Result<Answer, Failure> {
+        self.engine.execute(text, size).or_else(|error| {
             // Why it was interrupted says more than that it was.
             self.control.check()?;
             Err(error.into())

@@ -35,15 +35,17 @@ def forget_peak(pid: int) -> None:
 
 def received_bytes() -> int:
     """Payload bytes that the TCP sockets of this process have received, whichever library opened them."""
-    total = 0
+    # By name, since a library may hold one socket by several descriptors.
+    received: dict[str, int] = {}
     for entry in Path("/proc/self/fd").iterdir():
         try:
-            if not str(entry.readlink()).startswith("socket:"):
+            name = str(entry.readlink())
+            if not name.startswith("socket:"):
                 continue
             with socket.socket(fileno=os.dup(int(entry.name))) as copy:
                 if copy.type == socket.SOCK_STREAM and copy.family in (socket.AF_INET, socket.AF_INET6):
                     info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED.size)
-                    total += BYTES_RECEIVED.unpack(info)[0]
+                    [received[name]] = BYTES_RECEIVED.unpack(info)
         except OSError:
             continue  # closed meanwhile, or listening
-    return total
+    return sum(received.values())

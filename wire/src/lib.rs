@@ -52,6 +52,7 @@ mod error;
 mod int;
 mod message;
 mod schema;
+mod simd;
 
 pub use bitmap::Bitmap;
 pub use column::{Column, Values};

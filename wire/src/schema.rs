@@ -70,17 +70,32 @@ pub enum DataType {
     Float16,
     Float32,
     Float64,
-    Decimal32 { precision: u8, scale: i8 },
-    Decimal64 { precision: u8, scale: i8 },
-    Decimal128 { precision: u8, scale: i8 },
-    Decimal256 { precision: u8, scale: i8 },
+    Decimal32 {
+        precision: u8,
+        scale: i8,
+    },
+    Decimal64 {
+        precision: u8,
+        scale: i8,
+    },
+    Decimal128 {
+        precision: u8,
+        scale: i8,
+    },
+    Decimal256 {
+        precision: u8,
+        scale: i8,
+    },
     /// Days since 1970-01-01.
     Date32,
     /// Milliseconds since 1970-01-01.
     Date64,
     Time32(Unit),
     Time64(Unit),
-    Timestamp { unit: Unit, zone: Option<String> },
+    Timestamp {
+        unit: Unit,
+        zone: Option<String>,
+    },
     Duration(Unit),
     IntervalYearMonth,
     IntervalDayTime,
@@ -94,8 +109,13 @@ pub enum DataType {
     LargeList,
     FixedSizeList(u32),
     Struct,
-    Map { sorted: bool },
-    Dictionary { index: IndexType, ordered: bool },
+    Map {
+        sorted: bool,
+    },
+    Dictionary {
+        index: IndexType,
+        ordered: bool,
+    },
 }
 
 /// The type of a dictionary column's indices. The numbers are the type ids of FORMAT §4.

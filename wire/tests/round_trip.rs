@@ -24,7 +24,13 @@ fn integers(rows: usize) -> impl Strategy<Value = Vec<i64>> {
         proptest::collection::vec(-100i64..100, rows),
         proptest::collection::vec(0i64..5, rows).prop_map(|steps| {
             let mut sum = 1i64 << 40;
-            steps.iter().map(|step| { sum += step; sum }).collect()
+            steps
+                .iter()
+                .map(|step| {
+                    sum += step;
+                    sum
+                })
+                .collect()
         }),
         proptest::collection::vec(prop::sample::select(vec![0i64, i64::MAX, i64::MIN, 12_345_678_901]), rows),
         proptest::collection::vec(prop_oneof![9 => 0i64..10, 1 => any::<i64>()], rows),
@@ -35,7 +41,13 @@ fn fixed(rows: usize, width: usize) -> impl Strategy<Value = Vec<u8>> {
     (integers(rows), any::<bool>()).prop_map(move |(values, wide)| {
         let mut bytes = Vec::new();
         for value in values {
-            let fill = if wide && value % 3 == 0 { 0x5A } else if value < 0 { 0xFF } else { 0 };
+            let fill = if wide && value % 3 == 0 {
+                0x5A
+            } else if value < 0 {
+                0xFF
+            } else {
+                0
+            };
             let mut record = vec![fill; width.max(8)];
             record[..8].copy_from_slice(&value.to_le_bytes());
             bytes.extend_from_slice(&record[..width]);
@@ -62,8 +74,11 @@ fn strings(rows: usize) -> impl Strategy<Value = Vec<String>> {
     prop_oneof![
         "[a-zé漢]{0,20}".prop_map(move |value| vec![value; rows]),
         proptest::collection::vec("[a-z漢]{0,12}", rows),
-        proptest::collection::vec(prop::sample::select(vec!["AIR", "TRUCK", "", "a rather longer string than sixteen"]), rows)
-            .prop_map(|values| values.into_iter().map(str::to_owned).collect()),
+        proptest::collection::vec(
+            prop::sample::select(vec!["AIR", "TRUCK", "", "a rather longer string than sixteen"]),
+            rows
+        )
+        .prop_map(|values| values.into_iter().map(str::to_owned).collect()),
         proptest::collection::vec((0usize..40, 0usize..40), rows).prop_map(|picks| {
             let words = "carefully final deposits detect slyly agai blithely regular ideas cajole";
             picks.iter().map(|&(from, count)| words.chars().skip(from).take(count).collect()).collect()
@@ -113,9 +128,11 @@ fn field(data_type: DataType) -> Field {
 fn column(field: Field, rows: usize) -> BoxedStrategy<Column<Bytes>> {
     let values: BoxedStrategy<Values<Bytes>> = match field.data_type.layout() {
         Layout::None => Just(Values::None).boxed(),
-        Layout::Bits => proptest::collection::vec(prop_oneof![Just(0u8), Just(0xFF), any::<u8>()], rows.div_ceil(8) + 1)
-            .prop_map(|bytes| Values::Bits(Bitmap { bytes: Bytes::from(bytes), offset: 3 }))
-            .boxed(),
+        Layout::Bits => {
+            proptest::collection::vec(prop_oneof![Just(0u8), Just(0xFF), any::<u8>()], rows.div_ceil(8) + 1)
+                .prop_map(|bytes| Values::Bits(Bitmap { bytes: Bytes::from(bytes), offset: 3 }))
+                .boxed()
+        }
         Layout::Float(width) => floats(rows, width).prop_map(|bytes| Values::Fixed(bytes.into())).boxed(),
         Layout::Bytes { offset, .. } => (strings(rows), 0usize..9)
             .prop_map(move |(values, first)| Values::Bytes {
@@ -131,9 +148,9 @@ fn column(field: Field, rows: usize) -> BoxedStrategy<Column<Bytes>> {
                 child.prop_map(move |child| Values::List { offsets: offsets.clone(), child: Box::new(child) })
             })
             .boxed(),
-        Layout::FixedList(size) => column(field.children[0].clone(), rows * size)
-            .prop_map(|child| Values::FixedList(Box::new(child)))
-            .boxed(),
+        Layout::FixedList(size) => {
+            column(field.children[0].clone(), rows * size).prop_map(|child| Values::FixedList(Box::new(child))).boxed()
+        }
         Layout::Struct => {
             let children: Vec<_> = field.children.iter().map(|field| column(field.clone(), rows)).collect();
             children.prop_map(Values::Struct).boxed()
@@ -146,11 +163,8 @@ fn column(field: Field, rows: usize) -> BoxedStrategy<Column<Bytes>> {
             .boxed(),
         layout => fixed(rows, layout.fixed_width().unwrap()).prop_map(|bytes| Values::Fixed(bytes.into())).boxed(),
     };
-    let validity = if field.data_type == DataType::Null || !field.nullable {
-        Just(None).boxed()
-    } else {
-        validity(rows).boxed()
-    };
+    let validity =
+        if field.data_type == DataType::Null || !field.nullable { Just(None).boxed() } else { validity(rows).boxed() };
     (validity, values).prop_map(move |(validity, values)| Column { rows, validity, values }).boxed()
 }
 

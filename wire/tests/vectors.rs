@@ -85,7 +85,10 @@ fn good_vectors_mean_what_is_beside_them() {
             let (found, expected) = (found.unwrap(), expected.unwrap());
             assert_eq!(found.len(), expected.len(), "{name}: rows of column {index}");
             for (row, (found, expected)) in found.iter().zip(expected).enumerate() {
-                assert!(logical::same(field, found, expected), "{name}: column {index}, row {row}: {found} not {expected}");
+                assert!(
+                    logical::same(field, found, expected),
+                    "{name}: column {index}, row {row}: {found} not {expected}"
+                );
             }
         }
     }

@@ -18,9 +18,8 @@ pub fn array_from_column(field: &Field, column: Column<Bytes>) -> ArrayRef {
 
 fn data(field: &Field, column: Column<Bytes>) -> ArrayData {
     let rows = column.rows;
-    let nulls = column.validity.map(|bits| {
-        NullBuffer::new(BooleanBuffer::new(Buffer::from(bits.bytes), bits.offset, rows))
-    });
+    let nulls =
+        column.validity.map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from(bits.bytes), bits.offset, rows)));
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0 && field.data_type != DataType::Null);
     let (buffers, children): (Vec<Bytes>, Vec<ArrayData>) = match column.values {
         Values::None => (vec![], vec![]),

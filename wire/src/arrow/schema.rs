@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType as Arrow, Field as ArrowField, Fields, IntervalUnit, Metadata, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{
+    DataType as Arrow, Field as ArrowField, Fields, IntervalUnit, Metadata, Schema as ArrowSchema, TimeUnit,
+};
 
 use crate::{DataType, Field, IndexType, Schema, Unit};
 
@@ -25,8 +27,7 @@ pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema, UnsupportedType
 }
 
 fn field_from_arrow(field: &ArrowField) -> Result<Field, UnsupportedType> {
-    let unsupported =
-        || UnsupportedType { column: field.name().clone(), data_type: field.data_type().to_string() };
+    let unsupported = || UnsupportedType { column: field.name().clone(), data_type: field.data_type().to_string() };
     let index_type = |key: &Arrow| match key {
         Arrow::Int8 => Some(IndexType::Int8),
         Arrow::Int16 => Some(IndexType::Int16),
@@ -160,9 +161,7 @@ pub(super) fn field_to_arrow(field: &Field) -> ArrowField {
         DataType::Date64 => Arrow::Date64,
         DataType::Time32(unit) => Arrow::Time32(unit_to_arrow(*unit)),
         DataType::Time64(unit) => Arrow::Time64(unit_to_arrow(*unit)),
-        DataType::Timestamp { unit, zone } => {
-            Arrow::Timestamp(unit_to_arrow(*unit), zone.as_deref().map(Into::into))
-        }
+        DataType::Timestamp { unit, zone } => Arrow::Timestamp(unit_to_arrow(*unit), zone.as_deref().map(Into::into)),
         DataType::Duration(unit) => Arrow::Duration(unit_to_arrow(*unit)),
         DataType::IntervalYearMonth => Arrow::Interval(IntervalUnit::YearMonth),
         DataType::IntervalDayTime => Arrow::Interval(IntervalUnit::DayTime),

@@ -230,7 +230,8 @@ impl EncodedChunk {
     pub fn column(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
         let others = self.charged.load(Ordering::Relaxed).saturating_sub(self.charges[column].load(Ordering::Relaxed));
         let mut budget = Budget::new(self.limit, others);
-        let decoded = self.decode(column, &mut budget).map_err(|damage| DecodeError { damage, column: Some(column) })?;
+        let decoded =
+            self.decode(column, &mut budget).map_err(|damage| DecodeError { damage, column: Some(column) })?;
         let before = self.charges[column].swap(budget.used(), Ordering::Relaxed);
         self.charged.fetch_add(budget.used().wrapping_sub(before), Ordering::Relaxed);
         Ok(decoded)

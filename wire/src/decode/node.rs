@@ -154,9 +154,7 @@ fn void(field: &Field, rows: usize, budget: &mut Budget) -> Result<Values<Bytes>
         Layout::Parts(parts) => Values::Fixed(zeros(rows, parts.iter().sum())?),
         Layout::Bytes { offset, .. } => Values::Bytes { offsets: zeros(rows + 1, offset)?, data: Bytes::new() },
         Layout::List(offset) => Values::List { offsets: zeros(rows + 1, offset)?, child: child(0, budget)? },
-        Layout::FixedList(size) => {
-            Values::FixedList(child(rows.checked_mul(size).ok_or(Damage::Offsets)?, budget)?)
-        }
+        Layout::FixedList(size) => Values::FixedList(child(rows.checked_mul(size).ok_or(Damage::Offsets)?, budget)?),
         Layout::Struct => {
             let children = field.children.iter().map(|field| void_column(field, rows, budget));
             Values::Struct(children.collect::<Result<_, _>>()?)

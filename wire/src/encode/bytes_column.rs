@@ -8,8 +8,8 @@ use super::dictionary::{Dictionary, Entry, put_codes};
 use super::fsst::{self, Trained};
 use super::nulls::Present;
 use super::{integers, sample};
-use crate::int::{Int, bits_for};
 use crate::Encoding;
+use crate::int::{Int, bits_for};
 
 /// An encoding has to save this share of the bytes before it is worth the work.
 const WORTH: f64 = 0.85;

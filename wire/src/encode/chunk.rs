@@ -29,12 +29,7 @@ impl Piece<'_> {
 }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(
-        header: &mut Header,
-        own: Vec<u8>,
-        borrowed: Vec<(usize, &'a [u8])>,
-        plain_bytes: usize,
-    ) -> Self {
+    pub(super) fn new(header: &mut Header, own: Vec<u8>, borrowed: Vec<(usize, &'a [u8])>, plain_bytes: usize) -> Self {
         let mut pieces = Vec::with_capacity(2 * borrowed.len() + 1);
         let mut from = 0;
         for (at, bytes) in borrowed {
@@ -48,14 +43,7 @@ impl<'a> Chunk<'a> {
             pieces.push(Piece::Own(from..own.len()));
         }
         let sealed = header.seal(pieces.iter().map(|piece| piece.bytes(&own)));
-        Self {
-            header: sealed,
-            own,
-            pieces,
-            length: header.length as usize,
-            rows: header.rows as usize,
-            plain_bytes,
-        }
+        Self { header: sealed, own, pieces, length: header.length as usize, rows: header.rows as usize, plain_bytes }
     }
 
     /// The message, in pieces to be written one after the other.

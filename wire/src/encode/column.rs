@@ -91,8 +91,7 @@ impl<'a> Context<'a> {
             body.start(1, 0);
             return Some(());
         }
-        let may_be_sparse =
-            !self.plain() && (layout.fixed_width().is_some() || matches!(layout, Layout::Bytes { .. }));
+        let may_be_sparse = !self.plain() && (layout.fixed_width().is_some() || matches!(layout, Layout::Bytes { .. }));
         let present = Present::new(column.rows, column.validity, may_be_sparse);
         if top.is_some() && !field.nullable && !present.all() {
             return None;

@@ -65,23 +65,17 @@ impl Entry {
             let value = u128::from_le_bytes(*bytes);
             [value as u64, (value >> 64) as u64]
         };
-        if length > 16 {
-            let value = &data[start..start + length];
-            let first = value.first_chunk().map_or([0; 2], words);
-            return Self { start, length, first, last: value.last_chunk().map_or([0; 2], words) };
-        }
-        let first = match data[start..].first_chunk() {
-            Some(window) => {
-                let [low, high] = words(window);
-                [low & MASKS[length.min(8)], high & MASKS[length.saturating_sub(8)]]
-            }
-            None => {
-                let mut bytes = [0; 16];
-                bytes[..length].copy_from_slice(&data[start..start + length]);
-                words(&bytes)
-            }
+        let Some(window) = data[start..].first_chunk() else {
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&data[start..start + length]);
+            return Self { start, length, first: words(&bytes), last: [0; 2] };
         };
-        Self { start, length, first, last: [0; 2] }
+        // Without a branch on the length, which in text is as good as random.
+        let [low, high] = words(window);
+        let first = [low & MASKS[length.min(8)], high & MASKS[length.saturating_sub(8).min(8)]];
+        let long = if length > 16 { u64::MAX } else { 0 };
+        let [low, high] = data[start + length.max(16) - 16..].first_chunk().map_or([0; 2], words);
+        Self { start, length, first, last: [low & long, high & long] }
     }
 
     #[inline(always)]
@@ -114,6 +108,10 @@ impl Dictionary<Entry> {
     /// `limit_bytes` bytes.
     pub(super) fn of_strings(data: &[u8], lengths: &[i32], limit: usize, limit_bytes: usize) -> Option<Self> {
         let limit = limit.min(MAX_ENTRIES).min(lengths.len());
+        let longest = lengths.iter().fold(0, |longest, &length| longest.max(length as u32));
+        if longest <= 8 && limit_bytes >= limit * 8 {
+            return Self::of_words(data, lengths, limit);
+        }
         let mut table = Table::new(limit);
         let mut entries: Vec<Entry> = Vec::new();
         let mut codes = Vec::with_capacity(lengths.len());
@@ -138,6 +136,52 @@ impl Dictionary<Entry> {
                 }
             };
             codes.push(code);
+        }
+        Some(Self { entries, codes })
+    }
+}
+
+impl Dictionary<Entry> {
+    /// The same for strings of at most 8 bytes: a string is one word, and the table holds it itself.
+    fn of_words(data: &[u8], lengths: &[i32], limit: usize) -> Option<Self> {
+        /// `tag` is the length plus one; zero marks a free slot.
+        #[derive(Clone, Copy, Default)]
+        struct Slot {
+            word: u64,
+            tag: u32,
+            code: u32,
+        }
+        let shape = Table::new(limit);
+        let mut slots = vec![Slot::default(); shape.slots.len()];
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut codes = vec![0; lengths.len()];
+        let mut start = 0;
+        for (&length, code) in lengths.iter().zip(&mut codes) {
+            let length = length as u32 as usize;
+            let word = match data[start..].first_chunk() {
+                Some(window) => u64::from_le_bytes(*window) & MASKS[length],
+                None => Entry::of(data, start, length).first[0],
+            };
+            let tag = length as u32 + 1;
+            let mut at = shape.first((word ^ u64::from(tag) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            loop {
+                let slot = &mut slots[at];
+                if slot.word == word && slot.tag == tag {
+                    *code = slot.code;
+                    break;
+                }
+                if slot.tag == 0 {
+                    if entries.len() == limit {
+                        return None;
+                    }
+                    *code = entries.len() as u32;
+                    *slot = Slot { word, tag, code: *code };
+                    entries.push(Entry::of(data, start, length));
+                    break;
+                }
+                at = shape.next(at);
+            }
+            start += length;
         }
         Some(Self { entries, codes })
     }

@@ -7,6 +7,7 @@ use super::column::{Context, Memory};
 use super::nulls::{self, Present};
 use super::{floats, integers};
 use crate::int::Int;
+use crate::simd::vectorized;
 use crate::{Bitmap, Encoding, Layout};
 
 /// Adds a column of bits.
@@ -143,22 +144,31 @@ fn put_wide<'a>(
 
 /// The lowest limb of each value, if the other limbs of all valid ones are copies of its sign.
 fn narrow(present: &Present<'_>, values: &[i64], limbs: usize) -> Option<Vec<i64>> {
+    if limbs == 2 && !present.some_null() {
+        return narrow_pairs::<i64>(values);
+    }
     let mut narrow = Vec::with_capacity(present.rows);
     let mut rest = 0;
-    if limbs == 2 && !present.some_null() {
-        narrow.extend(values.chunks_exact(2).map(|value| {
-            rest |= value[1] ^ (value[0] >> 63);
-            value[0]
-        }));
-    } else {
-        narrow.extend(values.chunks_exact(limbs).enumerate().map(|(row, value)| {
-            if present.is_valid(row) {
-                value[1..].iter().for_each(|limb| rest |= limb ^ (value[0] >> 63));
-            }
-            value[0]
-        }));
-    }
+    narrow.extend(values.chunks_exact(limbs).enumerate().map(|(row, value)| {
+        if present.is_valid(row) {
+            value[1..].iter().for_each(|limb| rest |= limb ^ (value[0] >> 63));
+        }
+        value[0]
+    }));
     (rest == 0).then_some(narrow)
+}
+
+vectorized! {
+    /// The same for values of two limbs without NULLs.
+    fn narrow_pairs<T: From<i64>>(values: &[i64]) -> Option<Vec<T>> {
+        let mut narrow = Vec::with_capacity(values.len() / 2);
+        let mut rest = 0;
+        narrow.extend(values.as_chunks().0.iter().map(|&[low, high]| {
+            rest |= high ^ (low >> 63);
+            T::from(low)
+        }));
+        (rest == 0).then_some(narrow)
+    }
 }
 
 /// Adds records of small integers, a node a part. FORMAT §6.10.

@@ -9,8 +9,8 @@ use super::dictionary::{Dictionary, put_codes};
 use super::fixed::{put_opaque, typed};
 use super::nulls::Present;
 use super::{integers, sample};
-use crate::int::{Int, bits_for};
 use crate::Encoding;
+use crate::int::{Int, bits_for};
 
 /// Above this share of exceptions ALP saves too little.
 const MAX_EXCEPTIONS: f64 = 0.1;

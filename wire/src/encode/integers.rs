@@ -8,6 +8,7 @@ use super::dictionary::{Dictionary, put_codes};
 use super::sample;
 use crate::Encoding;
 use crate::int::{BLOCK, Int, bits_for, lane_bytes, packed_bytes};
+use crate::simd::vectorized;
 
 /// An encoding has to save this share of the bytes before it is worth leaving a simpler one.
 const WORTH: f64 = 0.9;
@@ -139,12 +140,15 @@ impl<T: Int> Frames<T> {
     }
 }
 
-fn bounds<T: Int>(block: &[T]) -> (T, T) {
-    let mut bounds = (T::MAX, T::MIN);
-    for &value in block {
-        bounds = (bounds.0.min(value), bounds.1.max(value));
+vectorized! {
+    /// The smallest and the largest value.
+    fn bounds<T: Int>(block: &[T]) -> (T, T) {
+        let mut bounds = (T::MAX, T::MIN);
+        for &value in block {
+            bounds = (bounds.0.min(value), bounds.1.max(value));
+        }
+        bounds
     }
-    bounds
 }
 
 /// Appends a whole block in FastLanes order.

@@ -67,9 +67,10 @@ impl<'a> Present<'a> {
         }
         let Some(valid) = self.valid else { return body.start(0, 0) };
         if let Some((column, bitmaps)) = top {
-            let same = bitmaps.seen.iter().find(|(_, nulls, other)| {
-                *nulls == self.nulls && other.words(self.rows).eq(valid.words(self.rows))
-            });
+            let same = bitmaps
+                .seen
+                .iter()
+                .find(|(_, nulls, other)| *nulls == self.nulls && other.words(self.rows).eq(valid.words(self.rows)));
             if let Some((earlier, ..)) = same {
                 return body.start(4 + u8::from(self.sparse), *earlier as u32);
             }

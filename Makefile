@@ -41,6 +41,7 @@ test-python: $(BIN)/.wheel $(BIN)/.test
 
 lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -60,6 +61,7 @@ bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
+	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
 	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
 	for target in $$($(CARGO) fuzz list); do \

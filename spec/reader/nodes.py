@@ -288,6 +288,8 @@ class Chunk:
         else:
             offsets = strings.offsets_of(c, self.integers(c, 4, rows, "lengths"), child_rows)
         items = self.field_node(c, children[0], child_rows)
+        if field.type == "map" and any(entry is None or entry[0] is None for entry in items):
+            raise c.fail(Kind.NULLS, "a NULL among a map's entries or keys")
         return [items[a:b] for a, b in pairwise(offsets)]
 
     def read_dictionary_type(self, c: Cursor, field: Field, rows: int, child_rows: int, valid: list | None) -> list:

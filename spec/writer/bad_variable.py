@@ -149,6 +149,10 @@ def nested() -> Iterator[Bad]:
     yield "struct_child_more", "leftover", "a struct with a node too many", [STRUCT], 1, extra
     entries = field("e", "struct", False, children=[field("key", "utf8", False), INT32])
     a_map = field("v", "map", keys_sorted=False, children=[entries])
+    void = b"\0\1" + bytes(6)
+    for what, nodes in (("entry", void), ("key", bytes(8) + void * 2)):
+        body = node(PLAIN).u64(1).align(64).u32(0, 1).align(8).raw(nodes)
+        yield f"map_null_{what}", "nulls", f"a NULL {what} of a map", [a_map], 1, done(body)
     body = node(PLAIN).u64(1).align(64).u32(0, 1).align(8)
     yield "map_entries_cut", "bounds", "a map without its entries", [a_map], 1, done(body)
 

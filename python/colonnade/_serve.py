@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from colonnade._engine import Engine
     except ModuleNotFoundError as error:
-        raise SystemExit(f"colonnade serve: {error.name} is missing: pip install 'colonnade[serve]'") from None
+        raise SystemExit(f"colonnade: {error.name} is missing: pip install 'colonnade[serve]'") from None
     listen = args.listen or (None if args.unix else DEFAULT_LISTEN)
     try:
         engine = Engine(args.database, read_only=args.read_only)
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     except Exception as error:
         if getattr(args, "verbose", False):
             raise
-        raise SystemExit(f"colonnade serve: {first_line(error)}") from None
+        raise SystemExit(f"colonnade: {first_line(error)}") from None
 
     for address in server.addresses:
         print(f"listening on {address}", flush=True)

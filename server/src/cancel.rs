@@ -31,6 +31,8 @@ pub struct Control {
 
 #[derive(Default)]
 struct State {
+    /// How many statements have started; the last one's number.
+    started: u64,
     is_busy: bool,
     reason: Option<Reason>,
 }
@@ -38,6 +40,7 @@ struct State {
 /// How long an engine may take to notice an interruption before it is told again: one that comes just before the
 /// engine starts on the statement is lost.
 const INSIST: Duration = Duration::from_millis(20);
+const INSIST_AT_MOST: Duration = Duration::from_secs(1);
 
 impl Control {
     fn new(interrupt: Arc<dyn Interrupt>, socket: Arc<Socket>) -> Self {
@@ -51,6 +54,7 @@ impl Control {
     /// A statement starts; it ends when the guard is dropped.
     pub fn start(self: &Arc<Self>) -> Running {
         let mut state = self.state();
+        state.started += 1;
         state.is_busy = true;
         state.reason = state.reason.filter(|reason| *reason > Reason::Canceled);
         Running { control: Arc::clone(self) }
@@ -66,20 +70,40 @@ impl Control {
         }
     }
 
-    /// Ends the running statement. Except for cancel requests this ends the session too, running or not. It waits,
-    /// at most as long as the session needs to notice.
-    pub fn stop(&self, reason: Reason) {
+    /// Wants the running statement to end; gives what runs, if anything does. Except for cancel requests the session
+    /// ends with it, and does even if nothing runs.
+    pub fn stop(&self, reason: Reason) -> Option<Stopping<'_>> {
         let mut state = self.state();
-        if !state.is_busy && reason == Reason::Canceled {
-            return;
+        if state.is_busy || reason > Reason::Canceled {
+            state.reason = state.reason.max(Some(reason));
         }
-        state.reason = state.reason.max(Some(reason));
+        if !state.is_busy {
+            return None;
+        }
+        // The lock is held, so that the interruption cannot hit the session's next statement.
+        self.interrupt.interrupt();
+        Some(Stopping { control: self, statement: state.started })
+    }
+}
+
+/// A statement that was asked to end.
+pub struct Stopping<'a> {
+    control: &'a Control,
+    statement: u64,
+}
+
+impl Stopping<'_> {
+    /// Waits until it has ended, and interrupts it again from time to time until then.
+    pub fn wait(self) {
         let mut pause = INSIST;
-        while state.is_busy {
-            // The lock is held, so that the interruption cannot hit the session's next statement.
-            self.interrupt.interrupt();
-            state = self.idle.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-            pause = (pause * 2).min(Duration::from_secs(1));
+        let mut state = self.control.state();
+        loop {
+            state = self.control.idle.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            if !state.is_busy || state.started != self.statement {
+                return;
+            }
+            self.control.interrupt.interrupt();
+            pause = (pause * 2).min(INSIST_AT_MOST);
         }
     }
 }
@@ -157,7 +181,7 @@ impl Registry {
     pub fn end_all(&self, patience: Duration) {
         for control in self.controls() {
             control.socket.shutdown(Shutdown::Read);
-            std::thread::spawn(move || control.stop(Reason::Shutdown));
+            stop_and_wait(control, Reason::Shutdown);
         }
         self.wait_until_empty(patience);
         self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));
@@ -172,6 +196,15 @@ impl Registry {
         let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
         drop(self.emptied.wait_timeout_while(self.sessions(), patience, is_open));
     }
+}
+
+/// Stops what a session runs, and sees to it, without making the caller wait.
+pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
+    std::thread::spawn(move || {
+        if let Some(stopping) = control.stop(reason) {
+            stopping.wait();
+        }
+    });
 }
 
 /// A session's place in the registry.
@@ -227,27 +260,40 @@ mod tests {
     fn a_cancel_request_stops_what_runs_and_nothing_after() {
         let registry = Arc::new(Registry::default());
         let (ticket, count) = ticket(&registry);
-        ticket.control.stop(Reason::Canceled);
+        assert!(ticket.control.stop(Reason::Canceled).is_none());
         assert_eq!(count.0.load(Ordering::SeqCst), 0);
 
         let running = ticket.control.start();
+        let stopping = ticket.control.stop(Reason::Canceled).unwrap();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        assert!(matches!(ticket.control.check(), Err(Failure::Canceled)));
+        drop(running);
+        let next = ticket.control.start();
+        stopping.wait();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1, "the next statement was interrupted");
+        assert!(ticket.control.check().is_ok());
+        drop(next);
+    }
+
+    #[test]
+    fn an_engine_that_does_not_listen_is_told_again() {
+        let registry = Arc::new(Registry::default());
+        let (ticket, count) = ticket(&registry);
+        let running = ticket.control.start();
         let control = Arc::clone(&ticket.control);
-        let stopper = std::thread::spawn(move || control.stop(Reason::Canceled));
-        while ticket.control.check().is_ok() {
+        let stopper = std::thread::spawn(move || control.stop(Reason::Canceled).unwrap().wait());
+        while count.0.load(Ordering::SeqCst) < 3 {
             std::thread::yield_now();
         }
         drop(running);
         stopper.join().unwrap();
-        assert!(count.0.load(Ordering::SeqCst) >= 1);
-        drop(ticket.control.start());
-        assert!(ticket.control.check().is_ok());
     }
 
     #[test]
     fn a_client_that_is_gone_stays_gone() {
         let registry = Arc::new(Registry::default());
         let (ticket, _) = ticket(&registry);
-        ticket.control.stop(Reason::Gone);
+        assert!(ticket.control.stop(Reason::Gone).is_none());
         drop(ticket.control.start());
         assert!(matches!(ticket.control.check(), Err(Failure::Disconnected(_))));
     }

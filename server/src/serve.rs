@@ -143,10 +143,12 @@ fn connection(shared: &Arc<Shared>, socket: Socket) {
         Ok(Purpose::Nothing) => {}
         Ok(Purpose::Cancel { process, secret }) => {
             let control = shared.registry.find(process, &secret);
-            // The client waits for the connection to end, not for the statement to.
+            let stopping = control.as_ref().and_then(|control| control.stop(Reason::Canceled));
+            // The client waits for the connection to end, not for the statement to; but only once its statement is
+            // the one that is stopped may it go on to the next.
             drop((input, output, socket));
-            if let Some(control) = control {
-                control.stop(Reason::Canceled);
+            if let Some(stopping) = stopping {
+                stopping.wait();
             }
         }
         Ok(Purpose::Session(settings)) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::event::epoll;
 
-use crate::cancel::{Reason, Registry};
+use crate::cancel::{Reason, Registry, stop_and_wait};
 
 /// Watches sockets for their peer hanging up.
 pub struct Watch {
@@ -42,8 +42,7 @@ impl Watch {
             for event in &events {
                 let process = i32::try_from(event.data.u64()).unwrap_or_default();
                 if let Some(control) = registry.by_process(process) {
-                    // Stopping waits for the session; other clients must not wait for that.
-                    std::thread::spawn(move || control.stop(Reason::Gone));
+                    stop_and_wait(control, Reason::Gone);
                 }
             }
         }

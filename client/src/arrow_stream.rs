@@ -1,6 +1,7 @@
 //! A source inside this process: whatever hands over Arrow's C stream.
 //! <https://arrow.apache.org/docs/format/CStreamInterface.html>
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 
 use crate::feed::{self, Nothing};
 use crate::stats::Meter;
@@ -18,6 +19,8 @@ use crate::{Batch, Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 /// Batches wait in the queue for the reader: one, while the next is made.
 const AHEAD: usize = 1;
 
+/// The metadata key of a column that is text in place of a type that Arrow lacks. TYPES.md.
+const TYPE_KEY: &str = "colonnade.type";
 /// How long an interrupted producer may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
@@ -46,7 +49,7 @@ impl Release {
 
 impl ArrowStream {
     /// Takes the stream over. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
-    /// the producer.
+    /// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md).
     ///
     /// # Errors
     /// The stream has no schema of columns, or no thread can be started.
@@ -54,10 +57,11 @@ impl ArrowStream {
         stream: FFI_ArrowArrayStream,
         name: &str,
         canceller: Option<Arc<dyn Cancel>>,
+        texts: &HashMap<usize, String>,
     ) -> Result<(Self, Release), Error> {
         let mut meter = Meter::start();
         let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(&cause, name))?;
-        let schema = reader.schema();
+        let schema = annotated(&reader.schema(), texts);
         meter.schema(schema.fields().len());
         let (sender, receiver) = sync_channel(AHEAD);
         let (holder, release) = sync_channel::<Infallible>(0);
@@ -101,6 +105,7 @@ impl ResultStream for ArrowStream {
         match feed::receive(batches, keep) {
             Ok(Ok(Some(batch))) => {
                 self.meter.batch(batch.num_rows());
+                let batch = batch.with_schema(self.schema.clone()).map_err(|cause| failed(&cause, &self.name))?;
                 Ok(Some(batch.into()))
             }
             Ok(Ok(None)) => {
@@ -137,6 +142,18 @@ impl Drop for ArrowStream {
             let _ = self.canceller.as_ref().map(|canceller| canceller.cancel());
         }
     }
+}
+
+fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
+    let fields = schema.fields().iter().enumerate().map(|(index, field)| match texts.get(&index) {
+        Some(name) => {
+            let mut metadata = field.metadata().clone();
+            metadata.insert(TYPE_KEY.to_owned(), name.clone());
+            Arc::new(field.as_ref().clone().with_metadata(metadata))
+        }
+        None => field.clone(),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
 fn failed(cause: &ArrowError, name: &str) -> Error {

@@ -1,5 +1,6 @@
 //! Rows of a result, decoded when they are asked for.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -18,16 +19,17 @@ pub struct Batch {
 
 #[derive(Clone, Debug)]
 enum Rows {
-    Encoded { chunk: Arc<EncodedChunk>, body_bytes: usize },
+    Encoded { chunk: Arc<EncodedChunk>, message: Range<usize> },
     Decoded(RecordBatch),
 }
 
-/// A part of a received body that is kept in place pins all of it. It is worth that from this share on, in eighths.
+/// A part of a received message that is kept in place pins all of it. It is worth that from this share on, in eighths.
 const PINNED_EIGHTHS: usize = 7;
 
 impl Batch {
-    pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, body_bytes: usize) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), body_bytes } }
+    /// `message` is the range of addresses of the bytes that `chunk` was opened from.
+    pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message } }
     }
 
     /// Number of rows.
@@ -62,17 +64,24 @@ impl Batch {
     /// # Errors
     /// The bytes are damaged.
     pub fn decode(self) -> Result<RecordBatch, Error> {
-        let (chunk, body_bytes) = match self.rows {
+        let (chunk, message) = match self.rows {
             Rows::Decoded(batch) => return Ok(batch),
-            Rows::Encoded { chunk, body_bytes } => (chunk, body_bytes),
+            Rows::Encoded { chunk, message } => (chunk, message),
         };
         let mut columns = Vec::with_capacity(chunk.columns());
         for index in 0..chunk.columns() {
             columns.push(chunk.column(index).map_err(damaged)?);
         }
+        let pins = |buffer: &Bytes| message.contains(&buffer.as_ptr().addr());
         let mut pinned = 0;
-        columns.iter_mut().for_each(|column| each_buffer(column, &mut |buffer| pinned += shared_len(buffer)));
-        if pinned > 0 && pinned < body_bytes / 8 * PINNED_EIGHTHS {
+        let mut count = |buffer: &mut Bytes| pinned += if pins(buffer) { buffer.len() } else { 0 };
+        columns.iter_mut().for_each(|column| each_buffer(column, &mut count));
+        if pinned > 0 && pinned < message.len() / 8 * PINNED_EIGHTHS {
+            let mut unpin = |buffer: &mut Bytes| {
+                if pins(buffer) {
+                    *buffer = Bytes::copy_from_slice(buffer);
+                }
+            };
             columns.iter_mut().for_each(|column| each_buffer(column, &mut unpin));
         }
         let arrays = columns.into_iter().enumerate().map(|(index, column)| array(&chunk, index, column));
@@ -97,17 +106,6 @@ pub(crate) fn damaged(cause: colonnade_wire::DecodeError) -> Error {
     Error::new(ErrorKind::Protocol, format!("the result is damaged: {cause}"))
         .with_hint("run the query again; if it happens again, report it with the version of the server")
         .with_cause(cause)
-}
-
-/// Bytes that stay alive only because a larger allocation does: those that the decoder did not copy.
-fn shared_len(buffer: &Bytes) -> usize {
-    if buffer.is_unique() { 0 } else { buffer.len() }
-}
-
-fn unpin(buffer: &mut Bytes) {
-    if !buffer.is_unique() {
-        *buffer = Bytes::copy_from_slice(buffer);
-    }
 }
 
 fn each_buffer(column: &mut Column<Bytes>, work: &mut dyn FnMut(&mut Bytes)) {

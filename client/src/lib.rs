@@ -13,6 +13,7 @@
 //! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), and
 //! [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
+mod allocator;
 pub mod arrow_stream;
 mod batch;
 mod error;
@@ -25,6 +26,7 @@ mod source;
 mod stats;
 mod uri;
 
+pub use allocator::HugePages;
 pub use batch::Batch;
 pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Time, Value, bind};

@@ -89,7 +89,7 @@ class Connection:
         return self._source.execute(sql, params)
 
     def cancel(self) -> None:
-        """Stops the query that runs now, from another thread; its reader gets an error. If none runs, nothing happens."""
+        """Stops the query that runs now, from another thread; its reader gets an error. If none runs, so be it."""
         self._source.cancel()
 
     def close(self) -> None:

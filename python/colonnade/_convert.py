@@ -26,14 +26,15 @@ def require(module: str, purpose: str, extra: str | None = None) -> Any:
 def table(data: Any) -> pa.Table:
     """A pyarrow.Table over the same memory."""
     pa = require("pyarrow", "to_arrow()")
-    return pa.table(data)
+    # pa.table() would look for pandas first and import it.
+    return pa.RecordBatchReader.from_stream(data).read_all()
 
 
 def pandas(data: Any) -> pd.DataFrame:
     """A DataFrame with pandas' own column types."""
     require("pandas", "to_pandas()")
     # pyarrow frees each column's memory once it is converted; nothing else may hold the table then.
-    held = [require("pyarrow", "to_pandas()", "pandas").table(data)]
+    held = [table(data)]
     return held.pop().to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
 
 

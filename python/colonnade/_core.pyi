@@ -1,6 +1,7 @@
 """The extension module. What the package exports is in the modules around it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any, TypedDict, final
 
 __version__: str
@@ -44,7 +45,13 @@ class Connection:
 @final
 class Stream:
     @staticmethod
-    def from_arrow(producer: object, name: str, server: str, cancel: Callable[[], object] | None = None) -> Stream: ...
+    def from_arrow(
+        producer: object,
+        name: str,
+        server: str,
+        cancel: Callable[[], object] | None = None,
+        texts: dict[int, str] | None = None,
+    ) -> Stream: ...
     @property
     def names(self) -> list[str]: ...
     @property
@@ -56,6 +63,15 @@ class Stream:
     def stats(self) -> StatsDict: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Server:
+    def __new__(cls, engine: object, listen: str | None = None, unix: str | PathLike[str] | None = None) -> Server: ...
+    @property
+    def addresses(self) -> list[str]: ...
+    @property
+    def sessions(self) -> int: ...
+    def stop(self) -> None: ...
 
 @final
 class Table:

@@ -27,6 +27,8 @@ class DuckdbSource:
         self._open = True
         try:
             self._connection = self._duckdb.connect(path)
+            # A query must mean the same here as on a server, whatever this process has variables for.
+            self._connection.execute("SET python_enable_replacements = false")
         except self._duckdb.Error as error:
             raise _errors.OperationalError(str(error), source=self.name) from error
 
@@ -53,10 +55,12 @@ class DuckdbSource:
             if relation is None:
                 raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
             try:
-                producer = exact(relation).relation
+                made = exact(relation)
             except UnsupportedType as error:
                 raise _errors.NotSupportedError(str(error), source=self.name) from error
-            return _core.Stream.from_arrow(producer, self.name, self.server, self._connection.interrupt)
+            return _core.Stream.from_arrow(
+                made.relation, self.name, self.server, self._connection.interrupt, made.cast_from
+            )
 
         self._current = self._run(start)
         return self._current

@@ -54,16 +54,17 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Reads; the exit status."""
     sql = sys.stdin.read() if args.query == "-" else args.query
-    writer = None if args.output is None else _output.writer_of(args.output)
+    output: Path | None = args.output
+    writer = _output.writer_of(output) if output is not None else None
     _convert.require("pyarrow", "colonnade read")
     with connect(args.uri) as connection:
         result = connection.query(sql, _parameters(args.param), compression=args.compression)
-        if writer is None:
-            _show(result)
+        if output is not None and writer is not None:
+            _output.write(output, writer, result.schema, _with_progress(result))
         else:
-            _output.write(args.output, writer, result.schema, _with_progress(result))
+            _show(result)
         stats = result.stats
-    if args.output is not None or args.verbose:
+    if output is not None or args.verbose:
         print(_summary(stats), file=sys.stderr)
     if args.verbose:
         print(_details(stats), file=sys.stderr)

@@ -15,10 +15,8 @@ mod table;
 
 use pyo3::prelude::*;
 
-/// Results are many buffers of about a megabyte. mimalloc takes them from huge pages and uses them again, where the
-/// system's allocator pays a page fault every 4 KiB.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: colonnade_client::HugePages = colonnade_client::HugePages::new();
 
 /// What `python/colonnade` is built on. Nothing here is public: the package's names are.
 #[pymodule(name = "_core")]

@@ -1,6 +1,6 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -82,20 +82,23 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it.
+    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
+    /// database's type of columns, by number, that were cast to text.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, cancel=None))]
+    #[pyo3(signature = (producer, name, server, cancel=None, texts=None))]
     fn from_arrow(
         py: Python<'_>,
         producer: &Bound<'_, PyAny>,
         name: &str,
         server: &str,
         cancel: Option<Py<PyAny>>,
+        texts: Option<HashMap<usize, String>>,
     ) -> PyResult<Self> {
+        let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = cancel.map(|call| Arc::new(Callback(call)) as Arc<dyn Cancel>);
         // The producer may run part of the query to learn the schema.
-        let opened = py.detach(|| ArrowStream::new(stream, name, canceller));
+        let opened = py.detach(|| ArrowStream::new(stream, name, canceller, &texts));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         Ok(Self { release: Some(release), ..Self::new(Box::new(source), name, server) })
     }

@@ -1,6 +1,7 @@
 //! Receiving the answer to a COPY on one thread, decoding it on another.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY>
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -21,8 +22,6 @@ use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 
 /// How long a cancelled query may take to end before its connection is given up.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
-/// Where a chunk message says how long its body is before the codec. FORMAT §3.
-const BODY_LENGTH: std::ops::Range<usize> = 32..40;
 
 /// What the receiving thread does with an answer.
 #[derive(Clone, Copy, Debug)]
@@ -223,16 +222,16 @@ impl CopyOut {
         }
     }
 
-    /// The next message and the length of its body before the codec; `None` at the checked end.
-    fn message(&mut self, keep: Keep<'_>) -> Result<Option<(Message, usize)>, Error> {
+    /// The next message and the addresses of its bytes; `None` at the checked end.
+    fn message(&mut self, keep: Keep<'_>) -> Result<Option<(Message, Range<usize>)>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
             Ok(Event::Message(bytes)) => {
                 self.meter.received((HEADER + bytes.len()) as u64);
-                let length =
-                    bytes.get(BODY_LENGTH).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+                let start = bytes.as_ptr().addr();
+                let addresses = start..start + bytes.len();
                 match self.decoder.message(bytes) {
-                    Ok(message) => Ok(Some((message, length as usize))),
+                    Ok(message) => Ok(Some((message, addresses))),
                     Err(error) => Err(self.refuse(damaged(error))),
                 }
             }
@@ -283,9 +282,9 @@ impl ResultStream for CopyOut {
         loop {
             match self.message(keep)? {
                 None => return Ok(None),
-                Some((Message::Chunk(chunk), body_bytes)) => {
+                Some((Message::Chunk(chunk), addresses)) => {
                     self.meter.chunk(&chunk);
-                    return Ok(Some(Batch::encoded(self.schema.clone(), chunk, body_bytes)));
+                    return Ok(Some(Batch::encoded(self.schema.clone(), chunk, addresses)));
                 }
                 // The end message; CommandComplete and ReadyForQuery follow.
                 Some(_) => {}

@@ -108,6 +108,10 @@ pub(super) fn decode(
     if node.sparse && !matches!(layout, Layout::Bytes { .. }) && layout.fixed_width().is_none() {
         return Err(Damage::Nulls(3));
     }
+    // Rows without buffers of their own cost time all the same.
+    if matches!(layout, Layout::None | Layout::Struct | Layout::FixedList(_)) || layout.fixed_width() == Some(0) {
+        budget.take(node.rows, 1)?;
+    }
     let values = if node.all_null {
         void(field, node.rows, budget)?
     } else {

@@ -160,9 +160,8 @@ def test_several_statements_are_one_transaction(server: Server) -> None:
 
 def test_command_tags(server: Server) -> None:
     script = "create table tags (i int); insert into tags select * from range(3) returning i;"
-    script += (
-        "update tags set i = 0 where i > 0; delete from tags; drop table tags; set threads = 2; begin; commit; commit;"
-    )
+    script += "insert into tags select length('returning') where false; update tags set i = 0 where i > 0;"
+    script += "delete from tags; drop table tags; set threads = 2; begin; commit; commit;"
     result = subprocess.run(
         ["psql", "--no-psqlrc", "--no-align", "--tuples-only", server.dsn],
         input=script.replace(";", ";\n"),
@@ -177,6 +176,7 @@ def test_command_tags(server: Server) -> None:
         "1",
         "2",
         "INSERT 0 3",
+        "INSERT 0 0",
         "UPDATE 2",
         "DELETE 3",
         "DROP TABLE",
@@ -187,6 +187,16 @@ def test_command_tags(server: Server) -> None:
     ]
     assert result.stdout.splitlines() == tags
     assert "WARNING:  there is no transaction in progress" in result.stderr
+
+
+def test_statements_with_rows_of_all_kinds(server: Server) -> None:
+    rows = psql(server, "create temp table p as select * from range(2) t(i)", "pivot p on i using count(*)").stdout
+    assert rows == "1|1\n"
+    assert psql(server, "from range(2)").stdout == "0\n1\n"
+    assert "customers" in psql(server, "show tables").stdout
+    assert psql(server, "prepare add as select $1 + 1", "execute add(3)").stdout == "4\n"
+    assert "PROJECTION" in psql(server, "explain select 1").stdout.upper()
+    assert psql(server, "with a as (values (1), (2)) select count(*) from a").stdout == "2\n"
 
 
 def test_an_empty_query(server: Server) -> None:

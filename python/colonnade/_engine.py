@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import duckdb
-from duckdb import ExpectedResultType
+from duckdb import ExpectedResultType, StatementType
 
 from colonnade._exact import exact
 
@@ -77,15 +77,14 @@ class Session:
         statements = self._connection.extract_statements(sql)
         if not statements:
             return Answer()
-        last = statements[-1]
         if len(statements) > 1:
-            # One statement of the user's can be several of DuckDB's (PIVOT); the last one gives the rows.
-            return rows(self._connection.sql(sql), limits)
-        if is_query(last):
-            return rows(self._connection.sql(last), limits)
-        if has_returning(sql) and ExpectedResultType.QUERY_RESULT in last.expected_result_type:
-            return rows(self._connection.sql(last), limits)
-        changed = self._connection.execute(last).rowcount
+            # The server cuts query strings into statements; here it and DuckDB's parser disagree.
+            problem = "Parser Error: cannot tell where one statement ends and the next begins; send one at a time"
+            raise duckdb.ParserException(problem)
+        statement = statements[0]
+        if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
+            return rows(self._connection.sql(statement), limits)
+        changed = self._connection.execute(statement).rowcount
         return Answer(changed=changed if changed >= 0 else None)
 
     def interrupt(self) -> None:
@@ -97,7 +96,12 @@ class Session:
 
 def is_query(statement: Statement) -> bool:
     """Whether the statement gives rows, whatever it does besides."""
-    return statement.expected_result_type == [ExpectedResultType.QUERY_RESULT]
+    # What DuckDB takes apart into several statements (PIVOT) gives the rows of the last one.
+    return statement.type == StatementType.MULTI or statement.expected_result_type == [ExpectedResultType.QUERY_RESULT]
+
+
+def may_be_query(statement: Statement) -> bool:
+    return ExpectedResultType.QUERY_RESULT in statement.expected_result_type
 
 
 def has_returning(sql: str) -> bool:
@@ -113,8 +117,8 @@ def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
         if columns == [("Success", "BOOLEAN")]:
             return Answer()
         if columns == [("Count", "BIGINT")]:
-            counted = relation.fetchone()
-            return Answer(changed=counted[0] if counted else None)
+            ((changed,),) = relation.fetchall()
+            return Answer(changed=changed)
     exported = exact(relation)
     stream = reader(exported.relation, limits)
     return Answer(stream=stream, types=tuple(type_ for _, type_ in columns), cast=tuple(exported.cast_from))
@@ -157,5 +161,5 @@ def width(type_: DuckDBPyType) -> int:
 
 def children(type_: DuckDBPyType) -> list[DuckDBPyType]:
     """The types nested in one; an array's size is not among them."""
-    parts = type_.children
-    return [part[1] if isinstance(part, tuple) else part for part in parts if part[0] != "size"]
+    parts = (part[1] for part in type_.children)
+    return [part for part in parts if not isinstance(part, (int, list))]

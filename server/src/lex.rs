@@ -71,7 +71,9 @@ impl<'a> Lexer<'a> {
             let rest = &bytes[self.at..];
             match rest {
                 [b, ..] if b.is_ascii_whitespace() || *b == 0x0b => self.at += 1,
-                [b'-', b'-', ..] => self.at += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()),
+                [b'-', b'-', ..] => {
+                    self.at += rest.iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(rest.len());
+                }
                 [b'/', b'*', ..] => self.at += comment(rest),
                 _ => return,
             }
@@ -192,6 +194,7 @@ mod tests {
 
     #[test]
     fn quotes_and_comments_hide_what_is_in_them() {
+        assert_eq!(texts("a -- b ;\rc"), ["a", "c"]);
         assert_eq!(texts("a -- b ;\n/* c /* ; */ d */ e"), ["a", "e"]);
         assert_eq!(
             texts("'it''s;' \"a\"\"b\" E'\\';' $$;$$ $x$ $$ $x$"),

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use colonnade_wire::{Column, DecodeError, Decoder, HEADER_LEN, Limits, Message, Schema, message_length};
+use colonnade_wire::{Column, Damage, DecodeError, Decoder, HEADER_LEN, Limits, Message, Schema, message_length};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -124,6 +124,46 @@ fn no_changed_byte_passes_for_a_result() {
             }
         }
     }
+}
+
+/// Found by fuzzing: a list whose items multiply beyond any count, and rows that cost nothing.
+#[test]
+fn rows_beyond_counting_are_refused() {
+    let column = |rows: u32, fields: &[&[u8]], body: &[u8]| {
+        let mut schema = vec![0; 4];
+        schema.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        fields.iter().for_each(|field| schema.extend_from_slice(field));
+        let mut stream = message(1, 0, &schema);
+        stream.extend(message(2, rows, body));
+        stream
+    };
+    let field = |kind: u8, children: u8, parameters: &[u8]| {
+        [&[0, 0, 0, 0, kind, 1, children, 0], parameters, &[0, 0, 0, 0]].concat()
+    };
+    // large_list<fixed_size_list(3)<utf8>>: one list of (2^64 - 1) / 3 items.
+    let third = (u64::MAX / 3).to_le_bytes();
+    let list = [&[8, 0, 0, 0, 0, 0, 0, 0][..], &[0; 8], &third, &[0; 40], &[0; 8], &third, &[0; 8], &[0; 8], &[0; 48]]
+        .concat();
+    let fields = [field(32, 1, &[]), field(33, 1, &[3, 0, 0, 0]), field(26, 0, &[])];
+    let damage = decode(&column(1, &[&fields[0], &fields[1], &fields[2]], &list)).unwrap_err().damage;
+    assert!(matches!(damage, Damage::OverLimit { .. }), "{damage}");
+    // fixed_size_binary(0), 2^32 - 1 rows by a dictionary of one entry.
+    let codes =
+        [&[8, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0; 7], &[0; 8], &[0; 24], &[1], &[0; 15]].concat();
+    let damage = decode(&column(u32::MAX, &[&field(30, 0, &[0; 4])], &codes)).unwrap_err().damage;
+    assert!(matches!(damage, Damage::OverLimit { .. }), "{damage}");
+}
+
+fn message(kind: u8, rows: u32, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![0; HEADER_LEN];
+    message[..4].copy_from_slice(b"CLN1");
+    message[4] = kind;
+    message[8..16].copy_from_slice(&((HEADER_LEN + body.len()) as u64).to_le_bytes());
+    message[24..28].copy_from_slice(&rows.to_le_bytes());
+    message[32..40].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    message.extend_from_slice(body);
+    repair(&mut message);
+    message
 }
 
 /// Behind the checksum, too: with it repaired, a changed body gives an error or some value, within the limits, and never a panic.

@@ -108,6 +108,7 @@ pub(super) fn decode(
     if node.sparse && !matches!(layout, Layout::Bytes { .. }) && layout.fixed_width().is_none() {
         return Err(Damage::Nulls(3));
     }
+    budget.check(node.rows)?;
     // Rows without buffers of their own cost time all the same.
     if matches!(layout, Layout::None | Layout::Struct | Layout::FixedList(_)) || layout.fixed_width() == Some(0) {
         budget.take(node.rows, 1)?;

@@ -103,6 +103,16 @@ impl Budget {
         self.used
     }
 
+    /// Refuses more rows than there are bits left: no column with buffers has rows that take less, and what passes can be added to
+    /// and multiplied by a width without overflow.
+    pub(crate) fn check(&self, rows: usize) -> Result<(), Damage> {
+        let left = (self.limit - self.limit.min(self.spent_by_others + self.used)).min(1 << 40);
+        if rows as u64 / 8 > left {
+            return Err(Damage::OverLimit { declared: rows as u64, limit: self.limit });
+        }
+        Ok(())
+    }
+
     /// Takes the bytes of `count` values of `width` bytes.
     pub(crate) fn take(&mut self, count: usize, width: usize) -> Result<(), Damage> {
         let declared = (count as u64).saturating_mul(width as u64).saturating_add(self.used);

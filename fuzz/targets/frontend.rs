@@ -1,0 +1,17 @@
+//! What a client may send to a server. The first byte says whether a start-up message is due.
+
+#![no_main]
+
+use colonnade_server::message::frontend::{Phase, parse};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((first, mut rest)) = bytes.split_first() else { return };
+    let mut phase = if first % 2 == 0 { Phase::Startup } else { Phase::Ready };
+    while let Ok(Some((message, length))) = parse(rest, phase) {
+        assert!((4..=rest.len()).contains(&length));
+        // What follows a message must not change it, and no part of it may pass for the whole.
+        assert_eq!(parse(&rest[..length], phase), Ok(Some((message, length))));
+        assert_eq!(parse(&rest[..length - 1], phase), Ok(None));
+        (rest, phase) = (&rest[length..], Phase::Ready);
+    }
+});

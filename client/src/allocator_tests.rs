@@ -30,7 +30,7 @@ impl Block {
         // SAFETY: the size is not 0; the block is written in its bounds.
         let start = unsafe {
             let start = allocator.alloc(layout(size));
-            assert!(!start.is_null() && start.addr() % 64 == 0);
+            assert!(!start.is_null() && start.addr().is_multiple_of(64));
             start.write_bytes(byte, size);
             start
         };

@@ -16,7 +16,7 @@ pub(super) fn bits(node: &Node, reader: &mut Reader<'_>, budget: &mut Budget) ->
         Encoding::Plain => {
             node.no_parameter()?;
             let bits = reader.take_shared(bytes)?;
-            if node.rows % 8 != 0 && bits.last().is_some_and(|last| last >> (node.rows % 8) != 0) {
+            if !node.rows.is_multiple_of(8) && bits.last().is_some_and(|last| last >> (node.rows % 8) != 0) {
                 return Err(Damage::NotZero);
             }
             Ok(Values::Bits(Bitmap::new(bits)))

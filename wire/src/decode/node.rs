@@ -42,7 +42,7 @@ impl Node {
             2 | 3 => {
                 let bitmap = Bitmap::new(reader.take_shared(rows.div_ceil(8))?);
                 reader.align(8)?;
-                if rows % 8 != 0 && bitmap.bytes.last().is_some_and(|last| last >> (rows % 8) != 0) {
+                if !rows.is_multiple_of(8) && bitmap.bytes.last().is_some_and(|last| last >> (rows % 8) != 0) {
                     return Err(Damage::NotZero);
                 }
                 node.present_rows = bitmap.count_ones(rows);

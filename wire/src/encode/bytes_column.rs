@@ -203,10 +203,10 @@ impl<'a> Strings<'a> {
     /// The strings' dictionary, if a sample and then the whole say that it pays.
     fn dictionary(&self) -> Option<Dictionary<Entry>> {
         let count = self.lengths.len();
-        let mut positions = sample::positions(count).peekable();
+
         let (mut start, mut row) = (0, 0);
         let mut sampled = Vec::with_capacity(sample::SAMPLE);
-        while let Some(position) = positions.next() {
+        for position in sample::positions(count) {
             start += self.lengths[row..position].iter().map(|&length| length as u32 as usize).sum::<usize>();
             row = position;
             sampled.push(Entry::of(&self.data, start, self.lengths[row] as u32 as usize).hash());

@@ -32,7 +32,7 @@ test: test-rust test-spec test-python ## Run all tests
 test-rust: $(BIN)/python
 	$(CARGO) test --workspace --locked
 
-test-spec: $(BIN)/python
+test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
 test-python: $(BIN)/.wheel $(BIN)/.test

@@ -7,6 +7,7 @@ use super::text::separate;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
+use crate::value::is_bare_byte;
 
 const FORMAT: &str = "FORMAT csv";
 
@@ -29,12 +30,16 @@ pub(super) fn write(
             out.push(b'\n');
         });
     }
+    let marks = [options.delimiter, options.csv.quote];
+    let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_bare_byte);
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
             separate(at, options.delimiter, out);
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
+            } else if never_quotes && !forced[at] && column.is_bare() {
+                column.write_text(row, out);
             } else {
                 text.clear();
                 column.write_text(row, &mut text);

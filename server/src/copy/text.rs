@@ -6,6 +6,7 @@ use super::options::Options;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
+use crate::value::is_bare_byte;
 
 const FORMAT: &str = "FORMAT text";
 
@@ -26,12 +27,15 @@ pub(super) fn write(
             out.push(b'\n');
         });
     }
+    let never_escapes = !is_bare_byte(options.delimiter);
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
             separate(at, options.delimiter, out);
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
+            } else if never_escapes && column.is_bare() {
+                column.write_text(row, out);
             } else {
                 text.clear();
                 column.write_text(row, &mut text);

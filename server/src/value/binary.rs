@@ -1,6 +1,5 @@
 //! Binary forms: what PostgreSQL's `…send` functions make of a value.
 
-use arrow_buffer::i256;
 use arrow_schema::TimeUnit;
 
 use super::ValueError;
@@ -87,15 +86,17 @@ impl Column<'_> {
             Values::Int32(values) => out.extend_from_slice(&values[row].to_be_bytes()),
             Values::UInt32(values) => out.extend_from_slice(&i64::from(values[row]).to_be_bytes()),
             Values::Int64(values) => out.extend_from_slice(&values[row].to_be_bytes()),
-            Values::UInt64(values) => numeric(i256::from_i128(values[row].into()), 0, out)?,
+            Values::UInt64(values) => numeric(values[row].into(), 0, out)?,
             Values::Integer(text) => numeric_from_digits(text.value(row).as_bytes(), 0, out)?,
             Values::Float16(values) => out.extend_from_slice(&values[row].to_f32().to_be_bytes()),
             Values::Float32(values) => out.extend_from_slice(&values[row].to_be_bytes()),
             Values::Float64(values) => out.extend_from_slice(&values[row].to_be_bytes()),
-            Values::Decimal32(values, scale) => numeric(i256::from_i128(values[row].into()), *scale, out)?,
-            Values::Decimal64(values, scale) => numeric(i256::from_i128(values[row].into()), *scale, out)?,
-            Values::Decimal128(values, scale) => numeric(i256::from_i128(values[row]), *scale, out)?,
-            Values::Decimal256(values, scale) => numeric(values[row], *scale, out)?,
+            Values::Decimal32(values, scale) => numeric(values[row].into(), *scale, out)?,
+            Values::Decimal64(values, scale) => numeric(values[row].into(), *scale, out)?,
+            Values::Decimal128(values, scale) => numeric(values[row], *scale, out)?,
+            Values::Decimal256(values, scale) => {
+                numeric_from_digits(values[row].to_string().as_bytes(), *scale, out)?;
+            }
             Values::Text(text) => out.extend_from_slice(text.value(row).as_bytes()),
             Values::Bytes(bytes) => out.extend_from_slice(bytes.value(row)),
             Values::Bits(text) => bits(text.value(row), out),
@@ -198,41 +199,66 @@ fn array(items: &Column<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) ->
     rows.into_iter().try_for_each(|row| items.write_binary(row, out))
 }
 
-fn numeric(value: i256, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    numeric_from_digits(value.to_string().as_bytes(), scale, out)
+/// The sign of a negative NUMERIC.
+const NEGATIVE: u16 = 0x4000;
+/// A NUMERIC's digits are of base 10000: four decimal ones each.
+const BASE: u64 = 10_000;
+const BASE_DIGITS: usize = 4;
+
+/// How many zeros align the decimal point to a border of base-10000 digits, and how many of those are behind it.
+fn alignment(scale: i8) -> (usize, usize) {
+    let shown = usize::from(u8::try_from(scale).unwrap_or(0));
+    let padding = (BASE_DIGITS - shown % BASE_DIGITS) % BASE_DIGITS;
+    (padding + usize::from((-i16::from(scale)).max(0).unsigned_abs()), shown.div_ceil(BASE_DIGITS))
 }
 
-/// A NUMERIC: base-10000 digits, the weight of the first, a sign, and how many decimal digits to show
-/// (PostgreSQL's `numeric_send`).
+/// A NUMERIC of an integer × 10^−scale.
+fn numeric(value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    /// As many base-10000 digits as 64 bits have.
+    const MOST: usize = 5;
+    let (padding, behind) = alignment(scale);
+    let factor = 10u64.checked_pow(padding as u32);
+    let aligned = u64::try_from(value.unsigned_abs()).ok().zip(factor).and_then(|(value, by)| value.checked_mul(by));
+    let Some(mut rest) = aligned else {
+        return numeric_from_digits(value.to_string().as_bytes(), scale, out);
+    };
+    let mut groups = [0; MOST];
+    let mut first = MOST;
+    while rest > 0 {
+        first -= 1;
+        (groups[first], rest) = ((rest % BASE) as u16, rest / BASE);
+    }
+    send_numeric(&groups[first..], behind, if value < 0 { NEGATIVE } else { 0 }, scale, out)
+}
+
+/// The same of decimal digits with an optional minus before them.
 fn numeric_from_digits(text: &[u8], scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    const NEGATIVE: u16 = 0x4000;
-    const GROUP: usize = 4;
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (NEGATIVE, digits),
         digits => (0, digits),
     };
+    let (padding, behind) = alignment(scale);
     let mut digits = digits.to_vec();
-    let shown = usize::from(u8::try_from(scale).unwrap_or(0));
-    digits.resize(digits.len() + usize::from((-i16::from(scale)).max(0).unsigned_abs()), b'0');
-    // Align the decimal point to a group border on both sides.
-    let padding = (GROUP - shown % GROUP) % GROUP;
     digits.resize(digits.len() + padding, b'0');
-    let fraction_groups = shown.div_ceil(GROUP);
-    let groups: Vec<u16> = digits
-        .rchunks(GROUP)
-        .rev()
-        .map(|group| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0')))
-        .collect();
-    let mut weight = groups.len() as i64 - fraction_groups as i64 - 1;
+    let group = |group: &[u8]| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
+    let groups: Vec<u16> = digits.rchunks(BASE_DIGITS).rev().map(group).collect();
+    send_numeric(&groups, behind, sign, scale, out)
+}
+
+/// Base-10000 digits without zeros around them, the weight of the first, a sign, and how many decimal digits to show
+/// (PostgreSQL's `numeric_send`). `behind` of the digits given are behind the point.
+fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let leading = groups.iter().take_while(|&&group| group == 0).count();
-    let trailing = groups[leading..].iter().rev().take_while(|&&group| group == 0).count();
-    let kept = &groups[leading..groups.len() - trailing];
-    weight = if kept.is_empty() { 0 } else { weight - leading as i64 };
+    let weight = groups.len() as i64 - behind as i64 - 1 - leading as i64;
+    let groups = &groups[leading..];
+    let trailing = groups.iter().rev().take_while(|&&group| group == 0).count();
+    let kept = &groups[..groups.len() - trailing];
+    let (weight, sign) = if kept.is_empty() { (0, 0) } else { (weight, sign) };
     let too_large = |_| ValueError::TooLarge { format: FORMAT };
     out.extend_from_slice(&i16::try_from(kept.len()).map_err(too_large)?.to_be_bytes());
     out.extend_from_slice(&i16::try_from(weight).map_err(too_large)?.to_be_bytes());
-    out.extend_from_slice(&(if kept.is_empty() { 0 } else { sign }).to_be_bytes());
-    out.extend_from_slice(&(shown as i16).to_be_bytes());
+    out.extend_from_slice(&sign.to_be_bytes());
+    out.extend_from_slice(&i16::from(scale.max(0)).to_be_bytes());
     kept.iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
     Ok(())
 }
@@ -243,7 +269,10 @@ mod tests {
 
     fn numeric_of(value: i128, scale: i8) -> Vec<i16> {
         let mut out = Vec::new();
-        numeric(i256::from_i128(value), scale, &mut out).unwrap();
+        numeric(value, scale, &mut out).unwrap();
+        let mut from_digits = Vec::new();
+        numeric_from_digits(value.to_string().as_bytes(), scale, &mut from_digits).unwrap();
+        assert_eq!(out, from_digits);
         out.chunks(2).map(|pair| i16::from_be_bytes([pair[0], pair[1]])).collect()
     }
 
@@ -256,6 +285,7 @@ mod tests {
         assert_eq!(numeric_of(10_000, 0), [1, 1, 0, 0, 1]);
         assert_eq!(numeric_of(5, 9), [1, -3, 0, 9, 5000 / 100 * 100]);
         assert_eq!(numeric_of(15, -3), [2, 1, 0, 0, 1, 5000]);
+        assert_eq!(numeric_of(i128::MAX, 0)[..4], [10, 9, 0, 0]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod number;
 mod text;
 
 pub use column::Column;
+pub use text::is_bare_byte;
 
 use std::sync::Arc;
 

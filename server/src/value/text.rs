@@ -12,6 +12,22 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl Column<'_> {
+    /// Whether the texts of all values consist of letters, digits and `+-.: ` alone, so that no format must quote or
+    /// escape them unless its own marks are among these.
+    pub fn is_bare(&self) -> bool {
+        !matches!(
+            self.values,
+            Values::Null
+                | Values::Text(_)
+                | Values::Bytes(_)
+                | Values::List { .. }
+                | Values::Struct(_)
+                | Values::Map { .. }
+                | Values::Dictionary { .. }
+                | Values::Union { .. }
+        )
+    }
+
     /// Appends the text of the value at `row`, which must not be NULL.
     pub fn write_text(&self, row: usize, out: &mut Vec<u8>) {
         match &self.values {
@@ -75,7 +91,13 @@ impl Column<'_> {
 }
 
 fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
-    decimal(value < 0, itoa::Buffer::new().format(value.unsigned_abs()), scale, out);
+    // Most fit into 64 bits, which is faster.
+    let mut buffer = itoa::Buffer::new();
+    let digits = match u64::try_from(value.unsigned_abs()) {
+        Ok(value) => buffer.format(value),
+        Err(_) => buffer.format(value.unsigned_abs()),
+    };
+    decimal(value < 0, digits, scale, out);
 }
 
 /// A duration as an interval of time alone; beyond 292 years in nanoseconds it is shown in days.
@@ -89,6 +111,11 @@ fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
             interval(0, days, (nanos % NANOS_PER_DAY) as i64, out);
         }
     }
+}
+
+/// Whether a byte may be part of a bare text; see [`Column::is_bare`].
+pub fn is_bare_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+-.: ".contains(&byte)
 }
 
 const HEX: [u8; 16] = *b"0123456789abcdef";

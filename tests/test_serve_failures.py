@@ -217,12 +217,6 @@ def test_rows_of_very_different_sizes_keep_to_the_limit(connection: psycopg.Conn
     assert sum(sizes) > 600_000
 
 
-def test_the_extended_protocol_is_refused_until_sync(connection: psycopg.Connection) -> None:
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="extended query protocol"):
-        connection.execute("SELECT %s", [1])
-    assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
 def test_python_variables_of_the_server_are_out_of_reach(connection: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute("SELECT * FROM WIDTHS")

@@ -165,3 +165,53 @@ def test_arrow_copy_reads_with_pyarrow(connection: psycopg.Connection) -> None:
     ]
     assert table.schema.field("z").metadata == {b"colonnade.type": b"TIME WITH TIME ZONE"}
     assert table.schema.field("e").type == pa.dictionary(pa.uint8(), pa.string())
+
+
+def test_a_statement_that_is_run_often_is_prepared(connection: psycopg.Connection) -> None:
+    for number in range(8):
+        assert connection.execute("SELECT 1 AS a, 'x' AS b", prepare=number > 0).fetchall() == [(1, "x")]
+    connection.execute("CREATE TEMP TABLE prepared (i integer)", prepare=True)
+    for _ in range(3):
+        assert connection.execute("INSERT INTO prepared VALUES (1), (2)", prepare=True).statusmessage == "INSERT 0 2"
+    cursor = connection.execute("SELECT count(*) FROM prepared", prepare=True)
+    assert [column.name for column in cursor.description] == ["count_star()"]
+    assert cursor.fetchone() == (6,)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM nope", prepare=True)
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_binary_result_is_the_same_as_a_text_result(connection: psycopg.Connection) -> None:
+    query = """
+        SELECT i::integer AS i, i / 2 AS f, (i * 1.25)::decimal(18, 2) AS d, 's' || i AS s, i % 2 = 0 AS b,
+               date '2024-02-29' + i::integer AS a, CASE WHEN i > 5 THEN [i] END AS l
+        FROM range(10) t(i)
+    """
+    as_text = connection.execute(query).fetchall()
+    assert connection.execute(query, binary=True).fetchall() == as_text
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match='column "s"'):
+        connection.execute("SELECT {'a': 1} AS s", binary=True)
+
+
+def test_pipelines_and_transactions_through_the_extended_protocol(connection: psycopg.Connection) -> None:
+    with connection.pipeline():
+        first = connection.execute("SELECT 1")
+        second = connection.execute("SELECT 2 AS two")
+        assert (first.fetchone(), second.fetchone()) == ((1,), (2,))
+    for statement in (
+        "BEGIN",
+        "ROLLBACK",
+        "SELECT 1",
+        "SET threads = 2",
+        "SHOW tables",
+        "EXPLAIN SELECT 1",
+        "",
+        "DISCARD ALL",
+    ):
+        connection.execute(statement, prepare=True)
+
+
+def test_parameters_are_refused_and_the_session_goes_on(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="a query with parameters is not supported yet"):
+        connection.execute("SELECT %s", [1])
+    assert connection.execute("SELECT 1").fetchone() == (1,)

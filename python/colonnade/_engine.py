@@ -74,18 +74,33 @@ class Session:
     def execute(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
         limits = (batch_rows, batch_bytes)
-        statements = self._connection.extract_statements(sql)
-        if not statements:
+        statement = self._statement(sql)
+        if statement is None:
             return Answer()
-        if len(statements) > 1:
-            # The server cuts query strings into statements; here it and DuckDB's parser disagree.
-            problem = "Parser Error: cannot tell where one statement ends and the next begins; send one at a time"
-            raise duckdb.ParserException(problem)
-        statement = statements[0]
         if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
             return rows(self._connection.sql(statement), limits)
         changed = self._connection.execute(statement).rowcount
         return Answer(changed=changed if changed >= 0 else None)
+
+    def describe(self, sql: str) -> Answer:
+        """The columns a statement will give, as a stream without rows. The statement does not run."""
+        statement = self._statement(sql)
+        if statement is None or not (is_query(statement) or (has_returning(sql) and may_be_query(statement))):
+            return Answer()
+        if statement.type == StatementType.EXPLAIN:
+            return rows(self._connection.sql("SELECT '' AS explain_key, '' AS explain_value LIMIT 0"), (1, 1))
+        if statement.type != StatementType.SELECT:
+            problem = "Not implemented Error: the columns of this statement are known only once it has run"
+            raise duckdb.NotImplementedException(problem)
+        return rows(self._connection.sql(f"FROM (\n{sql}\n) LIMIT 0"), (1, 1))
+
+    def _statement(self, sql: str) -> Statement | None:
+        statements = self._connection.extract_statements(sql)
+        if len(statements) > 1:
+            # The server cuts query strings into statements; here it and DuckDB's parser disagree.
+            problem = "Parser Error: cannot tell where one statement ends and the next begins; send one at a time"
+            raise duckdb.ParserException(problem)
+        return statements[0] if statements else None
 
     def interrupt(self) -> None:
         self._connection.interrupt()

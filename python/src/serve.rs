@@ -14,6 +14,7 @@ use colonnade_server::{
     Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session,
     SqlState, duckdb,
 };
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -108,11 +109,14 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-impl Session for PySession {
-    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
+impl PySession {
+    /// Calls a method that gives an answer.
+    fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
+    where
+        A: for<'py> PyCallArgs<'py> + 'p,
+    {
         let (stream, changed, types, cast) = Python::attach(|py| {
-            let answer = self.session.bind(py).call_method1("execute", (statement, size.rows, size.bytes))?;
-            let answer: PyAnswer<'_> = answer.extract()?;
+            let answer: PyAnswer<'_> = self.session.bind(py).call_method1(method, arguments)?.extract()?;
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
             Ok((stream, answer.changed, answer.types, answer.cast))
         })
@@ -122,6 +126,19 @@ impl Session for PySession {
             .map_err(|error| duckdb::error(producer_text(&error), statement))?;
         let schema = named(&reader.schema(), &types, &cast);
         Ok(Answer::Rows(Box::new(PyRows { reader, schema, types, statement: statement.to_owned() })))
+    }
+}
+
+impl Session for PySession {
+    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
+        self.call("execute", (statement, size.rows, size.bytes), statement)
+    }
+
+    fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+        match self.call("describe", (statement,), statement)? {
+            Answer::Rows(rows) => Ok(Some(rows)),
+            Answer::Done { .. } => Ok(None),
+        }
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

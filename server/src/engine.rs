@@ -27,6 +27,13 @@ pub trait Session: Send {
     /// What the engine says, with its SQLSTATE.
     fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError>;
 
+    /// The columns a statement will give, as a result without rows; `None` if it gives no rows. The statement does
+    /// not run.
+    ///
+    /// # Errors
+    /// What the engine says of a wrong statement, or of one whose columns are known only once it has run.
+    fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError>;
+
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 }

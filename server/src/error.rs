@@ -113,6 +113,24 @@ pub enum Failure {
     /// The server stops.
     #[error("terminating connection because the server is shutting down")]
     Shutdown,
+    /// Parse was given more than one.
+    #[error("cannot insert multiple commands into a prepared statement")]
+    SeveralStatements,
+    /// Parse would replace a named statement.
+    #[error("prepared statement \"{0}\" already exists")]
+    StatementExists(String),
+    /// Bind would replace a named portal.
+    #[error("portal \"{0}\" already exists")]
+    PortalExists(String),
+    /// No such prepared statement.
+    #[error("prepared statement \"{0}\" does not exist")]
+    NoStatement(String),
+    /// No such portal.
+    #[error("portal \"{0}\" does not exist")]
+    NoPortal(String),
+    /// The client prepares and never closes.
+    #[error("more than {0} prepared statements or portals; close those that are not needed")]
+    TooManyPrepared(usize),
     /// A part of the protocol that is not there yet.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
@@ -146,6 +164,12 @@ impl Failure {
             Self::Encode(_) | Self::Ipc(_) => SqlState::INTERNAL_ERROR,
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,
+            Self::SeveralStatements => SqlState::SYNTAX_ERROR,
+            Self::StatementExists(_) => SqlState("42P05"),
+            Self::PortalExists(_) => SqlState("42P03"),
+            Self::NoStatement(_) => SqlState("26000"),
+            Self::NoPortal(_) => SqlState("34000"),
+            Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,

@@ -25,6 +25,7 @@ pub mod query;
 pub mod value;
 
 mod cancel;
+mod extended;
 mod listen;
 mod rows;
 mod serve;

@@ -22,6 +22,8 @@ pub enum StatementKind {
     Rollback,
     /// COPY; see [`crate::copy::Copy`].
     Copy,
+    /// DEALLOCATE of all prepared statements, or of the named one; DISCARD ALL too.
+    Deallocate,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -55,6 +57,8 @@ pub fn kind(statement: &str) -> StatementKind {
         "ROLLBACK" if words.get(1..).unwrap_or_default().iter().all(|word| word != "TO") => StatementKind::Rollback,
         "ABORT" => StatementKind::Rollback,
         "COPY" => StatementKind::Copy,
+        "DEALLOCATE" => StatementKind::Deallocate,
+        "DISCARD" if second == "ALL" => StatementKind::Deallocate,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,
         _ => StatementKind::Other,
@@ -78,12 +82,19 @@ pub fn tag(statement: &str, rows: Option<u64>, changed: Option<u64>) -> String {
             let object = words.iter().skip(1).find(|word| !MODIFIERS.contains(&word.as_str()));
             object.map_or_else(|| first.to_owned(), |object| format!("{first} {object}"))
         }
+        ("DEALLOCATE" | "DISCARD", _) if words.last().is_some_and(|word| word == "ALL") => format!("{first} ALL"),
         ("START", _) => "BEGIN".to_owned(),
         ("END", _) => "COMMIT".to_owned(),
         ("ABORT", _) => "ROLLBACK".to_owned(),
         ("USE", _) => "SET".to_owned(),
         _ => rows.map_or_else(|| first.to_owned(), |rows| format!("SELECT {rows}")),
     }
+}
+
+/// The name in `DEALLOCATE [PREPARE] name`; `None` for ALL.
+pub fn deallocated(statement: &str) -> Option<String> {
+    let last = Lexer::new(statement).last()?;
+    (!last.is_word("ALL")).then(|| last.value())
 }
 
 /// Words between CREATE and the kind of thing that is created.
@@ -119,6 +130,9 @@ mod tests {
         assert_eq!(kind("rollback to savepoint x"), StatementKind::Other);
         assert_eq!(kind("copy t to stdout"), StatementKind::Copy);
         assert_eq!(kind("select 'begin'"), StatementKind::Other);
+        assert_eq!(kind("deallocate all"), StatementKind::Deallocate);
+        assert_eq!(deallocated("deallocate all"), None);
+        assert_eq!(deallocated("DEALLOCATE PREPARE \"Mine\"").as_deref(), Some("Mine"));
     }
 
     #[test]
@@ -131,6 +145,8 @@ mod tests {
         assert_eq!(tag("with a as (select 1) from a", Some(3), None), "SELECT 3");
         assert_eq!(tag("(select 1)", Some(1), None), "SELECT 1");
         assert_eq!(tag("set threads = 2", None, None), "SET");
+        assert_eq!(tag("deallocate all", None, None), "DEALLOCATE ALL");
+        assert_eq!(tag("deallocate x", None, None), "DEALLOCATE");
         assert_eq!(tag("show tables", Some(2), None), "SHOW");
         assert_eq!(tag("copy t to 'x.csv'", None, Some(4)), "COPY 4");
     }

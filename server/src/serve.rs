@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::cancel::{Reason, Registry};
 use crate::engine::{Engine, EngineError};
 use crate::error::{Failure, SqlState};
+use crate::extended::Prepared;
 use crate::listen::{Address, AddressError, Listener};
 use crate::message::backend::Status;
 use crate::session::Session;
@@ -175,6 +176,7 @@ fn session(
     shared.watch.add(socket.as_ref(), ticket.process)?;
     startup::welcome(output, settings, &shared.version, ticket.process, ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
-    Session { input, output, engine, control: Arc::clone(&ticket.control), status: Status::Idle }.run();
+    let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
+    Session { input, output, engine, control, status: Status::Idle, prepared }.run();
     Ok(())
 }

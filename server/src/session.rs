@@ -6,13 +6,14 @@ use crate::cancel::{Control, Running};
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
 use crate::error::{Failure, SqlState};
+use crate::extended::{Prepared, Step};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase};
 use crate::query::{self, Statement, StatementKind};
-use crate::rows;
+use crate::rows::{self, Formats};
 use crate::socket::{Input, Output};
-use crate::transaction::{self, Step};
+use crate::transaction;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
@@ -24,13 +25,13 @@ pub struct Session {
     pub engine: Box<dyn EngineSession>,
     pub control: Arc<Control>,
     pub status: Status,
+    pub prepared: Prepared,
 }
 
 /// A message, without what it borrows.
 enum Request {
     Query(String),
-    /// A part of the extended protocol. This is the seam where it will be answered.
-    Extended,
+    Extended(Step),
     FunctionCall,
     Sync,
     Flush,
@@ -62,14 +63,18 @@ impl Session {
                 }
                 _ if is_skipping => {}
                 Request::Query(sql) => {
+                    self.prepared.forget_unnamed();
                     self.query(&sql)?;
                     self.ready()?;
                 }
-                Request::Extended => {
-                    is_skipping = true;
-                    self.fail(&Failure::NotSupported("the extended query protocol"), None);
-                    self.output.flush()?;
-                }
+                Request::Extended(step) => match self.step(step) {
+                    Ok(()) => self.output.flush_if_full()?,
+                    Err(failure) if failure.is_fatal() => return Err(failure),
+                    Err(failure) => {
+                        is_skipping = true;
+                        self.fail(&failure, None);
+                    }
+                },
                 Request::FunctionCall => {
                     self.fail(&Failure::NotSupported("the function call protocol"), None);
                     self.ready()?;
@@ -96,7 +101,7 @@ impl Session {
         }
         let is_implicit = self.begin_implicitly(&statements);
         for statement in &statements {
-            match self.statement(statement) {
+            match self.statement(statement, None) {
                 Ok(()) => {}
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
@@ -136,35 +141,44 @@ impl Session {
         }
     }
 
-    fn statement(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+    /// Runs one statement. `formats` are those of a portal, whose columns are described on request only.
+    pub fn statement(&mut self, statement: &Statement<'_>, formats: Option<&Formats>) -> Result<(), Failure> {
         let text = statement.text;
         let kind = query::kind(text);
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback);
-        if self.status == Status::Failed && !is_end {
-            return Err(Failure::AbortedTransaction);
-        }
+        self.check_transaction(kind)?;
         match kind {
             StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
             StatementKind::Copy => match copy::parse(text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
-                Parsed::Engine => self.execute(text),
+                Parsed::Engine => self.execute(text, formats),
             },
-            StatementKind::Alone | StatementKind::Other => self.execute(text),
+            // What was not prepared through the protocol was prepared with PREPARE, in the engine.
+            StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
+                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+                Ok(())
+            }
+            StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text, formats),
         }
+    }
+
+    /// In a failed transaction only its end is possible.
+    pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback);
+        if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
     fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
         match transaction::step(self.status, kind) {
-            Step::Warn(code, message) => {
+            transaction::Step::Warn(code, message) => {
                 let report = Report { severity: "WARNING", code: code.0, message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
-            Step::RollBack => {
+            transaction::Step::RollBack => {
                 self.roll_back()?;
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            Step::Run => {
+            transaction::Step::Run => {
                 let is_begin = kind == StatementKind::Begin;
                 // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK.
                 self.status = Status::Idle;
@@ -180,18 +194,24 @@ impl Session {
     }
 
     /// Lets others stop what runs from here on.
-    fn start(&self) -> Result<Running, Failure> {
+    pub fn start(&self) -> Result<Running, Failure> {
         let running = self.control.start();
         self.control.check()?;
         Ok(running)
     }
 
-    fn execute(&mut self, text: &str) -> Result<(), Failure> {
+    fn execute(&mut self, text: &str, formats: Option<&Formats>) -> Result<(), Failure> {
         let _running = self.start()?;
         let tag = match self.answer(text, BATCH)? {
             Answer::Rows(rows) => {
-                let context = Context { output: &mut self.output, control: &self.control, rows };
-                query::tag(text, Some(rows::write(context)?), None)
+                let columns = rows::columns(rows.as_ref())?;
+                let in_text = Formats::default();
+                if formats.is_none() {
+                    rows::describe(self.output.buffer(), &columns, &in_text)?;
+                }
+                let mut context = Context { output: &mut self.output, control: &self.control, rows };
+                let sent = rows::write(&mut context, &columns, formats.unwrap_or(&in_text))?;
+                query::tag(text, Some(sent), None)
             }
             Answer::Done { changed } => query::tag(text, None, changed),
         };
@@ -260,13 +280,11 @@ impl Session {
 }
 
 fn request(message: Message<'_>) -> Request {
+    if let Some(step) = Step::from_message(&message) {
+        return Request::Extended(step);
+    }
     match message {
         Message::Query(sql) => Request::Query(sql.to_owned()),
-        Message::Parse { .. }
-        | Message::Bind { .. }
-        | Message::Describe(..)
-        | Message::Close(..)
-        | Message::Execute { .. } => Request::Extended,
         Message::FunctionCall => Request::FunctionCall,
         Message::Sync => Request::Sync,
         Message::Flush => Request::Flush,
@@ -274,8 +292,6 @@ fn request(message: Message<'_>) -> Request {
         Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => Request::Ignored,
         Message::Terminate => Request::Terminate,
         Message::Password(_) => Request::Unexpected('p'),
-        Message::SslRequest | Message::GssEncRequest | Message::CancelRequest { .. } | Message::Startup { .. } => {
-            Request::Unexpected('S')
-        }
+        _ => Request::Unexpected('S'),
     }
 }

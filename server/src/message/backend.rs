@@ -95,17 +95,17 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: Status) {
     message(out, b'Z', |out| out.push(status));
 }
 
-/// The columns of the rows that follow, all of them as text.
-pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo)>) {
+/// The columns of the rows that follow: name, type, and whether in text (0) or binary (1).
+pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo, i16)>) {
     message(out, b'T', |out| {
         out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
-        for (name, info) in columns {
+        for (name, info, format) in columns {
             string(out, name);
             out.extend_from_slice(&[0; 6]); // no table, no column number
             out.extend_from_slice(&info.oid.to_be_bytes());
             out.extend_from_slice(&info.size.to_be_bytes());
             out.extend_from_slice(&info.modifier.to_be_bytes());
-            out.extend_from_slice(&0i16.to_be_bytes());
+            out.extend_from_slice(&format.to_be_bytes());
         }
     });
 }
@@ -118,6 +118,31 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
 /// The query string held no statement.
 pub fn empty_query(out: &mut Vec<u8>) {
     message(out, b'I', |_| ());
+}
+
+/// The statement is prepared.
+pub fn parse_complete(out: &mut Vec<u8>) {
+    message(out, b'1', |_| ());
+}
+
+/// The portal is made.
+pub fn bind_complete(out: &mut Vec<u8>) {
+    message(out, b'2', |_| ());
+}
+
+/// The statement or portal is closed, if there was one.
+pub fn close_complete(out: &mut Vec<u8>) {
+    message(out, b'3', |_| ());
+}
+
+/// The described statement has no parameters.
+pub fn no_parameters(out: &mut Vec<u8>) {
+    message(out, b't', |out| out.extend_from_slice(&0i16.to_be_bytes()));
+}
+
+/// The described statement gives no rows.
+pub fn no_data(out: &mut Vec<u8>) {
+    message(out, b'n', |_| ());
 }
 
 /// Copy data follows, of so many columns, in text or binary form.

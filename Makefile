@@ -9,6 +9,7 @@ DEMO_SF ?= 1
 FUZZ_SECONDS ?= 30
 BENCH_ROUNDS ?= 5
 PYTEST_ARGS ?=
+BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
@@ -20,6 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .PHONY: help demo test test-rust test-spec test-python lint bench bench-wire bench-end-to-end fuzz wheel install clean
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,15 +51,16 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/python -m pytest -q tests/test_layering.py
 
 bench: bench-wire bench-end-to-end ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
+	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.bench
 	$(BIN)/python bench/data.py
 	$(CARGO) run --release --locked -p colonnade-bench -- --rounds $(BENCH_ROUNDS) \
-		--markdown bench/.data/wire.md --json bench/.data/wire.json
+		--markdown $(BENCH_DATA)/wire.md --json $(BENCH_DATA)/wire.json
 
 bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
-		--markdown bench/.data/end_to_end.md --json bench/.data/end_to_end.json
+		--markdown $(BENCH_DATA)/end_to_end.md --json $(BENCH_DATA)/end_to_end.json
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

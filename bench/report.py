@@ -1,0 +1,118 @@
+"""Puts what `make bench` measured into bench/RESULTS.md, with what it was measured on and beside what was aimed at."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from data import DIRECTORY
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+
+# On lineitem: at most so many bytes a row, at least so many million rows a second encoded and decoded.
+AIMS = {
+    "light": (43.0, 20.0, 35.0),
+    "light+fsst": (26.0, 12.0, 30.0),
+    "light+zstd-1": (23.5, 6.0, 20.0),
+    "light+zstd-3": (22.8, None, None),
+}
+CHUNK_SIZE_AIM = 0.15
+MEMORY_AIM = 1.15
+
+
+def command(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True, cwd=RESULTS.parent).stdout.strip()
+
+
+def machine() -> list[str]:
+    model = next(
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith(("model name", "CPU part"))
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "numpy"))
+    dirty = command("git", "status", "--porcelain", "--untracked-files=no", "..", f":!{RESULTS.name}")
+    changed = " with uncommitted changes" if dirty else ""
+    return [
+        f"- Machine: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}",
+        f"- Software: {command('rustc', '--version')}, Python {platform.python_version()}, {packages}",
+        f"- Commit: {command('git', 'rev-parse', '--short', 'HEAD')}{changed}",
+    ]
+
+
+def verdict(found: float, aim: float | None, *, most: bool) -> str:
+    if aim is None:
+        return f"{found:.1f}"
+    met = found <= aim if most else found >= aim
+    return f"{found:.1f} {'✓' if met else '✗'} ({'≤' if most else '≥'} {aim:g})"
+
+
+def wire_aims(tables: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "| lineitem | bytes/row | encode M rows/s | decode M rows/s |",
+        "|---|--:|--:|--:|",
+    ]
+    for table in tables:
+        contenders = {row["contender"]: row for row in table.get("contenders", ()) if table["table"] == "lineitem"}
+        for config, (size, encode, decode) in AIMS.items():
+            if row := contenders.get(f"Colonnade {config}"):
+                cells = [
+                    verdict(row["bytes_per_row"], size, most=True),
+                    verdict(row["encode_mrows_per_s"], encode, most=False),
+                    verdict(row["decode_mrows_per_s"], decode, most=False),
+                ]
+                lines.append(f"| {config} | {' | '.join(cells)} |")
+    lines.append("")
+    for table in tables:
+        if sizes := table.get("chunk_sizes"):
+            more = sizes[0]["light_bytes_per_row"] / sizes[-1]["light_bytes_per_row"] - 1
+            mark = "✓" if more <= CHUNK_SIZE_AIM else "✗"
+            lines.append(f"- 274 columns, 1 MB chunks over 16 MB chunks: {more:+.1%} {mark} (≤ {CHUNK_SIZE_AIM:.0%})")
+    return lines
+
+
+def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
+    def median(contender: str, mode: str, *fields: str) -> float:
+        return statistics.median(
+            sum(row[field] for field in fields) for row in rows if (row["contender"], row["mode"]) == (contender, mode)
+        )
+
+    lines = []
+    for transport in ("unix socket", "TCP"):
+        for what, fields in (("CPU", ("client_cpu", "server_cpu")), ("wall", ("wall",))):
+            ours, theirs = (median(f"{name}, {transport}", "warm", *fields) for name in ("Colonnade", "Arrow Flight"))
+            mark = "✓" if ours <= theirs else "✗"
+            lines.append(f"- End to end, {transport}, {what}: {ours:.2f} s {mark} (Arrow Flight: {theirs:.2f} s)")
+        name = f"Colonnade, {transport}"
+        ratio = median(name, "cold", "client_peak") / median(name, "cold", "arrow_bytes")
+        mark = "✓" if ratio <= MEMORY_AIM else "✗"
+        lines.append(f"- Client peak memory, {transport}: {ratio:.2f} x the table {mark} (≤ {MEMORY_AIM})")
+    return lines
+
+
+def main() -> None:
+    wire = json.loads((DIRECTORY / "wire.json").read_text())
+    end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
+    sections = [
+        "# What `make bench` measured\n\nWritten by `bench/report.py`; `make bench` does all of it again.\n",
+        "\n".join(machine()) + "\n",
+        "## Beside what was aimed at\n",
+        "\n".join(wire_aims(wire) + end_to_end_aims(end_to_end["results"])) + "\n",
+        "## The format, one core\n",
+        (DIRECTORY / "wire.md").read_text().strip() + "\n",
+        "## End to end\n",
+        (DIRECTORY / "end_to_end.md").read_text(),
+    ]
+    RESULTS.write_text("\n".join(sections))
+    print(f"{RESULTS}: written")
+
+
+if __name__ == "__main__":
+    main()

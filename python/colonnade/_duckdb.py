@@ -23,12 +23,15 @@ class DuckdbSource:
         self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
         self.name = f"duckdb:///{path.removeprefix('/')}" if path == ":memory:" else f"duckdb://{path}"
         self.server = f"DuckDB {self._duckdb.__version__}"
-        self._current: _core.Stream | None = None
+        #: What the last query's stream makes the connection do.
+        self._current: _core.Production | None = None
         self._open = True
         try:
             self._connection = self._duckdb.connect(path)
             # A query must mean the same here as on a server, whatever this process has variables for.
             self._connection.execute("SET python_enable_replacements = false")
+            # A library does not write to its caller's terminal.
+            self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             raise _errors.OperationalError(str(error), source=self.name) from error
 
@@ -58,12 +61,12 @@ class DuckdbSource:
                 made = exact(relation)
             except UnsupportedType as error:
                 raise _errors.NotSupportedError(str(error), source=self.name) from error
-            return _core.Stream.from_arrow(
+            stream, self._current = _core.Stream.from_arrow(
                 made.relation, self.name, self.server, self._connection.interrupt, made.cast_from
             )
+            return stream
 
-        self._current = self._run(start)
-        return self._current
+        return self._run(start)
 
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> int | None:
         bound = _core.bind(sql, params)
@@ -84,7 +87,7 @@ class DuckdbSource:
         self._open = False
         if self._current is not None:
             self._current.close()
-            self._current.wait_released(_RELEASE_SECONDS)
+            self._current.wait(_RELEASE_SECONDS)
             self._current = None
         self._connection.close()
 
@@ -97,7 +100,7 @@ class DuckdbSource:
                     "the connection still delivers a result: read it to its end, drop it, or open a second connection",
                     source=self.name,
                 )
-            self._current.wait_released(_RELEASE_SECONDS)
+            self._current.wait(_RELEASE_SECONDS)
             self._current = None
 
     def _run(self, work: Callable[[], T]) -> T:
@@ -115,15 +118,20 @@ class DuckdbSource:
             finally:
                 ended.set()
 
-        Thread(target=target, name="colonnade-duckdb", daemon=True).start()
+        thread = Thread(target=target, name="colonnade-duckdb", daemon=True)
         try:
+            # Ctrl-C may come while this waits for the thread to say that it runs.
+            thread.start()
             ended.wait()
         except BaseException:
             limit = monotonic() + _RELEASE_SECONDS
-            while not ended.is_set() and monotonic() < limit:
+            while thread.ident is not None and not ended.is_set() and monotonic() < limit:
                 # One that comes before the query has started has no effect.
                 self._connection.interrupt()
                 ended.wait(0.1)
+            # Whatever came of it, nobody will read it.
+            if self._current is not None:
+                self._current.close()
             raise
         if failed:
             self._raise(failed[0])

@@ -44,8 +44,11 @@ def writer_of(path: Path) -> Writer:
 
 def write(path: Path, writer: Writer, schema: pa.Schema, batches: Iterable[Any]) -> None:
     """Writes beside the final name and renames when all is on disk."""
-    directory = path.resolve().parent
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=directory)
+    # Through a link, what it points to is replaced.
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise InterfaceError(f"{path} exists and is not a regular file: choose another name")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     temporary = Path(name)
     try:
         os.close(handle)

@@ -23,6 +23,7 @@ static ALLOCATOR: colonnade_client::HugePages = colonnade_client::HugePages::new
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<connection::Connection>()?;
+    m.add_class::<stream::Production>()?;
     m.add_class::<stream::Stream>()?;
     m.add_class::<table::Batch>()?;
     m.add_class::<table::Column>()?;

@@ -1,7 +1,7 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -25,7 +25,6 @@ pub(crate) struct Stream {
     schema: SchemaRef,
     name: String,
     server: String,
-    release: Option<Release>,
 }
 
 /// What the stream and a consumer of its capsule share.
@@ -55,6 +54,10 @@ impl Shared {
         next
     }
 
+    fn is_open(&self) -> bool {
+        matches!(*self.reading(), Reading::Open(_))
+    }
+
     fn close(&self) {
         let mut reading = self.reading();
         if let Reading::Open(source) = &*reading {
@@ -76,14 +79,14 @@ impl Stream {
     pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Self {
         let schema = source.schema().clone();
         let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
-        Self { shared, schema, name: name.to_owned(), server: server.to_owned(), release: None }
+        Self { shared, schema, name: name.to_owned(), server: server.to_owned() }
     }
 }
 
 #[pymethods]
 impl Stream {
     /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
-    /// database's type of columns, by number, that were cast to text.
+    /// database's type of columns, by number, that were cast to text. The second object tells when the producer is free.
     #[staticmethod]
     #[pyo3(signature = (producer, name, server, cancel=None, texts=None))]
     fn from_arrow(
@@ -93,14 +96,16 @@ impl Stream {
         server: &str,
         cancel: Option<Py<PyAny>>,
         texts: Option<HashMap<usize, String>>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<(Self, Production)> {
         let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = cancel.map(|call| Arc::new(Callback(call)) as Arc<dyn Cancel>);
         // The producer may run part of the query to learn the schema.
         let opened = py.detach(|| ArrowStream::new(stream, name, canceller, &texts));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
-        Ok(Self { release: Some(release), ..Self::new(Box::new(source), name, server) })
+        let stream = Self::new(Box::new(source), name, server);
+        let production = Production { shared: Arc::downgrade(&stream.shared), release };
+        Ok((stream, production))
     }
 
     /// The columns' names.
@@ -112,18 +117,12 @@ impl Stream {
     /// Whether it was neither read to its end nor closed.
     #[getter]
     fn is_open(&self, py: Python<'_>) -> bool {
-        py.detach(|| matches!(*self.shared.reading(), Reading::Open(_)))
+        py.detach(|| self.shared.is_open())
     }
 
     /// Gives up what was not read yet; a query that still runs is cancelled.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.shared.close());
-    }
-
-    /// Waits until the producer of `from_arrow` has been let go; False if that takes longer than `seconds`.
-    fn wait_released(&self, py: Python<'_>, seconds: f64) -> bool {
-        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
-        py.detach(|| self.release.as_ref().is_none_or(|release| release.wait(limit)))
     }
 
     /// The next batch, or None after the last.
@@ -192,6 +191,34 @@ impl Stream {
             }
         };
         capsule::stream(py, ffi_stream::export(field, Box::new(next)))
+    }
+}
+
+/// What a producer is busy with: it may outlive the stream by a moment, and must not keep the stream alive.
+#[pyclass(frozen, module = "colonnade._core")]
+pub(crate) struct Production {
+    shared: Weak<Shared>,
+    release: Release,
+}
+
+#[pymethods]
+impl Production {
+    /// Whether somebody still reads the stream.
+    #[getter]
+    fn is_open(&self, py: Python<'_>) -> bool {
+        self.shared.upgrade().is_some_and(|shared| py.detach(|| shared.is_open()))
+    }
+
+    /// Gives the stream up, whoever reads it.
+    fn close(&self, py: Python<'_>) {
+        let shared = self.shared.upgrade();
+        py.detach(|| shared.inspect(|shared| shared.close()));
+    }
+
+    /// Waits until the producer has been let go; False if that takes longer than `seconds`.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+        py.detach(|| self.release.wait(limit))
     }
 }
 

@@ -1,0 +1,109 @@
+"""Peers that misbehave: a proxy that cuts or changes what a server says, and a server that says what it is told."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from serving import Server
+
+
+class Proxy:
+    """Passes a server's bytes on to clients, one connection after the other, up to a limit."""
+
+    def __init__(self, server: Server) -> None:
+        self._target = (server.host, server.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        #: After so many bytes from the server the connection ends.
+        self.limit: int | None = None
+        #: The number of the byte that arrives inverted.
+        self.flipped: int | None = None
+        #: Bytes that the server sent on the last connection that was made.
+        self.passed = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def uri(self) -> str:
+        return f"postgresql://tester@127.0.0.1:{self.port}/test"
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                upstream = socket.create_connection(self._target)
+                self.passed = 0
+                threading.Thread(target=_forward, args=(client, upstream), daemon=True).start()
+                threading.Thread(target=self._answer, args=(client, upstream), daemon=True).start()
+
+    def _answer(self, client: socket.socket, upstream: socket.socket) -> None:
+        limit, flipped = self.limit, self.flipped
+        passed = 0
+        with suppress(OSError):
+            while (limit is None or passed < limit) and (data := upstream.recv(65536)):
+                data = data if limit is None else data[: limit - passed]
+                if flipped is not None and passed <= flipped < passed + len(data):
+                    at = flipped - passed
+                    data = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+                client.sendall(data)
+                passed += len(data)
+                self.passed = passed
+        for connection in (client, upstream):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+
+def _forward(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    """A message of PostgreSQL's protocol."""
+    return kind + struct.pack(">I", len(body) + 4) + body
+
+
+#: What a Colonnade server says after the start-up message.
+WELCOME = (
+    message(b"R", struct.pack(">I", 0))
+    + message(b"S", b"server_version\x0015.0 (test)\0")
+    + message(b"S", b"colonnade\x001\0")
+    + message(b"K", struct.pack(">II", 1, 2))
+    + message(b"Z", b"I")
+)
+COPY_OUT = message(b"H", struct.pack(">bhh", 1, 1, 1))
+READY = message(b"Z", b"I")
+
+
+@contextmanager
+def peer(welcome: bytes, answer: bytes | Callable[[bytes], bytes] = b"", *, hang_up: bool = True) -> Iterator[str]:
+    """The URI of a server that greets with `welcome` and answers the first query with `answer`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with client:
+                    client.recv(65536)
+                    client.sendall(welcome)
+                    if query := client.recv(65536):
+                        client.sendall(answer(query) if callable(answer) else answer)
+                        if not hang_up:
+                            while client.recv(65536):
+                                pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"postgresql://tester@127.0.0.1:{listener.getsockname()[1]}/test"
+    finally:
+        listener.close()

@@ -1,0 +1,425 @@
+"""`read_sql`, `connect`, `Connection` and `Result`: what they give and what they refuse."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import colonnade
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from serving import Server
+
+SQL = "select i, 'row ' || i as name, i / 4 as quarter from range(1000) t(i) order by i"
+
+
+def expected() -> pa.Table:
+    numbers = range(1000)
+    return pa.table({"i": numbers, "name": [f"row {i}" for i in numbers], "quarter": [i / 4 for i in numbers]})
+
+
+# --- read_sql ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["tcp", "unix", "duckdb"])
+def any_uri(request: pytest.FixtureRequest) -> str:
+    if request.param == "duckdb":
+        return "duckdb:///:memory:"
+    return request.getfixturevalue("uri" if request.param == "tcp" else "unix_uri")
+
+
+def test_the_default_is_pandas(any_uri: str) -> None:
+    frame = colonnade.read_sql(any_uri, SQL)
+    pd.testing.assert_frame_equal(frame, expected().to_pandas())
+
+
+def test_each_return_type(any_uri: str) -> None:
+    assert colonnade.read_sql(any_uri, SQL, return_type="arrow").equals(expected())
+    assert colonnade.read_sql(any_uri, SQL, return_type="polars").equals(pl.DataFrame(expected()))
+    reader = colonnade.read_sql(any_uri, SQL, return_type="arrow_stream")
+    assert isinstance(reader, pa.RecordBatchReader)
+    assert reader.read_all().equals(expected())
+
+
+def test_an_index_column(any_uri: str) -> None:
+    frame = colonnade.read_sql(any_uri, SQL, index_col="name")
+    pd.testing.assert_frame_equal(frame, expected().to_pandas().set_index("name"))
+
+
+def test_queries_follow_one_another(any_uri: str) -> None:
+    queries = [f"{SQL} limit 400", f"{SQL} limit 400 offset 400", f"{SQL} offset 800"]
+    for return_type in ("arrow", "arrow_stream"):
+        found = colonnade.read_sql(any_uri, queries, return_type=return_type)
+        table = found if isinstance(found, pa.Table) else found.read_all()
+        assert table.equals(expected())
+    pd.testing.assert_frame_equal(colonnade.read_sql(any_uri, queries), expected().to_pandas())
+    assert colonnade.read_sql(any_uri, queries, return_type="polars").equals(pl.DataFrame(expected()))
+
+
+def test_queries_must_have_the_same_columns(any_uri: str) -> None:
+    with pytest.raises(colonnade.InterfaceError, match="different columns"):
+        colonnade.read_sql(any_uri, ["select 1 as a", "select 'x' as a"])
+    reader = colonnade.read_sql(any_uri, ["select 1 as a", "select 1 as b"], return_type="arrow_stream")
+    with pytest.raises(colonnade.InterfaceError, match="different columns"):
+        reader.read_all()
+
+
+def test_partition_arguments_change_nothing(any_uri: str) -> None:
+    table = colonnade.read_sql(
+        any_uri, SQL, return_type="arrow", partition_on="i", partition_num=4, partition_range=(0, 10), protocol="binary"
+    )
+    assert table.equals(expected())
+
+
+def test_statements_before_the_query(any_uri: str) -> None:
+    before = ["set timezone = 'Asia/Kolkata'", "set threads = 1"]
+    table = colonnade.read_sql(
+        any_uri, "select current_setting('TimeZone') as z", return_type="arrow", pre_execution_query=before
+    )
+    assert table["z"].to_pylist() == ["Asia/Kolkata"]
+
+
+def test_an_open_connection_stays_open(connection: colonnade.Connection) -> None:
+    connection.execute("create temp table mine as select 5 as n")
+    assert colonnade.read_sql(connection, "select n from mine", return_type="arrow").num_rows == 1
+    assert colonnade.read_sql(connection, "select n from mine", return_type="arrow_stream").read_all().num_rows == 1
+    assert connection.query("select n from mine").to_arrow()["n"].to_pylist() == [5]
+
+
+def test_parameters_by_order_and_by_name(any_uri: str) -> None:
+    sql = "select $1 + 1 as n, '$1' as quoted -- $2"
+    assert colonnade.read_sql(any_uri, sql, params=[41]).to_dict("list") == {"n": [42], "quoted": ["$1"]}
+    assert colonnade.read_sql(any_uri, "select $a || $b as t", params={"a": "x'", "b": "$a"})["t"].tolist() == ["x'$a"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"return_type": "numpy"}, ValueError, "'numpy' is none of"),
+        ({"return_type": "modin"}, colonnade.NotSupportedError, "convert the result"),
+        ({"return_type": "arrow", "index_col": "i"}, ValueError, "index_col"),
+        ({"partition_num": 3}, ValueError, "need partition_on"),
+        ({"partition_on": "i", "partition_num": 0}, ValueError, "at least 1"),
+        ({"partition_on": "i", "partition_range": (5, 1)}, ValueError, "low, high"),
+        ({"query": []}, ValueError, "empty"),
+        ({"query": ["select 1", "select 2"], "partition_on": "i"}, ValueError, "cannot be partitioned"),
+        ({"protocol": "carrier pigeon"}, ValueError, "protocol"),
+        ({"strategy": "pushdown"}, colonnade.NotSupportedError, "federated"),
+        ({"conn": {"a": "postgresql://x"}}, colonnade.NotSupportedError, "one connection"),
+        ({"compression": "gzip"}, colonnade.InterfaceError, "or auto"),
+    ],
+)
+def test_arguments_that_make_no_sense(uri: str, arguments: dict, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        colonnade.read_sql(**{"conn": uri, "query": "select 1", **arguments})
+
+
+def test_the_arguments_are_connectorxs() -> None:
+    parameters = list(inspect.signature(colonnade.read_sql).parameters.values())
+    names = [parameter.name for parameter in parameters]
+    assert names == [
+        *("conn", "query", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
+        *("index_col", "strategy", "pre_execution_query", "params", "compression"),
+    ]
+    assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
+    assert {parameter.kind for parameter in parameters[2:]} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+# --- connect ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "error", "message"),
+    [
+        ("lineitem.duckdb", colonnade.InterfaceError, "not a URI"),
+        ("mysql://h/d", colonnade.NotSupportedError, "mysql://"),
+        ("postgresql://h:port/d", colonnade.InterfaceError, "port"),
+        ("postgresql://h/d?sslmode=require", colonnade.NotSupportedError, "sslmode=require"),
+        ("duckdb://host/file", colonnade.InterfaceError, "duckdb:///"),
+        ("duckdb:////no/such/directory/file", colonnade.OperationalError, "no/such/directory"),
+        ("postgresql://u@127.0.0.1:1/d", colonnade.OperationalError, "refused"),
+        ("postgresql:///d?host=/no/such/socket", colonnade.OperationalError, "no such file"),
+        ("postgresql://u@no-such-host.invalid/d", colonnade.OperationalError, "cannot connect"),
+    ],
+)
+def test_what_cannot_be_connected_to(uri: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        colonnade.connect(uri)
+
+
+def test_no_password_in_any_error() -> None:
+    for uri in ("postgresql://u:hunter2@127.0.0.1:1/d", "postgresql://u:hunter2@h:x/d", "postgresql://u:hun/ter2@h/d"):
+        with pytest.raises(colonnade.Error) as caught:
+            colonnade.connect(uri)
+        shown = f"{caught.value} {caught.value!r} {caught.value.source} {caught.value.hint}"
+        assert "ter2" not in shown
+
+
+def test_a_duckdb_file(tmp_path: Path) -> None:
+    uri = f"duckdb:///{tmp_path}/a file.duckdb".replace(" ", "%20")
+    with colonnade.connect(uri) as connection:
+        assert connection.execute("create table t as select 1 as a") == 1
+    assert (tmp_path / "a file.duckdb").exists()
+    assert colonnade.read_sql(uri, "from t")["a"].tolist() == [1]
+
+
+# --- Connection -------------------------------------------------------------------------------------------------------
+
+
+def test_execute_says_how_many_rows_it_touched(connection: colonnade.Connection) -> None:
+    assert connection.execute("create temp table counted (a int)") is None
+    assert connection.execute("insert into counted select * from range(7)") == 7
+    assert connection.execute("update counted set a = $1 where a > $2", [0, 4]) == 2
+    assert connection.query("select count(*) from counted where a = 0").to_arrow().column(0)[0].as_py() == 3
+
+
+def test_errors_carry_what_the_database_said(remote: colonnade.Connection) -> None:
+    with pytest.raises(colonnade.ProgrammingError) as caught:
+        remote.query("select * from no_such_table")
+    assert caught.value.sqlstate == "42P01"
+    assert caught.value.source == remote.name
+    assert "no_such_table" in str(caught.value)
+    with pytest.raises(colonnade.ProgrammingError) as caught:
+        remote.execute("selec 1")
+    assert caught.value.sqlstate == "42601"
+    assert remote.query("select 1").to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "sql", ["", " ; -- nothing", "selec 1", "select * from no_such_table", "select 1 +", "select 'x"]
+)
+def test_a_failed_query_leaves_the_connection_usable(connection: colonnade.Connection, sql: str) -> None:
+    with pytest.raises(colonnade.Error):
+        connection.query(sql)
+    assert connection.query("select 7 as n;  -- with a tail").to_arrow()["n"].to_pylist() == [7]
+
+
+def test_an_error_half_way_is_an_error(connection: colonnade.Connection) -> None:
+    sql = "select case when i < 999999 then i else error('half-way') end as n from range(1000000) t(i)"
+    for read in (lambda r: r.to_arrow(), list, lambda r: r.column("n"), lambda r: r.to_pandas(), pl.DataFrame):
+        # DuckDB in this process may run into it before the first batch.
+        with pytest.raises(Exception, match="half-way"):
+            read(connection.query(sql))
+        assert connection.query("select 1").to_arrow().num_rows == 1
+
+
+def test_one_result_at_a_time(connection: colonnade.Connection) -> None:
+    result = connection.query("select i from range(10000000) t(i)")
+    with pytest.raises(colonnade.InterfaceError, match="second connection"):
+        connection.query("select 1")
+    with pytest.raises(colonnade.InterfaceError, match="second connection"):
+        connection.execute("select 1")
+    result.close()
+    assert connection.query("select 1").to_arrow().num_rows == 1
+
+
+def test_a_dropped_result_frees_the_connection(connection: colonnade.Connection) -> None:
+    result = connection.query("select i, repeat('x', 100) as t from range(10000000) t(i)")
+    assert next(iter(result)).num_rows > 0
+    del result
+    gc.collect()
+    assert connection.query("select 1").to_arrow().num_rows == 1
+
+
+def test_a_closed_connection_says_so(connection: colonnade.Connection) -> None:
+    assert connection.is_open
+    connection.close()
+    connection.close()
+    assert not connection.is_open
+    for use in (lambda: connection.query("select 1"), lambda: connection.execute("select 1")):
+        with pytest.raises(colonnade.InterfaceError, match="closed"):
+            use()
+    assert "closed" in repr(connection)
+
+
+def test_threads_take_turns(uri: str) -> None:
+    with colonnade.connect(uri) as connection:
+        found: list[int] = []
+
+        def read() -> None:
+            for _ in range(20):
+                with lock:
+                    found.append(
+                        connection.query("select sum(i) as s from range(1000) t(i)").to_arrow()["s"][0].as_py()
+                    )
+
+        lock = threading.Lock()
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [499500] * 80
+
+
+# --- Result -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_knows_its_columns_before_its_rows(connection: colonnade.Connection) -> None:
+    result = connection.query(SQL)
+    assert result.column_names == ["i", "name", "quarter"]
+    assert result.schema.equals(expected().schema)
+    with pytest.raises(colonnade.InterfaceError, match="after the last"):
+        _ = result.num_rows
+    assert result.to_arrow().num_rows == result.num_rows == 1000
+
+
+def test_batches_are_the_table(connection: colonnade.Connection) -> None:
+    result = connection.query("select i from range(300000) t(i) order by i")
+    batches = list(result)
+    assert all(isinstance(batch, pa.RecordBatch) for batch in batches)
+    assert len(batches) > 1
+    assert pa.Table.from_batches(batches).column("i").to_pylist() == list(range(300000))
+    assert result.num_rows == 300000
+
+
+@pytest.mark.parametrize("compression", ["plain", "light"])
+def test_columns_are_decoded_when_asked_for(remote: colonnade.Connection, compression: str) -> None:
+    result = remote.query(SQL, compression=compression, chunk_rows=100)
+    assert result.column("name").equals(expected().column("name"))
+    assert result.column(0).equals(expected().column(0))
+    assert result.column(-1).equals(expected().column(-1))
+    assert result.column("name") is result.column(1)
+    assert result.num_rows == 1000
+    # Everything was kept, so the rest can follow, more than once.
+    assert result.to_arrow().equals(expected())
+    assert result.to_arrow().equals(expected())
+    assert pa.Table.from_batches(list(result)).equals(expected())
+    assert pl.DataFrame(result).equals(pl.DataFrame(expected()))
+
+
+def test_columns_that_are_not_there(connection: colonnade.Connection) -> None:
+    result = connection.query("select 1 as a, 2 as a, 3 as b")
+    for name, message in (("c", "no column named 'c'"), ("a", "2 columns named 'a'"), (3, "no column 3"), (-4, "-4")):
+        with pytest.raises(colonnade.InterfaceError, match=message):
+            result.column(name)
+    assert result.column("b").to_pylist() == [3]
+
+
+def test_a_result_is_read_once(connection: colonnade.Connection) -> None:
+    for first, name in (
+        (lambda r: r.to_arrow(), "to_arrow"),
+        (lambda r: r.to_pandas(), "to_pandas"),
+        (lambda r: r.to_polars(), "to_polars"),
+        (list, "iteration"),
+        (lambda r: pl.DataFrame(r), "__arrow_c_stream__"),
+        (lambda r: r.close(), "close"),
+    ):
+        result = connection.query(SQL)
+        first(result)
+        for second in (lambda r: r.to_arrow(), list, lambda r: r.column("i"), pl.DataFrame):
+            with pytest.raises(colonnade.InterfaceError, match=name):
+                second(result)
+
+
+def test_a_half_read_result_is_no_table(connection: colonnade.Connection) -> None:
+    result = connection.query("select i from range(300000) t(i)")
+    batches = iter(result)
+    next(batches)
+    with pytest.raises(colonnade.InterfaceError, match="unfinished iteration"):
+        result.to_arrow()
+    assert sum(batch.num_rows for batch in batches) > 0
+    assert result.num_rows == 300000
+
+
+def test_other_libraries_read_it_directly(connection: colonnade.Connection) -> None:
+    assert pl.DataFrame(connection.query(SQL)).equals(pl.DataFrame(expected()))
+    assert pa.table(connection.query(SQL)).equals(expected())
+    assert pa.RecordBatchReader.from_stream(connection.query(SQL)).read_all().equals(expected())
+    assert pa.schema(connection.query(SQL)).equals(expected().schema)
+
+
+def test_statistics(remote: colonnade.Connection) -> None:
+    result = remote.query("select i, 1 as one from range(100000) t(i)", compression="light+zstd-1", chunk_rows=10000)
+    assert (result.stats.rows, result.stats.chunks) == (0, 0)
+    result.to_arrow()
+    stats = result.stats
+    assert (stats.rows, stats.chunks, stats.codecs) == (100000, 10, {"zstd": 10})
+    assert [name for name, _ in stats.encodings] == ["i", "one"]
+    assert dict(stats.encodings)["one"] == {"constant": 10}
+    assert 10 * 64 < stats.wire_bytes < 100000 * 8
+    assert 0 < stats.seconds_to_schema <= stats.seconds
+    assert stats.source == remote.name
+    assert "Colonnade" in stats.server
+
+
+def test_pandas_gets_its_own_types(connection: colonnade.Connection) -> None:
+    sql = "select date '2024-02-29' as d, timestamp '2024-02-29 12:00:00' as t, 1.5::double as f, true as b"
+    frame = connection.query(sql).to_pandas()
+    assert [dtype.kind for dtype in frame.dtypes] == ["M", "M", "f", "b"]
+
+
+# --- without the optional libraries -----------------------------------------------------------------------------------
+
+WITHOUT = """
+import sys
+for name in sys.argv[2].split(","):
+    sys.modules[name] = None
+import colonnade
+connection = colonnade.connect(sys.argv[1])
+{body}
+"""
+
+
+def without(libraries: str, uri: str, body: str) -> str:
+    code = WITHOUT.format(body=body)
+    done = subprocess.run(
+        [sys.executable, "-c", code, uri, libraries], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout
+
+
+def test_nothing_is_imported_that_is_not_needed(server: Server, uri: str) -> None:
+    body = """
+connection.query("select 1").column(0)
+list(connection.query("select 1"))
+connection.query("select 1").to_arrow()
+print(sorted(name for name in ("pandas", "polars", "duckdb") if name in sys.modules))
+"""
+    code = f"import sys, colonnade\nconnection = colonnade.connect(sys.argv[1])\n{body}"
+    done = subprocess.run([sys.executable, "-c", code, uri], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "[]\n"
+
+
+def test_reading_without_pyarrow(uri: str) -> None:
+    body = """
+result = connection.query("select i from range(10) t(i)", chunk_rows=4)
+assert [batch.num_rows for batch in result] == [4, 4, 2]
+column = connection.query("select i from range(10) t(i)").column("i")
+assert (len(column), column.null_count, column.name) == (10, 0, "i")
+import polars
+assert polars.DataFrame(connection.query("select i from range(10) t(i)"))["i"].to_list() == list(range(10))
+assert polars.Series(column).to_list() == list(range(10))
+assert connection.query("select 1 as a").to_polars()["a"].to_list() == [1]
+for read in ("to_arrow", "to_pandas"):
+    try:
+        getattr(connection.query("select 1"), read)()
+    except ImportError as error:
+        print(error)
+"""
+    # DuckDB is not needed either, towards a server.
+    out = without("pyarrow,duckdb", uri, body)
+    assert out.count("pip install 'colonnade[") == 2
+
+
+def test_a_missing_library_is_named_before_the_result_is_spent(uri: str) -> None:
+    body = """
+result = connection.query("select 1 as a")
+for read in ("to_pandas", "to_polars"):
+    try:
+        getattr(result, read)()
+    except ImportError as error:
+        print(error)
+print(result.to_arrow().num_rows)
+"""
+    assert without("pandas,polars", uri, body).splitlines() == [
+        "to_pandas() needs pandas: pip install 'colonnade[pandas]'",
+        "to_polars() needs polars: pip install 'colonnade[polars]'",
+        "1",
+    ]

@@ -112,4 +112,52 @@ mod tests {
         assert_eq!(shown("x", &[("null", "x")]), "\"x\"");
         assert_eq!(shown("\\.", &[]), "\"\\.\"");
     }
+
+    /// A reader of one line: its values, and for each whether it was quoted.
+    fn read(line: &[u8], delimiter: u8, quote: u8, escape: u8) -> Vec<(Vec<u8>, bool)> {
+        let mut values = vec![(Vec::new(), false)];
+        let (mut at, mut is_inside) = (0, false);
+        while at < line.len() {
+            let last = values.last_mut().unwrap();
+            match (line[at], line.get(at + 1)) {
+                (b, Some(&next)) if is_inside && b == escape && (next == quote || next == escape) => {
+                    last.0.push(next);
+                    at += 1;
+                }
+                (b, _) if b == quote => (is_inside, last.1) = (!is_inside, true),
+                (b, _) if b == delimiter && !is_inside => values.push((Vec::new(), false)),
+                (b, _) => last.0.push(b),
+            }
+            at += 1;
+        }
+        assert!(!is_inside);
+        values
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn values_read_back_the_same(
+            texts in proptest::collection::vec("[a,;\"'\\\\ \n\r.é]{0,8}", 1..4),
+            delimiter in proptest::sample::select(vec![",", ";", "|"]),
+            (quote, escape) in proptest::sample::select(vec![("\"", "\""), ("'", "\\"), ("\"", "\\")]),
+        ) {
+            let pairs = [("format", "csv"), ("delimiter", delimiter), ("quote", quote), ("escape", escape)];
+            let raw = pairs.map(|(name, value)| {
+                RawOption { name: name.to_owned(), value: RawValue::Text(value.to_owned()) }
+            });
+            let options = Options::from_raw(&raw).unwrap();
+            let mut line = Vec::new();
+            for (at, text) in texts.iter().enumerate() {
+                separate(at, options.delimiter, &mut line);
+                value(text.as_bytes(), &options, false, texts.len() == 1, &mut line);
+            }
+            let found = read(&line, options.delimiter, options.csv.quote, options.csv.escape);
+            proptest::prop_assert_eq!(found.len(), texts.len());
+            for ((bytes, is_quoted), text) in found.iter().zip(&texts) {
+                proptest::prop_assert_eq!(bytes, text.as_bytes());
+                // What is empty and not quoted would read back as NULL.
+                proptest::prop_assert!(*is_quoted || !text.is_empty());
+            }
+        }
+    }
 }

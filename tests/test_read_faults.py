@@ -360,3 +360,14 @@ def test_closing_ends_a_read_on_another_thread(remote: colonnade.Connection) -> 
         for _ in batches:
             pass
     closer.join()
+
+
+@pytest.mark.parametrize("rest", ["", "batches = iter(result); next(batches)", "del connection"])
+def test_a_program_may_end_with_a_result_half_read(request: pytest.FixtureRequest, rest: str) -> None:
+    for uri in ("duckdb::memory:", request.getfixturevalue("uri")):
+        code = "import sys, colonnade\nconnection = colonnade.connect(sys.argv[1])\n"
+        code += f"result = connection.query({ENDLESS!r})"
+        done = subprocess.run(
+            [sys.executable, "-c", f"{code}\n{rest}", uri], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

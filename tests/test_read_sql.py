@@ -141,7 +141,7 @@ def test_the_arguments_are_connectorxs() -> None:
         ("mysql://h/d", colonnade.NotSupportedError, "mysql://"),
         ("postgresql://h:port/d", colonnade.InterfaceError, "port"),
         ("postgresql://h/d?sslmode=require", colonnade.NotSupportedError, "sslmode=require"),
-        ("duckdb://host/file", colonnade.InterfaceError, "duckdb:///"),
+        ("duckdb://host/file", colonnade.InterfaceError, "duckdb:relative"),
         ("duckdb:////no/such/directory/file", colonnade.OperationalError, "no/such/directory"),
         ("postgresql://u@127.0.0.1:1/d", colonnade.OperationalError, "refused"),
         ("postgresql:///d?host=/no/such/socket", colonnade.OperationalError, "no such file"),
@@ -159,6 +159,21 @@ def test_no_password_in_any_error() -> None:
             colonnade.connect(uri)
         shown = f"{caught.value} {caught.value!r} {caught.value.source} {caught.value.hint}"
         assert "ter2" not in shown
+
+
+def test_a_duckdb_file_by_its_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with colonnade.connect("duckdb:here.duckdb") as connection:
+        connection.execute("create table t as select 1 as a")
+        assert connection.name == "duckdb:here.duckdb"
+    assert (tmp_path / "here.duckdb").exists()
+
+
+@pytest.mark.parametrize("uri", ["duckdb:", "duckdb://", "duckdb:///", "duckdb::memory:", "duckdb:///:memory:"])
+def test_duckdb_in_memory(uri: str) -> None:
+    with colonnade.connect(uri) as connection:
+        assert connection.query("select 1").to_arrow().num_rows == 1
+        assert connection.name == "duckdb::memory:"
 
 
 def test_a_duckdb_file(tmp_path: Path) -> None:

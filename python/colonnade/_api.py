@@ -124,35 +124,39 @@ class Connection:
 
 
 def connect(uri: str) -> Connection:
-    """Connects to `postgresql://user@host:port/database` (a Colonnade server), `postgresql:///database?host=/path` (its
-    unix socket), `duckdb:///path/to/file` or `duckdb:///:memory:` (in this process)."""
-    scheme, separator, rest = uri.partition("://")
+    """Connects to a database.
+
+    * `postgresql://user@host:port/database`: a Colonnade server
+    * `postgresql:///database?host=/path`: a Colonnade server on its unix socket (the file, or libpq's directory)
+    * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
+    """
+    scheme, colon, rest = uri.partition(":")
     # SQLAlchemy's URIs name a driver, which does not matter here.
     scheme = scheme.partition("+")[0].lower()
     if scheme in ("postgresql", "postgres"):
-        return Connection(_core.connect(f"{scheme}{separator}{rest}"))
-    if scheme == "duckdb":
+        return Connection(_core.connect(f"{scheme}:{rest}"))
+    if scheme == "duckdb" and colon:
         from ._duckdb import DuckdbSource
 
         return Connection(DuckdbSource(_duckdb_path(rest)))
     known = "use postgresql:// or duckdb://"
-    if not separator:
+    if not rest.startswith("//"):
         raise InterfaceError(f"the connection string is not a URI: {known}")
     raise NotSupportedError(f"there is no source for {scheme}:// in this version: {known}")
 
 
 def _duckdb_path(rest: str) -> str:
-    """SQLAlchemy's convention: three slashes before a relative path, four before an absolute one. As the second form is
-    easily mistaken for the first, `duckdb:///path` names the absolute one where only that exists."""
+    """What follows `duckdb:` as a path; RFC 3986 gives an absolute one two slashes more and a relative one none."""
     path, _, query = rest.partition("?")
     if query:
-        raise InterfaceError("a duckdb:// URI takes no parameters")
+        raise InterfaceError("a duckdb: URI takes no parameters")
+    if path.startswith("//"):
+        host, slash, path = path[2:].partition("/")
+        if host and host != ":memory:":
+            raise InterfaceError("a duckdb: URI names no host: write duckdb:///absolute/path or duckdb:relative/path")
+        path = slash + path
     path = unquote(path)
-    if path in ("", "/", "/:memory:", ":memory:"):
-        return ":memory:"
-    if not path.startswith("/"):
-        raise InterfaceError("a duckdb:// URI names no host: write duckdb:///path/to/file")
-    return path
+    return ":memory:" if path in ("", "/", ":memory:", "/:memory:") else path
 
 
 # The defaults and the order are those of connectorx.read_sql, so that changing the import is enough.

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypedDict, final
+from typing import Any, TypedDict, final, type_check_only
 
 __version__: str
+__all__ = ["Batch", "Column", "Connection", "Production", "Server", "Stream", "Table", "__version__", "bind", "connect"]
 
+@type_check_only
 class StatsDict(TypedDict):
     rows: int
     chunks: int

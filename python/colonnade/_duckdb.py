@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, NoReturn, TypeVar
+from weakref import WeakSet
 
 from . import _convert, _core, _errors
 from ._exact import UnsupportedType, exact
@@ -16,12 +18,22 @@ T = TypeVar("T")
 _RELEASE_SECONDS = 10.0
 
 
+#: A query that still runs when the interpreter ends would meet a process that is half gone.
+_sources: WeakSet[DuckdbSource] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for source in list(_sources):
+        source.close()
+
+
 class DuckdbSource:
     """One DuckDB connection. It delivers one result at a time, as a server's would."""
 
     def __init__(self, path: str) -> None:
         self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
-        self.name = f"duckdb:///{path.removeprefix('/')}" if path == ":memory:" else f"duckdb://{path}"
+        self.name = f"duckdb:{path}" if not path.startswith("/") else f"duckdb://{path}"
         self.server = f"DuckDB {self._duckdb.__version__}"
         #: What the last query's stream makes the connection do.
         self._current: _core.Production | None = None
@@ -34,6 +46,7 @@ class DuckdbSource:
             self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             raise _errors.OperationalError(str(error), source=self.name) from error
+        _sources.add(self)
 
     @property
     def is_open(self) -> bool:

@@ -10,12 +10,13 @@ use crate::error::to_py;
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
-        work(&mut || match Python::attach(|py| py.check_signals()) {
-            Ok(()) => true,
-            Err(error) => {
+        work(&mut || match Python::try_attach(|py| py.check_signals()) {
+            Some(Err(error)) => {
                 raised = Some(error);
                 false
             }
+            // No interpreter, no signals.
+            Some(Ok(())) | None => true,
         })
     });
     done.map_err(|error| match raised {

@@ -184,11 +184,12 @@ impl Stream {
             };
             // The thread that asked for the capsule may hold the interpreter's lock, and lets go of it for the wait.
             // Any other must not touch it: whoever holds it may be waiting for that thread.
-            if thread::current().id() == caller {
-                Python::attach(|py| wait(py, pull).map_err(|error| error.to_string()))
+            let waited = if thread::current().id() == caller {
+                Python::try_attach(|py| wait(py, pull).map_err(|error| error.to_string()))
             } else {
-                pull(&mut || true).map_err(|error: Error| error.to_string())
-            }
+                None
+            };
+            waited.unwrap_or_else(|| pull(&mut || true).map_err(|error: Error| error.to_string()))
         };
         capsule::stream(py, ffi_stream::export(field, Box::new(next)))
     }
@@ -232,8 +233,12 @@ struct Callback(Py<PyAny>);
 
 impl Cancel for Callback {
     fn cancel(&self) -> Result<(), Error> {
-        Python::attach(|py| self.0.call0(py)).map(drop).map_err(|error| {
-            Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(error)
-        })
+        // An interpreter that is shutting down stops the producer in its own way.
+        match Python::try_attach(|py| self.0.call0(py).map(drop)) {
+            Some(Err(cause)) => {
+                Err(Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(cause))
+            }
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 }

@@ -165,7 +165,8 @@ fn void(field: &Field, rows: usize, budget: &mut Budget) -> Result<Values<Bytes>
             Values::Struct(children.collect::<Result<_, _>>()?)
         }
         Layout::Dictionary(index) => {
-            Values::Dictionary { indices: zeros(rows, index.width())?, values: child(0, budget)? }
+            // One value, so that the indices point to something even for who looks at them without the NULLs above.
+            Values::Dictionary { indices: zeros(rows, index.width())?, values: child(usize::from(rows > 0), budget)? }
         }
     })
 }

@@ -48,7 +48,7 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -q tests/test_layering.py
+	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
 
 bench: bench-wire bench-end-to-end ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import signal
 import socket
 import struct
@@ -260,6 +261,13 @@ USES = {
 }
 
 
+def interruptible() -> None:
+    # The interpreter only raises KeyboardInterrupt if the signal was not ignored when it started.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # A read that does not end must not take the machine's memory with it.
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+
 @pytest.mark.parametrize("source", ["tcp", "unix", "duckdb"])
 @pytest.mark.parametrize("use", USES)
 def test_ctrl_c_cancels_and_the_connection_goes_on(request: pytest.FixtureRequest, source: str, use: str) -> None:
@@ -273,8 +281,7 @@ def test_ctrl_c_cancels_and_the_connection_goes_on(request: pytest.FixtureReques
         text=True,
         timeout=120,
         check=False,
-        # The interpreter only raises KeyboardInterrupt if the signal was not ignored when it started.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=interruptible,
     )
     assert (done.stdout, done.stderr) == ("interrupted\n42\n", "")
 

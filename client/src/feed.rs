@@ -19,16 +19,16 @@ pub(crate) enum Nothing {
     Gone,
 }
 
-/// The next item.
+/// The next item. Asks `keep` first: a queue that never runs empty would leave no wait to ask in.
 pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothing> {
-    loop {
+    while keep() {
         match queue.recv_timeout(POLL) {
             Ok(item) => return Ok(item),
             Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
-            Err(RecvTimeoutError::Timeout) if keep() => {}
-            Err(RecvTimeoutError::Timeout) => return Err(Nothing::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
+    Err(Nothing::Interrupted)
 }
 
 /// Passes over items until `last` finds the one that ends the queue. `None` if that takes too long.
@@ -39,5 +39,21 @@ pub(crate) fn drain<T, R>(queue: &Receiver<T>, limit: Duration, mut last: impl F
         if let Some(end) = last(item) {
             return Some(end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_that_is_never_empty_can_be_left() {
+        let (sender, queue) = sync_channel(2);
+        assert_eq!(sender.send(1), Ok(()));
+        assert_eq!(sender.send(2), Ok(()));
+        assert_eq!(receive(&queue, &mut || true), Ok(1));
+        assert_eq!(receive(&queue, &mut || false), Err(Nothing::Interrupted));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Batch, Dialect, Error, Stats};
 
-/// Asked about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
+/// Asked before each chunk and about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
 /// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
 pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
 

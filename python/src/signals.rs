@@ -1,24 +1,36 @@
 //! Waiting without the interpreter lock, but not past a Ctrl-C.
 
+use std::time::{Duration, Instant};
+
 use colonnade_client::{Error, ErrorKind, Keep};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
 
+/// Between two looks at the signals. Each takes the interpreter's lock, which a busy thread may hold for milliseconds.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Runs `work` without the lock. Its `keep` lets Python's signal handlers run; what they raise ends the wait and is
 /// raised here.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
     let mut raised = None;
-    let done = py.detach(|| {
-        work(&mut || match Python::try_attach(|py| py.check_signals()) {
+    let mut looked = Instant::now();
+    let mut keep = || {
+        if looked.elapsed() < LOOK {
+            return true;
+        }
+        let signals = Python::try_attach(|py| py.check_signals());
+        looked = Instant::now();
+        match signals {
             Some(Err(error)) => {
                 raised = Some(error);
                 false
             }
             // No interpreter, no signals.
             Some(Ok(())) | None => true,
-        })
-    });
+        }
+    };
+    let done = py.detach(|| work(&mut keep));
     done.map_err(|error| match raised {
         Some(raised) if error.kind() == ErrorKind::Interrupted => raised,
         _ => to_py(py, &error),

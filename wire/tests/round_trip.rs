@@ -278,3 +278,38 @@ proptest! {
         prop_assert_eq!(decoder.finish().unwrap().rows, 2 * rows as u64);
     }
 }
+
+/// Who looks at a child without its parent's NULLs must find indices that point to something.
+#[test]
+fn an_all_null_parent_leaves_a_valid_dictionary() {
+    let index = IndexType::Int8;
+    let text = Field::new("values", DataType::Utf8, true);
+    let dictionary = Field::new("d", DataType::Dictionary { index, ordered: false }, true).with_children(vec![text]);
+    let words = Column {
+        rows: 1,
+        validity: None,
+        values: Values::Bytes { offsets: &[0, 0, 0, 0, 1, 0, 0, 0][..], data: &b"x"[..] },
+    };
+    let child = |rows| Column {
+        rows,
+        validity: None,
+        values: Values::Dictionary { indices: &[0; 4][..rows], values: Box::new(words.clone()) },
+    };
+    let parents = [
+        (DataType::Struct, Values::Struct(vec![child(2)])),
+        (DataType::FixedSizeList(2), Values::FixedList(Box::new(child(4)))),
+    ];
+    for (data_type, values) in parents {
+        let field = Field::new("c", data_type, true).with_children(vec![dictionary.clone()]);
+        let schema = Schema { fields: vec![field], metadata: vec![] };
+        let column = Column { rows: 2, validity: Some(Bitmap::new(&[0][..])), values };
+        let mut encoder = Encoder::new(schema.clone());
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.message(encoder.schema_message().into()).unwrap();
+        let chunk = encoder.chunk(2, &[column], Config::PLAIN).unwrap();
+        let Message::Chunk(chunk) = decoder.message(chunk.slices().concat().into()).unwrap() else {
+            panic!("no chunk")
+        };
+        check_bridge(&schema, 2, &[chunk.column(0).unwrap()]);
+    }
+}

@@ -15,6 +15,8 @@ pub enum Dialect {
     /// DuckDB's.
     #[default]
     DuckDb,
+    /// PostgreSQL's, whatever the session's settings.
+    Postgres,
 }
 
 /// A parameter's value.
@@ -167,7 +169,7 @@ impl Parameters {
 /// Appends one expression. Casts keep the type what it is; the parentheses of a negative number keep `x-$1` from
 /// becoming a comment.
 fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> Result<(), String> {
-    let Dialect::DuckDb = dialect;
+    let names = dialect.names();
     if depth > MAX_DEPTH {
         return Err(format!("its lists are more than {MAX_DEPTH} levels deep"));
     }
@@ -175,18 +177,14 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Null => sql.push_str("NULL"),
         Value::Bool(true) => sql.push_str("TRUE"),
         Value::Bool(false) => sql.push_str("FALSE"),
-        Value::Integer(number) => integer(sql, *number),
-        Value::Unsigned(number) => push(sql, format_args!("CAST('{number}' AS UHUGEINT)")),
-        Value::Float(number) if number.is_nan() => sql.push_str("CAST('nan' AS DOUBLE)"),
-        Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS DOUBLE)")),
+        Value::Integer(number) => integer(sql, *number, names.huge),
+        Value::Unsigned(number) => push(sql, format_args!("CAST('{number}' AS {})", names.unsigned)),
+        Value::Float(number) if number.is_nan() => push(sql, format_args!("CAST('nan' AS {})", names.double)),
+        Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS {})", names.double)),
         Value::Decimal { unscaled, scale } => decimal(sql, *unscaled, *scale)?,
         Value::Text(text) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
-        Value::Text(text) => push(sql, format_args!("'{}'", text.replace('\'', "''"))),
-        Value::Bytes(bytes) => {
-            sql.push_str("CAST('");
-            bytes.iter().for_each(|byte| push(sql, format_args!("\\x{byte:02X}")));
-            sql.push_str("' AS BLOB)");
-        }
+        Value::Text(text) => self::text(sql, text, dialect),
+        Value::Bytes(bytes) => self::bytes(sql, bytes, dialect),
         Value::Date(date) => push(sql, format_args!("CAST('{date}' AS DATE)")),
         Value::Time(time, None) => push(sql, format_args!("CAST('{time}' AS TIME)")),
         Value::Time(time, Some(offset)) => {
@@ -197,7 +195,15 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Timestamp(date, time) => push(sql, format_args!("CAST('{date} {time}' AS TIMESTAMP)")),
         Value::Instant(date, time) => push(sql, format_args!("CAST('{date} {time}+00' AS TIMESTAMPTZ)")),
         Value::Duration { days, microseconds } => {
-            push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
+            // PostgreSQL's IntervalStyle may make a first minus count for both, so both get a sign. DuckDB takes no plus.
+            match dialect {
+                Dialect::DuckDb => {
+                    push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
+                }
+                Dialect::Postgres => {
+                    push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
+                }
+            }
         }
         Value::Uuid(bytes) => {
             sql.push_str("CAST('");
@@ -206,8 +212,10 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
             }
             sql.push_str("' AS UUID)");
         }
+        // An array without elements takes its type from where it stands.
+        Value::List(values) if values.is_empty() && dialect == Dialect::Postgres => sql.push_str("'{}'"),
         Value::List(values) => {
-            sql.push('[');
+            sql.push_str(names.list);
             for (index, value) in values.iter().enumerate() {
                 sql.push_str(if index > 0 { ", " } else { "" });
                 literal(sql, value, dialect, depth + 1)?;
@@ -218,13 +226,50 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
     Ok(())
 }
 
-fn integer(sql: &mut String, number: i128) {
-    // The type that DuckDB gives to a literal of this size, said outright where a minus sign would widen it.
+/// What the dialects call differently.
+struct Names {
+    huge: &'static str,
+    unsigned: &'static str,
+    double: &'static str,
+    list: &'static str,
+}
+
+impl Dialect {
+    fn names(self) -> Names {
+        match self {
+            Self::DuckDb => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
+            Self::Postgres => Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
+        }
+    }
+}
+
+fn text(sql: &mut String, text: &str, dialect: Dialect) {
+    let text = text.replace('\'', "''");
+    // With standard_conforming_strings off, a backslash in a plain string escapes; behind an E it always does.
+    if dialect == Dialect::Postgres && text.contains('\\') {
+        push(sql, format_args!("E'{}'", text.replace('\\', "\\\\")));
+    } else {
+        push(sql, format_args!("'{text}'"));
+    }
+}
+
+fn bytes(sql: &mut String, bytes: &[u8], dialect: Dialect) {
+    let (open, each, close) = match dialect {
+        Dialect::DuckDb => ("CAST('", "\\x", "' AS BLOB)"),
+        Dialect::Postgres => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
+    };
+    sql.push_str(open);
+    bytes.iter().for_each(|byte| push(sql, format_args!("{each}{byte:02X}")));
+    sql.push_str(close);
+}
+
+fn integer(sql: &mut String, number: i128, huge: &str) {
+    // The type that a literal of this size has, said outright where a minus sign would widen it.
     if i32::try_from(number).is_ok() {
         let (open, close) = if number < 0 { ("(", ")") } else { ("", "") };
         push(sql, format_args!("{open}{number}{close}"));
     } else {
-        let name = if i64::try_from(number).is_ok() { "BIGINT" } else { "HUGEINT" };
+        let name = if i64::try_from(number).is_ok() { "BIGINT" } else { huge };
         push(sql, format_args!("CAST('{number}' AS {name})"));
     }
 }

@@ -41,6 +41,23 @@ fn each_type_has_its_literal() {
 }
 
 #[test]
+fn postgres_has_literals_of_its_own() {
+    let one = |value| bind("$1", &Parameters::Positional(vec![value]), Dialect::Postgres).unwrap();
+    assert_eq!(one(Value::Integer(-5)), "(-5)");
+    assert_eq!(one(Value::Integer(i128::MAX)), "CAST('170141183460469231731687303715884105727' AS NUMERIC)");
+    assert_eq!(one(Value::Unsigned(1 << 127)), "CAST('170141183460469231731687303715884105728' AS NUMERIC)");
+    assert_eq!(one(Value::Float(-0.0)), "CAST('-0e0' AS FLOAT8)");
+    assert_eq!(one(Value::Float(f64::NAN)), "CAST('nan' AS FLOAT8)");
+    assert_eq!(one(Value::Text(r"it's \' or 1=1 --".into())), r"E'it''s \\'' or 1=1 --'");
+    assert_eq!(one(Value::Text("it's".into())), "'it''s'");
+    assert_eq!(one(Value::Bytes(vec![0, 39, 255])), r"CAST(E'\\x0027FF' AS BYTEA)");
+    let length = Value::Duration { days: -1, microseconds: 5 };
+    assert_eq!(one(length), "CAST('-1 days +5 microseconds' AS INTERVAL)");
+    assert_eq!(one(Value::List(vec![Value::Integer(1), Value::Null])), "ARRAY[1, NULL]");
+    assert_eq!(one(Value::List(vec![])), "'{}'");
+}
+
+#[test]
 fn placeholders_meet_their_values() {
     let named = Parameters::Named(vec![("a".into(), Value::Integer(1)), ("b".into(), Value::Integer(2))]);
     assert_eq!(bind("$b-$a '$a'", &named, Dialect::DuckDb).unwrap(), "2 -1 '$a'");

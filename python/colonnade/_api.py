@@ -41,6 +41,9 @@ class Source(Protocol):
         chunk_rows: int | None = None,
         chunk_bytes: int | None = None,
         max_message_bytes: int | None = None,
+        numeric: tuple[int, int] | None = None,
+        as_text: Sequence[str] | None = None,
+        parallel: str | None = None,
     ) -> Stream: ...
     def execute(self, sql: str, params: Params | None = None) -> int | None: ...
     def cancel(self) -> None: ...
@@ -66,12 +69,20 @@ class Connection:
         chunk_rows: int | None = None,
         chunk_bytes: int | None = None,
         max_message_bytes: int | None = None,
+        numeric: tuple[int, int] | None = None,
+        as_text: Sequence[str] | None = None,
+        parallel: str | None = None,
     ) -> Result:
         """Starts a query and returns when its columns are known.
 
         `params` are values for `$1`, `$2`, … (a list or tuple) or for `$name` (a mapping). `compression` is `"auto"`
         or pins a configuration: `"plain"`, `"light"`, `"light+fsst"`, each alone or with `"+lz4"` or `"+zstd-1"` …
         `"+zstd-22"`. `chunk_rows` and `chunk_bytes` bound a chunk, `max_message_bytes` what this process accepts.
+
+        PostgreSQL's extension has three options more. `numeric=(precision, scale)` makes decimals of numerics that were
+        declared without either, which otherwise arrive as text; a value that does not fit is an error, never rounded.
+        `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
+        dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`.
         """
         return Result(
             self._source.query(
@@ -81,6 +92,9 @@ class Connection:
                 chunk_rows=chunk_rows,
                 chunk_bytes=chunk_bytes,
                 max_message_bytes=max_message_bytes,
+                numeric=numeric,
+                as_text=as_text,
+                parallel=parallel,
             )
         )
 
@@ -126,8 +140,8 @@ class Connection:
 def connect(uri: str) -> Connection:
     """Connects to a database.
 
-    * `postgresql://user@host:port/database`: a Colonnade server
-    * `postgresql:///database?host=/path`: a Colonnade server on its unix socket (the file, or libpq's directory)
+    * `postgresql://user@host:port/database`: PostgreSQL with the extension, or a Colonnade server
+    * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
     """
     scheme, colon, rest = uri.partition(":")
@@ -175,6 +189,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> pd.DataFrame: ...
 @overload
 def read_sql(
@@ -191,6 +208,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> pl.DataFrame: ...
 @overload
 def read_sql(
@@ -207,6 +227,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> pa.Table: ...
 @overload
 def read_sql(
@@ -223,6 +246,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> pa.RecordBatchReader: ...
 @overload
 def read_sql(
@@ -239,6 +265,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> Any: ...
 def read_sql(
     conn: str | Connection,
@@ -254,6 +283,9 @@ def read_sql(
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     compression: str | None = None,
+    numeric: tuple[int, int] | None = None,
+    as_text: Sequence[str] | None = None,
+    parallel: str | None = None,
 ) -> Any:
     """Runs a query and gives its result as a dataframe.
 
@@ -276,9 +308,10 @@ def read_sql(
         Statements to run before, such as SET.
     params
         Values for `$1`, `$2`, … or `$name` in every query.
-    compression
+    compression, numeric, as_text, parallel
         See `Connection.query`.
     """
+    options = {"compression": compression, "numeric": numeric, "as_text": as_text, "parallel": parallel}
     queries = _checked(query, return_type, partition_on, partition_range, partition_num, index_col, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else pre_execution_query or []
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
@@ -291,8 +324,8 @@ def read_sql(
         for statement in before:
             connection.execute(statement)
         if return_type == "arrow_stream":
-            return _reader(connection, queries, params, compression, owned=connection is not conn)
-        return _frame(connection, queries, return_type, index_col, params, compression)
+            return _reader(connection, queries, params, options, owned=connection is not conn)
+        return _frame(connection, queries, return_type, index_col, params, options)
     finally:
         if connection is not conn and return_type != "arrow_stream":
             connection.close()
@@ -339,10 +372,10 @@ def _frame(
     return_type: str,
     index_col: str | None,
     params: Params | None,
-    compression: str | None,
+    options: dict[str, Any],
 ) -> Any:
     if len(queries) == 1:
-        result = connection.query(queries[0], params, compression=compression)
+        result = connection.query(queries[0], params, **options)
         if return_type == "arrow":
             return result.to_arrow()
         if return_type == "polars":
@@ -352,7 +385,7 @@ def _frame(
     pa = _convert.require("pyarrow", "a list of queries")
     tables: list[pa.Table] = []
     for sql in queries:
-        tables.append(connection.query(sql, params, compression=compression).to_arrow())
+        tables.append(connection.query(sql, params, **options).to_arrow())
         _same_columns(tables[0].schema, tables[-1].schema)
     table = pa.concat_tables(tables)
     if return_type == "arrow":
@@ -365,11 +398,11 @@ def _frame(
 
 
 def _reader(
-    connection: Connection, queries: list[str], params: Params | None, compression: str | None, *, owned: bool
+    connection: Connection, queries: list[str], params: Params | None, options: dict[str, Any], *, owned: bool
 ) -> pa.RecordBatchReader:
     pa = _convert.require("pyarrow", "return_type 'arrow_stream'")
     try:
-        first = connection.query(queries[0], params, compression=compression)
+        first = connection.query(queries[0], params, **options)
     except BaseException:
         if owned:
             connection.close()
@@ -379,7 +412,7 @@ def _reader(
         try:
             yield from first
             for sql in queries[1:]:
-                result = connection.query(sql, params, compression=compression)
+                result = connection.query(sql, params, **options)
                 _same_columns(first.schema, result.schema)
                 yield from result
         finally:

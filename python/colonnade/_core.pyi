@@ -39,6 +39,9 @@ class Connection:
         chunk_rows: int | None = None,
         chunk_bytes: int | None = None,
         max_message_bytes: int | None = None,
+        numeric: tuple[int, int] | None = None,
+        as_text: Sequence[str] | None = None,
+        parallel: str | None = None,
     ) -> Stream: ...
     def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> int | None: ...
     def cancel(self) -> None: ...

@@ -61,8 +61,15 @@ class DuckdbSource:
         chunk_rows: int | None = None,
         chunk_bytes: int | None = None,
         max_message_bytes: int | None = None,
+        numeric: tuple[int, int] | None = None,
+        as_text: Sequence[str] | None = None,
+        parallel: str | None = None,
     ) -> _core.Stream:
-        """Nothing is encoded, so the options have nothing to say here."""
+        """Nothing is encoded, so most options have nothing to say here."""
+        if numeric is not None or as_text:
+            raise _errors.NotSupportedError(
+                "numeric and as_text are for PostgreSQL: cast in the query", source=self.name
+            )
         bound = _core.bind(sql, params)
         self._claim()
 

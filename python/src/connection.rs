@@ -57,7 +57,7 @@ impl Connection {
     }
 
     #[pyo3(signature = (sql, params=None, *, compression=None, chunk_rows=None, chunk_bytes=None,
-                        max_message_bytes=None))]
+                        max_message_bytes=None, numeric=None, as_text=None, parallel=None))]
     #[allow(clippy::too_many_arguments, reason = "these are Python's keyword arguments")]
     fn query(
         &self,
@@ -68,10 +68,15 @@ impl Connection {
         chunk_rows: Option<u32>,
         chunk_bytes: Option<u64>,
         max_message_bytes: Option<u64>,
+        numeric: Option<(u8, u8)>,
+        as_text: Option<Vec<String>>,
+        parallel: Option<String>,
     ) -> PyResult<Stream> {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
-        let options = QueryOptions { compression, chunk_rows, chunk_bytes, max_message_bytes };
+        let as_text = as_text.unwrap_or_default();
+        let options =
+            QueryOptions { compression, chunk_rows, chunk_bytes, max_message_bytes, numeric, as_text, parallel };
         let stream = wait(py, |keep| inner.query(&sql, &options, keep))?;
         Ok(Stream::new(stream, &self.name, &self.server))
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::cancel::Canceller;
-use super::copy_out::{CopyOut, Event, Job, receive};
+use super::copy_out::{CopyOut, Event, Job, Statement, receive};
 use super::link::{Link, Server};
+use super::message;
 use super::request;
 use super::socket::Socket;
 use crate::feed::{self, AHEAD, Nothing, POLL};
@@ -19,6 +20,8 @@ pub struct PostgresConnection(Arc<Shared>);
 /// What the user's side, the receiving thread and cancellers share.
 pub(crate) struct Shared {
     pub(crate) name: String,
+    /// The server's software and version.
+    software: String,
     pub(crate) target: Target,
     pub(crate) server: Server,
     pub(crate) pool: Pool,
@@ -36,10 +39,10 @@ enum State {
     Closed,
 }
 
-/// Connects, logs in, and learns from the login whether the server sends the format.
+/// Connects, logs in, and learns how the server delivers, which it either says itself or is asked once.
 ///
 /// # Errors
-/// Nobody answers, the server refuses, or it does not send the format.
+/// Nobody answers, the server refuses, or it does not know the format.
 pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let (sender, receiver) = sync_channel(1);
     let name = target.to_string();
@@ -54,18 +57,10 @@ pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Err
         Err(Nothing::Gone) => return Err(died().with_origin(&name)),
     };
     let server = link.server.clone();
-    if server.format < request::VERSION {
-        let what = if server.version.is_empty() { "it" } else { "PostgreSQL " };
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("the server ({what}{}) does not send the Colonnade format", server.version),
-        )
-        .with_hint("put `colonnade serve` in front of the data, or use another source")
-        .with_origin(&name));
-    }
     let socket = link.incoming.socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
     Ok(PostgresConnection(Arc::new(Shared {
         name,
+        software: server.delivery.software(&server.version),
         target,
         server,
         pool: Pool::default(),
@@ -80,12 +75,15 @@ impl Connection for PostgresConnection {
     fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
         let copy = request::copy(sql, options)?;
         let limit = options.max_message_bytes;
-        let (events, control) = self.start(&copy, Job::Copy { limit }, keep)?;
+        let again = self.0.server.delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
+        let statement = Statement { job: Job::Copy { limit }, query: message::query(&copy)?, again };
+        let (events, control) = self.start(statement, keep)?;
         Ok(Box::new(CopyOut::open(self.0.clone(), control, events, limit, keep)?))
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let (events, control) = self.start(sql, Job::Execute, keep)?;
+        let statement = Statement { job: Job::Execute, query: message::query(sql)?, again: None };
+        let (events, control) = self.start(statement, keep)?;
         CopyOut::run(&self.0, &control, &events, keep)
     }
 
@@ -94,7 +92,7 @@ impl Connection for PostgresConnection {
     }
 
     fn dialect(&self) -> Dialect {
-        Dialect::DuckDb
+        self.0.server.delivery.dialect()
     }
 
     fn name(&self) -> &str {
@@ -102,7 +100,7 @@ impl Connection for PostgresConnection {
     }
 
     fn server(&self) -> &str {
-        &self.0.server.version
+        &self.0.software
     }
 
     fn is_open(&self) -> bool {
@@ -134,14 +132,13 @@ pub(crate) struct Control {
 type Started = (std::sync::mpsc::Receiver<Event>, Control);
 
 impl PostgresConnection {
-    fn start(&self, sql: &str, job: Job, keep: Keep<'_>) -> Result<Started, Error> {
-        let message = super::message::query(sql)?;
+    fn start(&self, statement: Statement, keep: Keep<'_>) -> Result<Started, Error> {
         let shared = &self.0;
         let (link, control) = shared.take(keep)?;
         let (sender, receiver) = sync_channel(AHEAD);
         let (number, stop) = (control.number, control.stop.clone());
         let place = shared.clone();
-        spawn("colonnade-receive", move || receive(&place, link, number, &stop, job, &message, &sender))
+        spawn("colonnade-receive", move || receive(&place, link, number, &stop, &statement, &sender))
             .inspect_err(|_| shared.close())?;
         Ok((receiver, control))
     }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use colonnade_wire::{Decoder, Limits, Message, Totals};
 
 use super::connection::{Control, Shared, died, interrupted};
+use super::delivery::is_unknown_format;
 use super::incoming::Tick;
 use super::link::Link;
 use super::message::{self, Body, HEADER, protocol, shown};
@@ -35,6 +36,15 @@ pub(crate) enum Job {
     Execute,
 }
 
+/// What the receiving thread sends.
+pub(crate) struct Statement {
+    pub(crate) job: Job,
+    /// The Query message.
+    pub(crate) query: Vec<u8>,
+    /// The Query message to send if the backend turns out not to know the format: another statement comes first in it.
+    pub(crate) again: Option<Vec<u8>>,
+}
+
 /// What the receiving thread tells.
 pub(crate) enum Event {
     /// One message of the stream.
@@ -55,8 +65,7 @@ pub(crate) fn receive(
     mut link: Link,
     number: u64,
     stop: &AtomicBool,
-    job: Job,
-    query: &[u8],
+    statement: &Statement,
     events: &SyncSender<Event>,
 ) {
     let mut deadline = None;
@@ -81,7 +90,15 @@ pub(crate) fn receive(
         }
     };
     let before = link.incoming.received();
-    let answer = Answer { shared, job, stop, sink: &mut sink }.read(&mut link, query, &mut tick);
+    let mut answer = Answer { shared, job: statement.job, stop, preceded: false, copied: false, sink: &mut sink };
+    let answer = match (answer.read(&mut link, &statement.query, &mut tick), &statement.again) {
+        // In a transaction block nothing can be tried again.
+        (Ok(Err(error)), Some(again)) if !answer.copied && link.idle && is_unknown_format(&error) => {
+            answer.preceded = true;
+            answer.read(&mut link, again, &mut tick)
+        }
+        (first, _) => first,
+    };
     let received = link.incoming.received() - before;
     let (link, outcome) = match answer {
         Ok(outcome) => (Some(link), outcome),
@@ -97,6 +114,10 @@ struct Answer<'a> {
     shared: &'a Shared,
     job: Job,
     stop: &'a AtomicBool,
+    /// Whether another statement's rows come before the COPY.
+    preceded: bool,
+    /// Whether the server has begun to copy.
+    copied: bool,
     sink: &'a mut dyn FnMut(Bytes),
 }
 
@@ -120,13 +141,12 @@ impl Answer<'_> {
                 (b'd', Job::Copy { limit }) if copying => self.chunk(link, len, limit, tick)?,
                 (b'd', Job::Execute) if copying => link.incoming.skip(len, tick)?,
                 (b'D' | b'T' | b'I', Job::Execute) => link.incoming.skip(len, tick)?,
+                (b'D' | b'T', Job::Copy { .. }) if self.preceded && !self.copied => link.incoming.skip(len, tick)?,
                 (b'H', _) if !copying => {
-                    let body = link.incoming.body(kind, len, tick)?;
-                    let format = Body(&body).byte()?;
-                    if matches!(self.job, Job::Copy { .. }) && format != 1 {
-                        return Err(protocol("a COPY in text"));
-                    }
+                    // PostgreSQL's own COPY announces the extension's stream, as text. PROTOCOL §3.
+                    link.incoming.skip(len, tick)?;
                     copying = true;
+                    self.copied = true;
                 }
                 (b'c', _) if copying => {
                     link.incoming.skip(len, tick)?;
@@ -148,7 +168,11 @@ impl Answer<'_> {
                 }
                 // Notices, parameters that change, notifications.
                 (b'N' | b'S' | b'A', _) => link.incoming.skip(len, tick)?,
-                (b'Z', _) if !copying => return link.incoming.skip(len, tick).map(|()| rows),
+                (b'Z', _) if !copying => {
+                    let body = link.incoming.body(kind, len, tick)?;
+                    link.idle = Body(&body).byte()? == b'I';
+                    return Ok(rows);
+                }
                 _ => return Err(protocol(format!("a message {}", shown(kind)))),
             }
         }

@@ -3,14 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::delivery::Delivery;
 use super::incoming::{Incoming, Tick, lost};
 use super::message::{self, BackendKey, Body, protocol, shown};
 use super::socket::Socket;
 use crate::feed::POLL;
 use crate::{Error, ErrorKind, Target};
 
-/// The parameter by which a server says which versions of the format it sends. PROTOCOL §1.
-const ANNOUNCEMENT: &str = "colonnade";
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 
@@ -19,22 +18,23 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Link {
     pub(crate) incoming: Incoming,
     pub(crate) server: Server,
+    /// Whether no transaction was open when the last query had ended.
+    pub(crate) idle: bool,
 }
 
 /// What the server said of itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Server {
     pub(crate) version: String,
-    /// The highest version of the format that it sends, 0 if it sends none.
-    pub(crate) format: u32,
+    pub(crate) delivery: Delivery,
     pub(crate) key: BackendKey,
 }
 
 impl Link {
-    /// Connects and logs in.
+    /// Connects, logs in, and finds out how the server delivers.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, or it asks for what this client cannot give.
+    /// Nobody answers, the server refuses, it asks for what this client cannot give, or it does not know the format.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
         let socket = Socket::connect(target)?;
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
@@ -46,9 +46,12 @@ impl Link {
                 .with_hint("check that it is a PostgreSQL or Colonnade server"))
         };
         let mut incoming = Incoming::new(socket);
-        login(&mut incoming, target, &mut tick)
-            .map(|server| Self { incoming, server })
-            .map_err(|error| error.with_origin(&target.to_string()))
+        let opened = login(&mut incoming, target, &mut tick).and_then(|server| {
+            let mut link = Self { incoming, server, idle: true };
+            link.server.delivery = Delivery::find(&mut link, &mut tick)?;
+            Ok(link)
+        });
+        opened.map_err(|error| error.with_origin(&target.to_string()))
     }
 
     /// Sends a whole message.
@@ -91,10 +94,10 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
             }
             b'S' => {
                 let (name, value) = (body.text()?, body.text()?);
-                match name.as_ref() {
-                    "server_version" => server.version = value.into_owned(),
-                    ANNOUNCEMENT => server.format = value.trim().parse().unwrap_or(0),
-                    _ => {}
+                if let Some(delivery) = Delivery::announced(&name, &value) {
+                    server.delivery = delivery;
+                } else if name == "server_version" {
+                    server.version = value.into_owned();
                 }
             }
             b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },

@@ -103,6 +103,17 @@ impl<'a> Body<'a> {
         }
     }
 
+    pub(crate) fn u16(&mut self) -> Result<u16, Error> {
+        Ok(u16::from_be_bytes([self.byte()?, self.byte()?]))
+    }
+
+    /// The next `len` bytes.
+    pub(crate) fn bytes(&mut self, len: usize) -> Result<&'a [u8], Error> {
+        let (bytes, rest) = self.0.split_at_checked(len).ok_or_else(short)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
     pub(crate) fn byte(&mut self) -> Result<u8, Error> {
         let (byte, rest) = self.0.split_first().ok_or_else(short)?;
         self.0 = rest;

@@ -4,6 +4,7 @@
 mod cancel;
 mod connection;
 mod copy_out;
+mod delivery;
 mod incoming;
 mod link;
 mod message;

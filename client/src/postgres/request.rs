@@ -9,11 +9,13 @@ use crate::{Error, ErrorKind, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
+/// Most digits of a decimal on the wire. FORMAT §4.
+const DECIMAL_DIGITS: u8 = 76;
 
 /// `COPY (query) TO STDOUT (…)`.
 ///
 /// # Errors
-/// There is no statement in `sql`, or `compression` is none that exists.
+/// There is no statement in `sql`, or an option has a value that none could mean.
 pub(crate) fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
     let query = statement(sql);
     if query.is_empty() {
@@ -40,8 +42,44 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
             None => {}
         }
     }
+    if let Some((precision, scale)) = options.numeric {
+        if !(1..=DECIMAL_DIGITS).contains(&precision) || scale > precision {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!("numeric must be a precision of 1 to {DECIMAL_DIGITS} and a scale of 0 to the precision"),
+            ));
+        }
+        push(&mut copy, "numeric", format_args!("'{precision},{scale}'"));
+    }
+    if !options.as_text.is_empty() {
+        let names: Vec<_> = options.as_text.iter().map(|name| identifier(name)).collect();
+        push(&mut copy, "as_text", format_args!("{}", string(&names.join(","))));
+    }
+    match options.parallel.as_deref() {
+        Some(word @ ("auto" | "on" | "off")) => push(&mut copy, "parallel", format_args!("'{word}'")),
+        Some(word) => {
+            return Err(Error::new(ErrorKind::Usage, format!("parallel {word:?} is none of auto, on, off")));
+        }
+        None => {}
+    }
     copy.push(')');
     Ok(copy)
+}
+
+/// A name as SQL writes it in a list: in quotes unless it is plain.
+fn identifier(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if name.bytes().all(plain) && name.starts_with(|first: char| !first.is_ascii_digit()) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// A string that means the same whatever `standard_conforming_strings` is.
+fn string(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 fn push(copy: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
@@ -64,11 +102,15 @@ mod tests {
             chunk_rows: Some(10),
             chunk_bytes: Some(20),
             max_message_bytes: Some(30),
+            numeric: Some((38, 9)),
+            as_text: vec!["plain_1".to_owned(), "Odd, \"it's\"".to_owned()],
+            parallel: Some("off".to_owned()),
         };
         assert_eq!(
             copy("table t", &options).unwrap(),
             "COPY (\ntable t\n) TO STDOUT (FORMAT colonnade, version 1, compression 'light+zstd-3', chunk_rows 10, \
-             chunk_bytes 20, max_message_bytes 30)"
+             chunk_bytes 20, max_message_bytes 30, numeric '38,9', as_text 'plain_1,\"Odd, \"\"it''s\"\"\"', \
+             parallel 'off')"
         );
     }
 
@@ -78,6 +120,12 @@ mod tests {
         assert!(copy("select 1", &bad).unwrap_err().message().contains("or auto"));
         let none = QueryOptions { chunk_rows: Some(0), ..QueryOptions::default() };
         assert!(copy("select 1", &none).is_err());
+        let sideways = QueryOptions { parallel: Some("sideways".to_owned()), ..QueryOptions::default() };
+        assert!(copy("select 1", &sideways).unwrap_err().message().contains("auto, on, off"));
+        for numeric in [(0, 0), (77, 0), (5, 6)] {
+            let odd = QueryOptions { numeric: Some(numeric), ..QueryOptions::default() };
+            assert!(copy("select 1", &odd).is_err());
+        }
         assert!(copy(" ; -- nothing", &QueryOptions::default()).is_err());
     }
 }

@@ -1,0 +1,199 @@
+//! How a server delivers results: it announces the format, or it is a PostgreSQL whose extension has to be found and
+//! loaded. PROTOCOL §1.
+
+use super::incoming::Tick;
+use super::link::Link;
+use super::message::{self, Body, protocol, shown};
+use super::request;
+use crate::{Dialect, Error, ErrorKind};
+
+/// Where the extension's functions are; no row if there is none. It touches nothing but the catalog and fails on no
+/// PostgreSQL since 9.1.
+const FIND: &str = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
+                    JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'colonnade'";
+
+/// What kind of server this is. Whatever else a server may come to offer gets its variant here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// `colonnade serve`, which sends versions of the format up to this one.
+    Served(u32),
+    /// PostgreSQL with the extension, which sends versions of the format up to `format`.
+    Extension {
+        format: u32,
+        /// What loads it into a backend; `None` if every backend has it from its start.
+        load: Option<String>,
+    },
+    /// A server that does not know the format.
+    #[default]
+    Stock,
+}
+
+impl Delivery {
+    /// What a ParameterStatus during login says, if it says anything about this.
+    pub(crate) fn announced(parameter: &str, value: &str) -> Option<Self> {
+        let format = value.trim().parse().unwrap_or(0);
+        match parameter {
+            "colonnade" => Some(Self::Served(format)),
+            "colonnade.version" => Some(Self::Extension { format, load: None }),
+            _ => None,
+        }
+    }
+
+    /// Finds out how the server of a connection that has just been made delivers.
+    ///
+    /// # Errors
+    /// The connection is lost, the extension is there but cannot be loaded, or the server does not know the format.
+    pub(crate) fn find(link: &mut Link, tick: Tick<'_>) -> Result<Self, Error> {
+        let delivery = match &link.server.delivery {
+            Self::Stock => probe(link, tick)?,
+            announced => announced.clone(),
+        };
+        let format = match delivery {
+            Self::Served(format) | Self::Extension { format, .. } => format,
+            Self::Stock => return Err(without(&link.server.version)),
+        };
+        if format < request::VERSION {
+            let message = format!("the server sends the Colonnade format up to version {format} only");
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint("update the server, or its extension"));
+        }
+        Ok(delivery)
+    }
+
+    /// How the server writes literals.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Served(_) => Dialect::DuckDb,
+            Self::Extension { .. } | Self::Stock => Dialect::Postgres,
+        }
+    }
+
+    /// The server's software; `version` is what it reports as `server_version`.
+    pub(crate) fn software(&self, version: &str) -> String {
+        // Packagers add their own name and number behind a space.
+        let number = version.split(' ').next().unwrap_or_default();
+        match self {
+            Self::Served(_) => version.to_owned(),
+            Self::Extension { format, .. } => format!("PostgreSQL {number} with colonnade {format}"),
+            Self::Stock => format!("PostgreSQL {number}"),
+        }
+    }
+
+    /// The COPY to send once more after `error`, which came before any data: a pooler may have brought a backend in
+    /// which the extension is not loaded yet. One message does both, since a pooler may change the backend between two.
+    pub(crate) fn reload(&self, copy: &str) -> Option<String> {
+        match self {
+            Self::Extension { load: Some(load), .. } => Some(format!("{load};\n{copy}")),
+            _ => None,
+        }
+    }
+}
+
+/// Whether this is PostgreSQL's answer to a COPY format that it does not know. PROTOCOL §5.
+pub(crate) fn is_unknown_format(error: &Error) -> bool {
+    // The words are translated, the name is not.
+    error.sqlstate() == Some("22023") && error.message().contains("colonnade")
+}
+
+/// Asks PostgreSQL for the extension, and loads it into the backend.
+fn probe(link: &mut Link, tick: Tick<'_>) -> Result<Delivery, Error> {
+    // A server that only imitates PostgreSQL may lack the catalog. It has no extension then.
+    let Ok(Some(schema)) = ask(link, FIND, tick)? else { return Ok(Delivery::Stock) };
+    let load = format!("SELECT {schema}.colonnade_version()");
+    let format = ask(link, &load, tick)?.map_err(|error| {
+        let message = format!("the extension colonnade cannot be loaded: {}", error.message());
+        let hint = error.hint().map_or_else(
+            || format!("the extension's files must fit the server, and the user needs USAGE on schema {schema}"),
+            str::to_owned,
+        );
+        let sqlstate = error.sqlstate().map(str::to_owned);
+        let found = Error::new(error.kind(), message).with_hint(hint).with_cause(error);
+        sqlstate.into_iter().fold(found, Error::with_sqlstate)
+    })?;
+    let format = format.and_then(|format| format.parse().ok()).unwrap_or(0);
+    Ok(Delivery::Extension { format, load: Some(load) })
+}
+
+fn without(version: &str) -> Error {
+    let what = if version.is_empty() { "it" } else { "PostgreSQL " };
+    Error::new(ErrorKind::Unsupported, format!("the server ({what}{version}) does not send the Colonnade format"))
+        .with_hint(
+            "install the extension in this database (CREATE EXTENSION colonnade; pg/README.md says how), or put \
+             `colonnade serve` in front of the data",
+        )
+}
+
+/// The first value of the first row that a query gives; `None` for no row and for NULL. The inner error is the
+/// database's and leaves the connection usable.
+fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
+    link.send(&message::query(sql)?)?;
+    let (mut value, mut failed) = (None, None);
+    loop {
+        let (kind, len) = link.incoming.header(tick)?;
+        let bytes = link.incoming.body(kind, len, tick)?;
+        match kind {
+            b'D' if value.is_none() => value = first_value(Body(&bytes))?,
+            b'E' => failed = Some(message::error_response(&bytes)),
+            b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' => {}
+            b'Z' => return Ok(failed.map_or(Ok(value), Err)),
+            _ => return Err(protocol(format!("a message {}", shown(kind)))),
+        }
+    }
+}
+
+/// The first value of a DataRow in text.
+fn first_value(mut row: Body<'_>) -> Result<Option<String>, Error> {
+    if row.u16()? == 0 {
+        return Ok(None);
+    }
+    let len = row.u32()?;
+    // −1 is NULL.
+    let Ok(len) = usize::try_from(len as i32) else { return Ok(None) };
+    Ok(Some(String::from_utf8_lossy(row.bytes(len)?).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn both_names_announce() {
+        assert_eq!(Delivery::announced("colonnade", "1"), Some(Delivery::Served(1)));
+        let extension = Delivery::announced("colonnade.version", "2").unwrap();
+        assert_eq!(extension, Delivery::Extension { format: 2, load: None });
+        assert_eq!(extension.reload("COPY"), None);
+        assert_eq!(Delivery::announced("server_version", "15"), None);
+    }
+
+    #[test]
+    fn the_software_says_what_it_is() {
+        let extension = Delivery::Extension { format: 1, load: None };
+        assert_eq!(extension.software("15.18 (Debian 15.18-0+deb12u1)"), "PostgreSQL 15.18 with colonnade 1");
+        assert_eq!(Delivery::Served(1).software("DuckDB 2.0.0"), "DuckDB 2.0.0");
+    }
+
+    #[test]
+    fn loading_and_copying_are_one_message() {
+        let extension = Delivery::Extension { format: 1, load: Some("SELECT s.colonnade_version()".to_owned()) };
+        assert_eq!(extension.reload("COPY x").unwrap(), "SELECT s.colonnade_version();\nCOPY x");
+    }
+
+    #[test]
+    fn only_an_unknown_format_is_one() {
+        let error = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
+        assert!(is_unknown_format(&error("22023", "COPY format \"colonnade\" not recognized")));
+        assert!(is_unknown_format(&error("22023", "COPY-Format »colonnade« nicht erkannt")));
+        assert!(!is_unknown_format(&error("22023", "step size cannot equal zero")));
+        assert!(!is_unknown_format(&error("42601", "COPY format \"colonnade\" not recognized")));
+    }
+
+    #[test]
+    fn a_row_gives_its_first_value() {
+        assert_eq!(first_value(Body(b"\0\x02\0\0\0\x01a\xff\xff\xff\xff")).unwrap().as_deref(), Some("a"));
+        assert_eq!(first_value(Body(b"\0\x01\xff\xff\xff\xff")).unwrap(), None);
+        assert_eq!(first_value(Body(b"\0\0")).unwrap(), None);
+        assert!(first_value(Body(b"\0\x01\0\0\0\x05a")).is_err());
+        assert!(first_value(Body(b"\0")).is_err());
+    }
+}

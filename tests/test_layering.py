@@ -1,4 +1,4 @@
-"""Who may know whom: `wire ← client ← python`, `wire ← server ← python`; nobody knows `python` or `bench`."""
+"""Who may know whom: `wire ← client ← python`, `wire ← server ← python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MAY_KNOW = {
     "colonnade-server": {"colonnade-wire"},
     "colonnade-python": {"colonnade-wire", "colonnade-client", "colonnade-server"},
     "colonnade-bench": {"colonnade-wire"},
+    "colonnade-encoder": {"colonnade-wire"},
 }
 
 # What must not come in, however deep. Wire is linked into PostgreSQL backends: no I/O, no threads of its own, no
@@ -26,6 +27,7 @@ NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},
+    "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-array", "arrow-schema"},
 }
 
 

@@ -15,7 +15,9 @@ mod sample;
 mod schema;
 
 use crate::message::{HEADER_LEN, Header, Kind};
-use crate::{Codec, CodecSet, Column, Config, EncodeError, EncodingSet, Level, Schema, checksum};
+use crate::{
+    Codec, CodecSet, Column, Config, Damage, DecodeError, EncodeError, EncodingSet, Level, Limits, Schema, checksum,
+};
 use body::Body;
 pub use chunk::Chunk;
 use column::{Context, Memory};
@@ -144,9 +146,27 @@ impl Encoder {
             body_length: body_length as u64,
         };
         let chunk = Chunk::new(&mut header, own, borrowed, plain_bytes);
-        self.running.push(header.checksum);
-        self.chunks += 1;
-        self.rows += rows as u64;
+        self.count(&header);
+        Ok(chunk)
+    }
+
+    /// Takes over a whole chunk message that another encoder made for the same schema and reader: it gets this stream's next
+    /// sequence number and is sealed anew.
+    ///
+    /// So several encoders can work on one stream. [`Chunk::plain_bytes`] is 0, since the chunk is not decoded.
+    ///
+    /// # Errors
+    ///
+    /// The message is damaged (header and checksum are checked) or no chunk. Nothing was added to the stream then.
+    pub fn adopt<'a>(&mut self, message: &'a [u8]) -> Result<Chunk<'a>, DecodeError> {
+        let limits = Limits { message_bytes: u64::MAX, decoded_bytes: u64::MAX };
+        let mut header = Header::open(message, &limits)?;
+        if header.kind != Kind::Chunk {
+            return Err(Damage::OutOfPlace.into());
+        }
+        header.sequence = self.chunks;
+        let chunk = Chunk::new(&mut header, Vec::new(), vec![(0, &message[HEADER_LEN..])], 0);
+        self.count(&header);
         Ok(chunk)
     }
 
@@ -156,6 +176,12 @@ impl Encoder {
         if own.capacity() > self.spare.capacity() {
             self.spare = own;
         }
+    }
+
+    fn count(&mut self, chunk: &Header) {
+        self.running.push(chunk.checksum);
+        self.chunks += 1;
+        self.rows += u64::from(chunk.rows);
     }
 
     fn columns<'a>(

@@ -1,0 +1,138 @@
+//! An encoder with its controller and the message it handed out last.
+
+use std::time::{Duration, Instant};
+
+use colonnade_wire::{
+    Chunk, ChunkCost, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Schema, UnknownName,
+};
+
+use crate::error::Failure;
+use crate::input::{self, ColonnadeColumn};
+use crate::{ColonnadeMessage, ColonnadeOptions, ColonnadeSlice, memory};
+
+/// What a caller holds a pointer to.
+pub struct ColonnadeEncoder {
+    encoder: Encoder,
+    controller: Controller,
+    /// The chunk handed out last. It borrows from the caller's columns, which outlive it by contract.
+    chunk: Option<Chunk<'static>>,
+    /// The message handed out last, if it was no chunk.
+    message: Vec<u8>,
+    slices: Vec<ColonnadeSlice>,
+}
+
+impl ColonnadeEncoder {
+    /// # Safety
+    ///
+    /// The options' strings are NUL-terminated or null.
+    pub(crate) unsafe fn new(options: &ColonnadeOptions, schema: Schema) -> Result<Self, Failure> {
+        let unknown = |error: UnknownName| Failure::Argument(error.to_string());
+        // SAFETY: as promised by the caller.
+        let (compression, encodings, codecs) = unsafe {
+            (input::text(options.compression)?, input::text(options.encodings)?, input::text(options.codecs)?)
+        };
+        let encodings = encodings.map_or(Ok(EncodingSet::ALL), str::parse).map_err(unknown)?;
+        let codecs = codecs.map_or(Ok(CodecSet::ALL), str::parse).map_err(unknown)?;
+        let controller = match compression {
+            None | Some("auto") => Controller::auto(match options.link {
+                0 => Link::SameMachine,
+                1 => Link::Loopback,
+                _ => Link::Remote,
+            }),
+            Some(name) => Controller::fixed(name.parse().map_err(unknown)?),
+        };
+        Ok(Self {
+            encoder: Encoder::new(schema).allow(encodings, codecs),
+            controller,
+            chunk: None,
+            message: Vec::new(),
+            slices: Vec::new(),
+        })
+    }
+
+    pub(crate) fn schema_message(&mut self) -> ColonnadeMessage {
+        let message = self.encoder.schema_message();
+        self.hand_out(message)
+    }
+
+    pub(crate) fn end_message(&mut self) -> ColonnadeMessage {
+        let message = self.encoder.end_message();
+        self.hand_out(message)
+    }
+
+    /// # Safety
+    ///
+    /// The columns' buffers stay valid and unchanged until the next call.
+    pub(crate) unsafe fn chunk(&mut self, rows: usize, raw: &[ColonnadeColumn]) -> Result<ColonnadeMessage, Failure> {
+        self.release();
+        let config = self.controller.next_config();
+        memory::ask(most_memory(config, raw))?;
+        // SAFETY: as promised by the caller.
+        let columns = unsafe { input::columns(self.encoder.schema(), raw) }?;
+        let started = Instant::now();
+        let chunk = self.encoder.chunk(rows, &columns, config)?;
+        self.controller.encoded(&ChunkCost {
+            config,
+            rows,
+            plain_bytes: chunk.plain_bytes(),
+            wire_bytes: chunk.len(),
+            elapsed: started.elapsed(),
+        });
+        Ok(self.hand_out_chunk(chunk))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Self::chunk`].
+    pub(crate) unsafe fn adopt(&mut self, message: &'static [u8]) -> Result<ColonnadeMessage, Failure> {
+        self.release();
+        let chunk = self.encoder.adopt(message)?;
+        Ok(self.hand_out_chunk(chunk))
+    }
+
+    pub(crate) fn sent(&mut self, bytes: usize, blocked: Duration) {
+        self.controller.sent(bytes, blocked);
+    }
+
+    /// Takes back what was handed out last.
+    fn release(&mut self) {
+        self.slices.clear();
+        if let Some(chunk) = self.chunk.take() {
+            self.encoder.recycle(chunk);
+        }
+    }
+
+    fn hand_out(&mut self, message: Vec<u8>) -> ColonnadeMessage {
+        self.release();
+        self.message = message;
+        self.slices.push(slice(&self.message));
+        self.described(self.message.len(), 0)
+    }
+
+    fn hand_out_chunk(&mut self, chunk: Chunk<'static>) -> ColonnadeMessage {
+        let chunk = self.chunk.insert(chunk);
+        // Only now, since the chunk's header lies within the chunk.
+        self.slices.extend(chunk.slices().into_iter().map(slice));
+        let (length, rows) = (chunk.len(), chunk.rows());
+        self.described(length, rows)
+    }
+
+    fn described(&self, length: usize, rows: usize) -> ColonnadeMessage {
+        ColonnadeMessage { slices: self.slices.as_ptr(), count: self.slices.len(), length, rows }
+    }
+}
+
+fn slice(bytes: &[u8]) -> ColonnadeSlice {
+    ColonnadeSlice { bytes: bytes.as_ptr(), length: bytes.len() }
+}
+
+/// More than encoding the columns so takes.
+fn most_memory(config: Config, columns: &[ColonnadeColumn]) -> usize {
+    let plain = columns.iter().map(|column| column.values_length + column.data_length + column.rows / 8);
+    let plain: usize = plain.sum();
+    match (config.level, config.codec) {
+        (Level::Plain, Codec::None) => 0,
+        // The body, the compressed body, and what one column's encodings are built from.
+        _ => plain * 3,
+    }
+}

@@ -1,0 +1,218 @@
+//! The encoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL backend.
+//!
+//! `pg/src/colonnade_encoder.h` is the same interface for C and says what a caller must keep to; the two are changed together.
+//! What makes it fit for a backend: it starts no thread, touches no signal, no file and no socket, never calls back, and no
+//! panic leaves it. Every function that can fail returns a [`Status`] and writes a message.
+
+mod encoder;
+mod error;
+mod input;
+mod memory;
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use colonnade_wire::Config;
+
+pub use encoder::ColonnadeEncoder;
+pub use error::{ColonnadeError, MESSAGE_LEN, Status};
+pub use input::{ColonnadeColumn, ColonnadeField, ColonnadePair};
+
+use error::{Failure, guard};
+
+/// How chunks are encoded. The strings are NUL-terminated UTF-8.
+#[repr(C)]
+pub struct ColonnadeOptions {
+    /// PROTOCOL §2's `compression`; null for `auto`.
+    pub compression: *const c_char,
+    /// PROTOCOL §2's `encodings`; null for all.
+    pub encodings: *const c_char,
+    /// PROTOCOL §2's `codecs`; null for all.
+    pub codecs: *const c_char,
+    /// How far away the reader is: 0 same machine, 1 loopback, 2 elsewhere.
+    pub link: u8,
+}
+
+/// Bytes of a message; they stay where they are until the next call with the same encoder.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ColonnadeSlice {
+    /// The first byte.
+    pub bytes: *const u8,
+    /// How many.
+    pub length: usize,
+}
+
+/// One message, to be sent slice by slice.
+#[repr(C)]
+pub struct ColonnadeMessage {
+    /// The slices.
+    pub slices: *const ColonnadeSlice,
+    /// How many.
+    pub count: usize,
+    /// Bytes of all of them.
+    pub length: usize,
+    /// Rows of a chunk, 0 otherwise.
+    pub rows: usize,
+}
+
+/// Whether `compression` is a configuration (or `auto`).
+///
+/// # Safety
+///
+/// `compression` is NUL-terminated, `error` valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_check_compression(compression: *const c_char, error: *mut ColonnadeError) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        let name = unsafe { input::text(compression) }?.unwrap_or("auto");
+        if name != "auto" {
+            name.parse::<Config>().map_err(|unknown| Failure::Argument(unknown.to_string()))?;
+        }
+        Ok(())
+    })
+}
+
+/// A new encoder at `*encoder` for a stream of the columns `fields`, depth first.
+///
+/// # Safety
+///
+/// All pointers are valid, the arrays as long as said, the strings NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_encoder_create(
+    options: *const ColonnadeOptions,
+    fields: *const ColonnadeField,
+    field_count: usize,
+    encoder: *mut *mut ColonnadeEncoder,
+    error: *mut ColonnadeError,
+) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let schema = input::schema(input::array(fields, field_count))?;
+            let created = ColonnadeEncoder::new(&*options, schema)?;
+            encoder.write(Box::into_raw(Box::new(created)));
+        }
+        Ok(())
+    })
+}
+
+/// Releases the encoder and everything it handed out.
+///
+/// # Safety
+///
+/// `encoder` comes from [`colonnade_encoder_create`] and is not used again; null is passed over.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_encoder_destroy(encoder: *mut ColonnadeEncoder) {
+    if !encoder.is_null() {
+        // A destructor that panics must not unwind into C either; there is nobody to tell.
+        let _ = guard(std::ptr::null_mut(), || {
+            // SAFETY: as promised by the caller.
+            drop(unsafe { Box::from_raw(encoder) });
+            Ok(())
+        });
+    }
+}
+
+/// The stream's first message.
+///
+/// # Safety
+///
+/// The pointers are valid and used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_schema_message(
+    encoder: *mut ColonnadeEncoder,
+    message: *mut ColonnadeMessage,
+    error: *mut ColonnadeError,
+) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        unsafe { message.write((*encoder).schema_message()) };
+        Ok(())
+    })
+}
+
+/// The next chunk: `rows` rows of `columns`, depth first as the fields were.
+///
+/// # Safety
+///
+/// As above; every buffer of the columns is valid for its length and stays so, unchanged, until the next call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_encode_chunk(
+    encoder: *mut ColonnadeEncoder,
+    rows: usize,
+    columns: *const ColonnadeColumn,
+    column_count: usize,
+    message: *mut ColonnadeMessage,
+    error: *mut ColonnadeError,
+) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let columns = input::array(columns, column_count);
+            message.write((*encoder).chunk(rows, columns)?);
+        }
+        Ok(())
+    })
+}
+
+/// Takes over a chunk message that another encoder made for the same fields and options.
+///
+/// # Safety
+///
+/// As above; `bytes` is valid for `length` bytes and stays so, unchanged, until the next call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_adopt_chunk(
+    encoder: *mut ColonnadeEncoder,
+    bytes: *const u8,
+    length: usize,
+    message: *mut ColonnadeMessage,
+    error: *mut ColonnadeError,
+) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let bytes = input::array(bytes, length);
+            message.write((*encoder).adopt(bytes)?);
+        }
+        Ok(())
+    })
+}
+
+/// The stream's last message.
+///
+/// # Safety
+///
+/// The pointers are valid and used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_end_message(
+    encoder: *mut ColonnadeEncoder,
+    message: *mut ColonnadeMessage,
+    error: *mut ColonnadeError,
+) -> Status {
+    guard(error, || {
+        // SAFETY: as promised by the caller.
+        unsafe { message.write((*encoder).end_message()) };
+        Ok(())
+    })
+}
+
+/// `bytes` were handed to the socket, which made the writer wait for `nanoseconds`.
+///
+/// # Safety
+///
+/// `encoder` is valid and used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_sent(encoder: *mut ColonnadeEncoder, bytes: usize, nanoseconds: u64) {
+    let _ = guard(std::ptr::null_mut(), || {
+        // SAFETY: as promised by the caller.
+        unsafe { (*encoder).sent(bytes, Duration::from_nanos(nanoseconds)) };
+        Ok(())
+    });
+}
+
+/// The version of the stream format; FORMAT.md.
+#[unsafe(no_mangle)]
+pub extern "C" fn colonnade_format_version() -> u32 {
+    1
+}

@@ -1,0 +1,135 @@
+/*
+ * The encoder's C interface, made by hand after pg/encoder/src/lib.rs; the two are changed together.
+ *
+ * No function calls back, starts a thread, touches a signal, file or socket, or leaves by anything but its return. The
+ * functions are not reentrant for one encoder; several encoders are independent. All strings are NUL-terminated UTF-8.
+ * Memory is the encoder's own (malloc), so an owner must call colonnade_encoder_destroy().
+ */
+#ifndef COLONNADE_ENCODER_H
+#define COLONNADE_ENCODER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a call ended. */
+typedef enum ColonnadeStatus {
+    COLONNADE_OK = 0,
+    COLONNADE_ARGUMENT = 1,      /* an argument cannot be, such as an unknown configuration */
+    COLONNADE_TOO_LARGE = 2,     /* the chunk exceeds what a message can hold */
+    COLONNADE_OUT_OF_MEMORY = 3,
+    COLONNADE_DAMAGED = 4,       /* a message to be taken over is damaged */
+    COLONNADE_INTERNAL = 5,      /* a fault of the encoder itself */
+} ColonnadeStatus;
+
+/* Filled in when a call does not end with COLONNADE_OK. */
+typedef struct ColonnadeError {
+    char message[256];
+} ColonnadeError;
+
+typedef struct ColonnadeEncoder ColonnadeEncoder;
+
+/* PROTOCOL §2; NULL where the statement says nothing. */
+typedef struct ColonnadeOptions {
+    const char *compression;
+    const char *encodings;
+    const char *codecs;
+    uint8_t link;                /* 0 same machine, 1 loopback, 2 elsewhere */
+} ColonnadeOptions;
+
+typedef struct ColonnadePair {
+    const char *key;
+    const char *value;
+} ColonnadePair;
+
+/* Numbers of types; FORMAT §4. Others than these are refused. */
+enum {
+    COLONNADE_BOOL = 1,
+    COLONNADE_INT16 = 3,
+    COLONNADE_INT32 = 4,
+    COLONNADE_INT64 = 5,
+    COLONNADE_UINT8 = 6,         /* as a dictionary's index type only, and so UINT16 */
+    COLONNADE_UINT16 = 7,
+    COLONNADE_UINT32 = 8,
+    COLONNADE_FLOAT32 = 11,
+    COLONNADE_FLOAT64 = 12,
+    COLONNADE_DECIMAL128 = 15,
+    COLONNADE_DECIMAL256 = 16,
+    COLONNADE_DATE32 = 17,
+    COLONNADE_TIME64 = 20,
+    COLONNADE_TIMESTAMP = 21,
+    COLONNADE_INTERVAL = 25,     /* months, days, nanoseconds */
+    COLONNADE_UTF8 = 26,
+    COLONNADE_BINARY = 28,
+    COLONNADE_LIST = 31,
+    COLONNADE_STRUCT = 34,
+    COLONNADE_DICTIONARY = 36,
+};
+
+#define COLONNADE_MICROSECONDS 2 /* a unit; FORMAT §4 */
+
+/* One field. Fields come depth first: those below it follow it. */
+typedef struct ColonnadeField {
+    const char *name;
+    const char *zone;            /* of a timestamp, or NULL */
+    const ColonnadePair *pairs;  /* metadata */
+    uint32_t pair_count;
+    uint32_t children;           /* how many fields are directly below it */
+    uint8_t type_id;
+    uint8_t nullable;            /* 1 if it may hold NULLs */
+    uint8_t parameter;           /* a decimal's precision, a time's unit, a dictionary's index type */
+    int8_t scale;                /* of a decimal */
+    uint8_t ordered;             /* 1 if a dictionary's values are in order */
+} ColonnadeField;
+
+/* The buffers of one column of one chunk, in the order of the fields. Offsets are of 4 bytes, rows + 1 of them. */
+typedef struct ColonnadeColumn {
+    size_t rows;
+    const uint8_t *validity;     /* bit 1 is valid, bit 0 of byte 0 first; NULL if all are */
+    const uint8_t *values;       /* values, bits, offsets or indices */
+    size_t values_length;        /* in bytes, as all lengths */
+    const uint8_t *data;         /* of text and binary columns */
+    size_t data_length;
+} ColonnadeColumn;
+
+typedef struct ColonnadeSlice {
+    const uint8_t *bytes;
+    size_t length;
+} ColonnadeSlice;
+
+/* A message to be sent slice by slice. The slices stay valid until the next call with the same encoder. */
+typedef struct ColonnadeMessage {
+    const ColonnadeSlice *slices;
+    size_t count;
+    size_t length;               /* of all slices */
+    size_t rows;                 /* of a chunk, else 0 */
+} ColonnadeMessage;
+
+/* Whether `compression` is a configuration of PROTOCOL §2. */
+extern ColonnadeStatus colonnade_check_compression(const char *compression, ColonnadeError *error);
+
+extern ColonnadeStatus colonnade_encoder_create(const ColonnadeOptions *options, const ColonnadeField *fields,
+                                                size_t field_count, ColonnadeEncoder **encoder, ColonnadeError *error);
+extern void colonnade_encoder_destroy(ColonnadeEncoder *encoder);
+
+/* The three kinds of messages. A chunk's buffers must stay as they are until the next call. */
+extern ColonnadeStatus colonnade_schema_message(ColonnadeEncoder *encoder, ColonnadeMessage *message,
+                                                ColonnadeError *error);
+extern ColonnadeStatus colonnade_encode_chunk(ColonnadeEncoder *encoder, size_t rows, const ColonnadeColumn *columns,
+                                              size_t column_count, ColonnadeMessage *message, ColonnadeError *error);
+extern ColonnadeStatus colonnade_end_message(ColonnadeEncoder *encoder, ColonnadeMessage *message,
+                                             ColonnadeError *error);
+
+/*
+ * Takes over a chunk message that another encoder made for the same fields and options: its checksum is checked, it becomes
+ * this stream's next. The bytes must stay as they are until the next call.
+ */
+extern ColonnadeStatus colonnade_adopt_chunk(ColonnadeEncoder *encoder, const uint8_t *bytes, size_t length,
+                                             ColonnadeMessage *message, ColonnadeError *error);
+
+/* Tells what sending the last message cost: how long the socket made the writer wait. */
+extern void colonnade_sent(ColonnadeEncoder *encoder, size_t bytes, uint64_t nanoseconds);
+
+/* The highest version of the stream format that is written. */
+extern uint32_t colonnade_format_version(void);
+
+#endif

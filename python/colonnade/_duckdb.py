@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Mapping, Sequence
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakSet
@@ -129,8 +129,12 @@ class DuckdbSource:
         failed: list[BaseException] = []
         # An interrupted Thread.join() takes the thread for ended (bpo-45274).
         ended = Event()
+        # Whoever takes it decides: the thread, that the work is done; this one, that it is given up before it began.
+        begun = Lock()
 
         def target() -> None:
+            if not begun.acquire(blocking=False):
+                return
             try:
                 done.append(work())
             except BaseException as error:
@@ -144,11 +148,12 @@ class DuckdbSource:
             thread.start()
             ended.wait()
         except BaseException:
-            limit = monotonic() + _RELEASE_SECONDS
-            while thread.ident is not None and not ended.is_set() and monotonic() < limit:
-                # One that comes before the query has started has no effect.
-                self._connection.interrupt()
-                ended.wait(0.1)
+            if not begun.acquire(blocking=False):
+                limit = monotonic() + _RELEASE_SECONDS
+                while not ended.is_set() and monotonic() < limit:
+                    # One that comes before the query has started has no effect.
+                    self._connection.interrupt()
+                    ended.wait(0.1)
             # Whatever came of it, nobody will read it.
             if self._current is not None:
                 self._current.close()

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -23,6 +23,8 @@ const AHEAD: usize = 1;
 const TYPE_KEY: &str = "colonnade.type";
 /// How long an interrupted producer may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// How often it is told.
+const INSIST: Duration = Duration::from_millis(50);
 
 /// `Ok(None)` is the end; a queue that ends without it lost its producer.
 type Pulled = Result<Option<RecordBatch>, ArrowError>;
@@ -89,6 +91,18 @@ impl ArrowStream {
         Ok((stream, Release(Mutex::new(release))))
     }
 
+    /// Cancels until the producer has stopped: a cancellation between two of its batches may have no effect.
+    fn stop(&self, batches: &Receiver<Pulled>) -> Result<(), Error> {
+        let deadline = Instant::now() + STOP_LIMIT;
+        while Instant::now() < deadline {
+            self.canceller.as_ref().map_or(Ok(()), |canceller| canceller.cancel())?;
+            if feed::drain(batches, INSIST, |item| (!matches!(item, Ok(Some(_)))).then_some(())).is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn end(&mut self) {
         self.batches = None;
         self.meter.end();
@@ -121,8 +135,7 @@ impl ResultStream for ArrowStream {
                 Err(Error::new(ErrorKind::ConnectionLost, "the producer of the result died").with_origin(&self.name))
             }
             Err(Nothing::Interrupted) => {
-                let cancelled = self.canceller.as_ref().map_or(Ok(()), |canceller| canceller.cancel());
-                feed::drain(batches, STOP_LIMIT, |item| (!matches!(item, Ok(Some(_)))).then_some(()));
+                let cancelled = self.stop(batches);
                 self.end();
                 cancelled?;
                 Err(Error::new(ErrorKind::Interrupted, "interrupted").with_origin(&self.name))

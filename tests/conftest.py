@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import colonnade
+import postgres as pg
+import psycopg
 import pytest
 from serving import Server, serve
 
@@ -45,6 +47,37 @@ def connection(request: pytest.FixtureRequest) -> Iterator[colonnade.Connection]
 def remote(uri: str) -> Iterator[colonnade.Connection]:
     """A connection over TCP."""
     with colonnade.connect(uri) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def installation() -> Iterator[pg.Installation]:
+    """PostgreSQL with the extension's files."""
+    with pg.installed() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def postgres(installation: pg.Installation) -> Iterator[pg.Cluster]:
+    """A cluster with the extension in its database `postgres`, not preloaded. Tests share it: they keep what they make
+    in a schema or a session of their own."""
+    with pg.cluster(installation) as running:
+        with running.connect() as session:
+            session.execute("create extension colonnade")
+        yield running
+
+
+@pytest.fixture
+def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
+    """A connection to PostgreSQL with the extension."""
+    with colonnade.connect(postgres.uri()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(postgres: pg.Cluster) -> Iterator[psycopg.Connection]:
+    """A session of psycopg's beside it."""
+    with postgres.connect() as opened:
         yield opened
 
 

@@ -1,0 +1,209 @@
+#include "compat.h"
+
+#include "chunk.h"
+
+#include "miscadmin.h"
+#include "put.h"
+#include "utils/memutils.h"
+
+/* Directory, node and alignment of a column take less in a message. */
+#define COLUMN_OVERHEAD 512
+
+/* Rows there is room for at first; a short result should not pay for a long one. */
+#define FIRST_ROWS 256
+#define GROWTH 4
+
+/* A column's buffer keeps what a single large row made of it, up to so many chunks. */
+#define KEPT_CHUNKS 4
+
+void
+encoder_check(ColonnadeStatus status, const ColonnadeError *error)
+{
+    int code = ERRCODE_INTERNAL_ERROR;
+
+    if (status == COLONNADE_OK)
+        return;
+    if (status == COLONNADE_TOO_LARGE)
+        code = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+    else if (status == COLONNADE_OUT_OF_MEMORY)
+        code = ERRCODE_OUT_OF_MEMORY;
+    ereport(ERROR, errcode(code), errmsg("could not encode a chunk: %s", error->message));
+}
+
+static void
+destroy_encoder(void *encoder)
+{
+    colonnade_encoder_destroy(encoder);
+}
+
+static ColonnadeEncoder *
+create_encoder(const Columns *columns, const CopyOptions *options, uint8 link)
+{
+    ColonnadeOptions raw = {options->compression, options->encodings, options->codecs, link};
+    MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+    ColonnadeEncoder *encoder = NULL;
+    ColonnadeError error;
+
+    encoder_check(colonnade_encoder_create(&raw, columns->fields, columns->field_count, &encoder, &error), &error);
+    callback->func = destroy_encoder;
+    callback->arg = encoder;
+    MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+    return encoder;
+}
+
+Stream *
+stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMessage take, void *owner)
+{
+    Stream *stream = palloc0(sizeof(Stream));
+    Columns *columns = columns_of_result(result, options);
+    Size overhead = ((Size) columns->field_count + 1) * COLUMN_OVERHEAD;
+    Size limit = options->max_message_bytes > overhead ? options->max_message_bytes - overhead : 1;
+    uint64 rows = options->chunk_rows;
+
+    stream->options = options;
+    stream->columns = columns;
+    stream->encoder = create_encoder(columns, options, link);
+    stream->described = palloc(Max(1, columns->field_count) * sizeof(ColonnadeColumn));
+    stream->sink.row_context = AllocSetContextCreate(CurrentMemoryContext, "colonnade row", ALLOCSET_DEFAULT_SIZES);
+    stream->take = take;
+    stream->owner = owner;
+    stream->limit = Min(options->chunk_bytes, limit);
+    /* Where no row is larger than another, this alone is the chunk's bound. */
+    if (columns->row_bits > 0)
+        rows = Min(rows, (uint64) (stream->limit - Min(columns->constant, stream->limit)) * 8 / columns->row_bits);
+    stream->most_rows = (uint32) Max(rows, 1);
+    return stream;
+}
+
+static void
+give(Stream *stream, ColonnadeStatus status, const ColonnadeMessage *message, const ColonnadeError *error)
+{
+    encoder_check(status, error);
+    if (message->length > stream->options->max_message_bytes)
+        ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("a message of %zu bytes exceeds max_message_bytes, which is %zu", message->length,
+                       stream->options->max_message_bytes),
+                message->rows == 1 ? errhint("It holds a single row. Raise the COPY option \"max_message_bytes\".")
+                                   : errhint("Raise the COPY option \"max_message_bytes\"."));
+    stream->take(stream->owner, message);
+}
+
+void
+stream_begin(Stream *stream)
+{
+    ColonnadeMessage message;
+    ColonnadeError error;
+    ColonnadeStatus status = colonnade_schema_message(stream->encoder, &message, &error);
+
+    give(stream, status, &message, &error);
+}
+
+void
+stream_end(Stream *stream)
+{
+    ColonnadeMessage message;
+    ColonnadeError error;
+    ColonnadeStatus status;
+
+    stream_flush(stream);
+    status = colonnade_end_message(stream->encoder, &message, &error);
+    give(stream, status, &message, &error);
+}
+
+void
+stream_adopt(Stream *stream, const char *bytes, Size length)
+{
+    ColonnadeMessage message;
+    ColonnadeError error;
+    ColonnadeStatus status =
+        colonnade_adopt_chunk(stream->encoder, (const uint8_t *) bytes, length, &message, &error);
+
+    give(stream, status, &message, &error);
+}
+
+/* Encodes and gives away the first `rows` rows; leaves the others, if any. */
+static void
+flush_rows(Stream *stream, uint32 rows)
+{
+    Columns *columns = stream->columns;
+    ColonnadeColumn *next = stream->described;
+    ColonnadeMessage message;
+    ColonnadeError error;
+    ColonnadeStatus status;
+    uint32 left = stream->rows - rows;
+
+    for (int i = 0; i < columns->count; i++)
+        next = column_describe(&columns->columns[i], rows, next);
+    status = colonnade_encode_chunk(stream->encoder, rows, stream->described, columns->field_count, &message, &error);
+    give(stream, status, &message, &error);
+    for (int i = 0; i < columns->count; i++) {
+        column_keep(&columns->columns[i], rows, left);
+        if (left == 0)
+            column_shrink(&columns->columns[i], KEPT_CHUNKS * stream->limit);
+    }
+    stream->rows = left;
+}
+
+void
+stream_flush(Stream *stream)
+{
+    if (stream->rows > 0)
+        flush_rows(stream, stream->rows);
+    stream->sink.variable = 0;
+}
+
+static void
+reserve(Stream *stream)
+{
+    Columns *columns = stream->columns;
+    uint64 capacity = Max(FIRST_ROWS, (uint64) stream->capacity * GROWTH);
+
+    stream->capacity = (uint32) Min(capacity, stream->most_rows);
+    for (int i = 0; i < columns->count; i++)
+        column_reserve(&columns->columns[i], stream->capacity);
+}
+
+void
+stream_row(Stream *stream, TupleTableSlot *slot)
+{
+    Sink *sink = &stream->sink;
+    Column *column = stream->columns->columns;
+    Column *end = column + stream->columns->count;
+    uint32 row = stream->rows;
+    Size before = sink->variable;
+    MemoryContext caller;
+    const Datum *values;
+    const bool *nulls;
+    Size bytes;
+
+    if (unlikely(row == stream->capacity))
+        reserve(stream);
+    slot_getallattrs(slot);
+    caller = MemoryContextSwitchTo(sink->row_context);
+    values = slot->tts_values;
+    nulls = slot->tts_isnull;
+    for (; column < end; column++, values++, nulls++) {
+        if (unlikely(*nulls))
+            column_put_null(column, row);
+        else
+            column_put(sink, column, row, *values);
+    }
+    MemoryContextSwitchTo(caller);
+    if (sink->row_context_used) {
+        MemoryContextReset(sink->row_context);
+        sink->row_context_used = false;
+    }
+    stream->rows = ++row;
+
+    bytes = stream->columns->constant + (Size) ((row * stream->columns->row_bits + 7) / 8) + sink->variable;
+    if (unlikely(bytes >= stream->limit || row == stream->most_rows)) {
+        if (bytes > stream->limit && row > 1) {
+            /* One row too many; it is the next chunk's first. */
+            flush_rows(stream, row - 1);
+            sink->variable -= before;
+            if (sink->variable + stream->columns->constant + (stream->columns->row_bits + 7) / 8 >= stream->limit)
+                stream_flush(stream);
+        } else
+            stream_flush(stream);
+    }
+}

@@ -1,0 +1,155 @@
+/*
+ * A column under construction: Arrow's buffers, filled row by row.
+ *
+ * `column_put` and its parts run once a value. What they need of a Column lies in its first 64 bytes; they do not check for room,
+ * since `column_reserve` made it for many rows at once (but for the bytes of text, whose size nobody knows before).
+ */
+#ifndef COLONNADE_COLUMN_H
+#define COLONNADE_COLUMN_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "colonnade_encoder.h"
+#include "fmgr.h"
+
+typedef struct Column Column;
+
+/* What a row's values are written with; one for all columns of a result. */
+typedef struct Sink {
+    Size variable;             /* bytes of the chunk whose number a row count does not tell */
+    MemoryContext row_context; /* for what one row leaves behind; CurrentMemoryContext while rows are taken */
+    bool row_context_used;
+} Sink;
+
+typedef void (*PutValue)(Sink *sink, Column *column, uint32 row, Datum value);
+
+/* How a value becomes part of a column. The first ones are handled in place, the others by `put`. */
+typedef enum ColumnKind {
+    KIND_FIXED2,
+    KIND_FIXED4,
+    KIND_FIXED8,
+    KIND_DATE,
+    KIND_TIMESTAMP,
+    KIND_NUMERIC, /* decimal128 */
+    KIND_TEXT,    /* varlena whose bytes are sent as they are */
+    KIND_BOOL,
+    KIND_OTHER
+} ColumnKind;
+
+/* What the buffers are. */
+typedef enum ColumnShape { SHAPE_FIXED, SHAPE_BITS, SHAPE_BYTES, SHAPE_LIST, SHAPE_STRUCT, SHAPE_DICTIONARY } ColumnShape;
+
+#define DECIMAL_LIMBS 10
+
+/* What only some columns have. */
+typedef struct ListDetail {
+    uint32 items;              /* rows of the child */
+    int16 length;              /* the item type's typlen, typbyval and typalign */
+    bool by_value;
+    char align;
+} ListDetail;
+
+typedef struct StructDetail {
+    TupleDesc row_type;
+    Datum *values;             /* room for one row */
+    bool *nulls;
+    Column **attribute;        /* the child of each attribute; NULL where it was dropped */
+} StructDetail;
+
+typedef struct EnumDetail {
+    int count;
+    Oid *oids;                 /* ascending */
+    uint32 *codes;             /* the place of each in the enum's order */
+} EnumDetail;
+
+typedef struct DecimalDetail {
+    int precision;
+    uint32 limit[DECIMAL_LIMBS]; /* 10^precision */
+} DecimalDetail;
+
+struct Column {
+    char *values;              /* values, bits, offsets or indices */
+    char *data;                /* SHAPE_BYTES */
+    Size data_length;
+    Size data_capacity;
+    uint8 *validity;           /* all ones but for the NULLs */
+    uint32 null_count;
+    uint32 capacity;           /* rows there is room for */
+    uint64 decimal_limit;      /* 10^precision, if that fits; else the largest number */
+    uint8 kind;
+    uint8 shape;
+    uint8 width;               /* bytes of a value or an index */
+    int8 scale;                /* of a decimal */
+
+    PutValue put;
+    uint64 row_bits;           /* bits that each row takes, validity included */
+    Column *children;
+    int child_count;
+    const char *name;          /* for messages; a path, where it is nested */
+    const char *type_name;
+    MemoryContext context;     /* where the buffers are */
+    FmgrInfo output;
+    union {
+        ListDetail list;
+        StructDetail row;
+        EnumDetail labels;
+        DecimalDetail decimal;
+    } detail;
+};
+
+/* Room for `rows` rows in all. */
+extern void column_reserve(Column *column, uint32 rows);
+
+/* Room for `more` bytes in a SHAPE_BYTES column. */
+extern void column_reserve_data(Column *column, Size more);
+
+/* NULL, also for everything below. There must be room. */
+extern void column_put_null(Column *column, uint32 row);
+
+/* Describes `rows` rows for the encoder, depth first; returns the next free place. */
+extern ColonnadeColumn *column_describe(const Column *column, uint32 rows, ColonnadeColumn *out);
+
+/* Leaves only the rows `first` to `first + count - 1`, as the first ones. */
+extern void column_keep(Column *column, uint32 first, uint32 count);
+
+/* Gives back buffers beyond `most` bytes each. The column must be empty. */
+extern void column_shrink(Column *column, Size most);
+
+static inline void
+column_append(Sink *sink, Column *column, uint32 row, const char *bytes, Size length)
+{
+    char *to;
+
+    if (unlikely(column->data_capacity - column->data_length < length))
+        column_reserve_data(column, length);
+    to = column->data + column->data_length;
+    /* Most text is short, and a call of memcpy costs more than these. */
+    if (length <= 16) {
+        if (length >= 8) {
+            uint64 head, tail;
+
+            memcpy(&head, bytes, 8);
+            memcpy(&tail, bytes + length - 8, 8);
+            memcpy(to, &head, 8);
+            memcpy(to + length - 8, &tail, 8);
+        } else if (length >= 4) {
+            uint32 head, tail;
+
+            memcpy(&head, bytes, 4);
+            memcpy(&tail, bytes + length - 4, 4);
+            memcpy(to, &head, 4);
+            memcpy(to + length - 4, &tail, 4);
+        } else if (length > 0) {
+            to[0] = bytes[0];
+            to[length / 2] = bytes[length / 2];
+            to[length - 1] = bytes[length - 1];
+        }
+    } else
+        memcpy(to, bytes, length);
+    column->data_length += length;
+    ((int32 *) column->values)[row + 1] = (int32) column->data_length;
+    sink->variable += length;
+}
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * COPY … TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this one, does
+ * parse analysis, permissions, row-level security, planning and progress as always, and refuses what it refuses. Only what
+ * the executor gives its rows to is another one, for the time of ExecutorRun.
+ */
+#include "compat.h"
+
+#include "hook.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "options.h"
+#include "receiver.h"
+#include "table.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "text.h"
+#include "utils/memutils.h"
+
+static ProcessUtility_hook_type next_process_utility;
+static ExecutorRun_hook_type next_executor_run;
+
+/* The statement that core's COPY works on for us, until its rows have come. */
+static Statement *active;
+
+#define UTILITY_PARAMETERS                                                                                            \
+    PlannedStmt *planned, const char *query_string, bool read_only_tree, ProcessUtilityContext context,               \
+        ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *completion
+#define UTILITY_ARGUMENTS planned, query_string, read_only_tree, context, params, environment, dest, completion
+
+static void
+next_utility(UTILITY_PARAMETERS)
+{
+    if (next_process_utility)
+        next_process_utility(UTILITY_ARGUMENTS);
+    else
+        standard_ProcessUtility(UTILITY_ARGUMENTS);
+}
+
+static void
+next_run(EXECUTOR_RUN_PARAMETERS)
+{
+    if (next_executor_run)
+        next_executor_run(EXECUTOR_RUN_ARGUMENTS);
+    else
+        standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* The same with `statement` as the one at work, also if it ends in an error. */
+static void
+next_utility_for(Statement *statement, UTILITY_PARAMETERS)
+{
+    Statement *outer = active;
+
+    active = statement;
+    PG_TRY();
+    {
+        next_utility(UTILITY_ARGUMENTS);
+    }
+    PG_FINALLY();
+    {
+        active = outer;
+    }
+    PG_END_TRY();
+}
+
+static void
+refuse_target(const CopyStmt *copy)
+{
+    if (copy->is_from)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM is not possible with FORMAT colonnade"),
+                errhint("The format is for results: COPY … TO STDOUT."));
+    if (copy->is_program || copy->filename != NULL)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("COPY TO a %s is not possible with FORMAT colonnade", copy->is_program ? "program" : "file"),
+                errhint("Use COPY … TO STDOUT and let the client write what it receives."));
+    if (whereToSendOutput != DestRemote || MyProcPort == NULL)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("COPY with FORMAT colonnade needs a client that is connected by PostgreSQL's protocol"));
+}
+
+static void
+run(UTILITY_PARAMETERS)
+{
+    Statement statement = {0};
+    MemoryContext caller;
+    CopyStmt *copy;
+
+    refuse_target((CopyStmt *) planned->utilityStmt);
+    /* A child of the portal's context, so that it goes with the portal where this ends in an error. */
+    statement.context = AllocSetContextCreate(CurrentMemoryContext, "colonnade", ALLOCSET_DEFAULT_SIZES);
+    caller = MemoryContextSwitchTo(statement.context);
+    statement.options = options_parse((CopyStmt *) planned->utilityStmt, query_string);
+
+    /* The plan cache may own the tree. */
+    planned = copyObject(planned);
+    copy = (CopyStmt *) planned->utilityStmt;
+    copy->options = list_make1(makeDefElem("format", (Node *) makeString("text"), -1));
+    if (copy->relation != NULL)
+        statement.table = table_to_query(copy);
+    MemoryContextSwitchTo(caller);
+
+    next_utility_for(&statement, UTILITY_ARGUMENTS);
+    if (!statement.ran)
+        ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("COPY ran without FORMAT colonnade's receiver"),
+                errhint("Another extension's hook may have taken it over."));
+    MemoryContextDelete(statement.context);
+}
+
+static void
+process_utility(UTILITY_PARAMETERS)
+{
+    if (IsA(planned->utilityStmt, CopyStmt) && options_name_our_format((CopyStmt *) planned->utilityStmt))
+        run(UTILITY_ARGUMENTS);
+    else if (active != NULL)
+        /* A function that our query calls may run a COPY to a file, and that is not ours. */
+        next_utility_for(NULL, UTILITY_ARGUMENTS);
+    else
+        next_utility(UTILITY_ARGUMENTS);
+}
+
+static void
+executor_run(EXECUTOR_RUN_PARAMETERS)
+{
+    DestReceiver *core = query->dest;
+    DestReceiver *ours;
+
+    if (active == NULL || active->ran || core->mydest != DestCopyOut) {
+        next_run(EXECUTOR_RUN_ARGUMENTS);
+        return;
+    }
+    active->ran = true;
+    ours = receiver_create(active);
+    query->dest = ours;
+    PG_TRY();
+    {
+        next_run(EXECUTOR_RUN_ARGUMENTS);
+    }
+    PG_FINALLY();
+    {
+        query->dest = core;
+        text_restore_settings();
+    }
+    PG_END_TRY();
+    ((CoreCopyReceiver *) core)->processed = receiver_rows(ours);
+}
+
+void
+hook_install(void)
+{
+    next_process_utility = ProcessUtility_hook;
+    ProcessUtility_hook = process_utility;
+    next_executor_run = ExecutorRun_hook;
+    ExecutorRun_hook = executor_run;
+}

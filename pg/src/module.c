@@ -1,0 +1,34 @@
+#include "compat.h"
+
+#include "colonnade_encoder.h"
+#include "fmgr.h"
+#include "hook.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(colonnade_version);
+
+/* PROTOCOL §1: what a client learns without asking, where the library is loaded before it connects. */
+#define ANNOUNCEMENT "colonnade.version"
+
+static int announced_version;
+
+void
+_PG_init(void)
+{
+    int version = (int) colonnade_format_version();
+
+    DefineCustomIntVariable(ANNOUNCEMENT, "The highest version of the Colonnade stream format that is sent.", NULL,
+                            &announced_version, version, version, version, PGC_INTERNAL,
+                            GUC_REPORT | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+    hook_install();
+}
+
+/* The same by a call, which also loads the library where nothing did before. */
+Datum
+colonnade_version(PG_FUNCTION_ARGS)
+{
+    PG_RETURN_INT32((int32) colonnade_format_version());
+}

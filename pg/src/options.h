@@ -1,0 +1,30 @@
+/* The options of COPY … (FORMAT colonnade, …); PROTOCOL §2. */
+#ifndef COLONNADE_OPTIONS_H
+#define COLONNADE_OPTIONS_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+typedef enum ParallelMode { PARALLEL_AUTO, PARALLEL_ON, PARALLEL_OFF } ParallelMode;
+
+typedef struct CopyOptions {
+    const char *compression;  /* NULL: auto */
+    const char *encodings;    /* NULL: all */
+    const char *codecs;       /* NULL: all */
+    uint32 chunk_rows;        /* at most so many rows a chunk */
+    Size chunk_bytes;         /* at most so many bytes of plain buffers a chunk */
+    Size max_message_bytes;   /* no message is larger */
+    int numeric_precision;    /* of numeric columns without one of their own; 0: these become text */
+    int numeric_scale;
+    List *as_text;            /* char *: result columns that are sent as text */
+    ParallelMode parallel;
+} CopyOptions;
+
+/* Whether `statement` names our format, with TO or FROM. */
+extern bool options_name_our_format(const CopyStmt *statement);
+
+/* The options, in CurrentMemoryContext. Errors: 22023 an unknown option or value, 42601 an option given twice. */
+extern CopyOptions *options_parse(const CopyStmt *statement, const char *query_string);
+
+#endif

@@ -1,0 +1,103 @@
+#include "compat.h"
+
+#include "receiver.h"
+
+#include "chunk.h"
+#include "commands/progress.h"
+#include "send.h"
+#include "utils/backend_progress.h"
+#include "utils/memutils.h"
+
+/* Rows between two looks at pg_stat_progress_copy, within a chunk. */
+#define PROGRESS_ROWS 1024
+
+typedef struct Receiver {
+    DestReceiver pub;
+    const Statement *statement;
+    Stream *stream;
+    uint64 rows;
+    uint64 bytes;
+} Receiver;
+
+static void
+send_message(void *owner, const ColonnadeMessage *message)
+{
+    Receiver *receiver = owner;
+    uint64 elapsed = send_copy_data(message);
+
+    colonnade_sent(receiver->stream->encoder, message->length, elapsed);
+    receiver->bytes += message->length;
+    pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, receiver->bytes);
+    pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
+}
+
+/* Core has announced a query. COPY table announces the table; what else it had said is said again. */
+static void
+announce_table(Oid table)
+{
+    const int parameters[] = {PROGRESS_COPY_COMMAND, PROGRESS_COPY_TYPE};
+    const int64 values[] = {PROGRESS_COPY_COMMAND_TO, PROGRESS_COPY_TYPE_PIPE};
+
+    pgstat_progress_start_command(PROGRESS_COMMAND_COPY, table);
+    pgstat_progress_update_multi_param(lengthof(parameters), parameters, values);
+}
+
+static void
+start(DestReceiver *self, int operation, TupleDesc result)
+{
+    Receiver *receiver = (Receiver *) self;
+    const Statement *statement = receiver->statement;
+    MemoryContext caller = MemoryContextSwitchTo(statement->context);
+
+    (void) operation;
+    if (OidIsValid(statement->table))
+        announce_table(statement->table);
+    receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
+    stream_begin(receiver->stream);
+    MemoryContextSwitchTo(caller);
+}
+
+static bool
+receive(TupleTableSlot *slot, DestReceiver *self)
+{
+    Receiver *receiver = (Receiver *) self;
+
+    receiver->rows++;
+    stream_row(receiver->stream, slot);
+    if (receiver->rows % PROGRESS_ROWS == 0)
+        pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
+    return true;
+}
+
+static void
+shut_down(DestReceiver *self)
+{
+    stream_end(((Receiver *) self)->stream);
+}
+
+static void
+destroy(DestReceiver *self)
+{
+    /* It goes with its context. */
+    (void) self;
+}
+
+DestReceiver *
+receiver_create(const Statement *statement)
+{
+    Receiver *receiver = MemoryContextAllocZero(statement->context, sizeof(Receiver));
+
+    receiver->pub.receiveSlot = receive;
+    receiver->pub.rStartup = start;
+    receiver->pub.rShutdown = shut_down;
+    receiver->pub.rDestroy = destroy;
+    receiver->pub.mydest = DestCopyOut;
+    receiver->statement = statement;
+    return &receiver->pub;
+}
+
+uint64
+receiver_rows(const DestReceiver *receiver)
+{
+    return ((const Receiver *) receiver)->rows;
+}

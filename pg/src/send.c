@@ -1,0 +1,112 @@
+#include "compat.h"
+
+#include "send.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "libpq/libpq.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "portability/instr_time.h"
+
+#define LINK_SAME_MACHINE 0
+#define LINK_LOOPBACK 1
+#define LINK_ELSEWHERE 2
+
+/* Type and length. */
+#define COPY_DATA_HEADER 5
+
+/* Slices below this are gathered; above, a system call of their own costs less than the copy. */
+#define SMALL_SLICE 8192
+#define STAGING 65536
+
+static char staging[STAGING];
+static Size staged;
+
+uint8
+link_to_client(void)
+{
+    const struct sockaddr *address = (const struct sockaddr *) &MyProcPort->raddr.addr;
+
+    if (address->sa_family == AF_INET) {
+        uint32 host = pg_ntoh32(((const struct sockaddr_in *) address)->sin_addr.s_addr);
+
+        return host >> 24 == 127 ? LINK_LOOPBACK : LINK_ELSEWHERE;
+    }
+    if (address->sa_family == AF_INET6) {
+        const struct in6_addr *host = &((const struct sockaddr_in6 *) address)->sin6_addr;
+
+        return IN6_IS_ADDR_LOOPBACK(host) ? LINK_LOOPBACK : LINK_ELSEWHERE;
+    }
+    return address->sa_family == AF_UNIX ? LINK_SAME_MACHINE : LINK_ELSEWHERE;
+}
+
+/*
+ * As internal_flush() of pqcomm.c does: a client that is gone is no error here, since an error would have to be sent to it;
+ * the next CHECK_FOR_INTERRUPTS() ends the session.
+ */
+static void
+write_bytes(const char *bytes, Size length)
+{
+    while (length > 0 && !ClientConnectionLost) {
+        ssize_t written = secure_write(MyProcPort, unconstify(char *, bytes), length);
+
+        if (written > 0) {
+            bytes += written;
+            length -= written;
+        } else if (errno != EINTR) {
+            ereport(COMMERROR, errcode_for_socket_access(), errmsg("could not send data to client: %m"));
+            ClientConnectionLost = 1;
+            InterruptPending = 1;
+        }
+    }
+}
+
+static void
+write_staged(void)
+{
+    write_bytes(staging, staged);
+    staged = 0;
+}
+
+static void
+stage(const char *bytes, Size length)
+{
+    if (length >= SMALL_SLICE) {
+        write_staged();
+        write_bytes(bytes, length);
+        return;
+    }
+    if (staged + length > STAGING)
+        write_staged();
+    memcpy(staging + staged, bytes, length);
+    staged += length;
+}
+
+/*
+ * pq_putmessage() would copy everything through a buffer of 8 KB, with a system call each. Writing the slices from where they are
+ * keeps the order of bytes as long as that buffer is empty, which pq_flush() sees to; it also makes the socket blocking.
+ */
+uint64
+send_copy_data(const ColonnadeMessage *message)
+{
+    char header[COPY_DATA_HEADER] = {COPY_DATA_MESSAGE};
+    uint32 length = pg_hton32((uint32) (message->length + sizeof(length)));
+    instr_time start;
+    instr_time elapsed;
+
+    memcpy(header + 1, &length, sizeof(length));
+    INSTR_TIME_SET_CURRENT(start);
+    if (!ClientConnectionLost)
+        (void) pq_flush();
+    staged = 0;
+    stage(header, sizeof(header));
+    for (size_t i = 0; i < message->count; i++)
+        stage((const char *) message->slices[i].bytes, message->slices[i].length);
+    write_staged();
+    INSTR_TIME_SET_CURRENT(elapsed);
+    INSTR_TIME_SUBTRACT(elapsed, start);
+    CHECK_FOR_INTERRUPTS();
+    return (uint64) (INSTR_TIME_GET_DOUBLE(elapsed) * 1e9);
+}

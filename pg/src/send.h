@@ -1,0 +1,18 @@
+/* Messages to the client, each in one CopyData; PROTOCOL §3. */
+#ifndef COLONNADE_SEND_H
+#define COLONNADE_SEND_H
+
+#include "postgres.h"
+
+#include "colonnade_encoder.h"
+
+/* How far away the client is, as ColonnadeOptions says it. */
+extern uint8 link_to_client(void);
+
+/*
+ * Sends `message`; gives the nanoseconds that took. Ends the session (as core does: at the next interrupt check) if the client is
+ * gone.
+ */
+extern uint64 send_copy_data(const ColonnadeMessage *message);
+
+#endif

@@ -1,0 +1,22 @@
+/* Which PostgreSQL type becomes which column; spec/TYPES.md. */
+#ifndef COLONNADE_TYPES_H
+#define COLONNADE_TYPES_H
+
+#include "column.h"
+#include "options.h"
+
+/* A result's columns, and the same for the encoder. All of it lies in the context it was made in. */
+typedef struct Columns {
+    Column *columns;           /* one a result column */
+    int count;
+    ColonnadeField *fields;    /* depth first; nested ones included */
+    int field_count;
+    int field_room;
+    uint64 row_bits;           /* bits that every row takes in plain buffers */
+    Size constant;             /* bytes that every chunk takes besides */
+} Columns;
+
+/* The columns of a result in CurrentMemoryContext. Errors: 42703 for a name in as_text that is no column of it. */
+extern Columns *columns_of_result(TupleDesc result, const CopyOptions *options);
+
+#endif

@@ -1,5 +1,5 @@
 /*
- * COPY … TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this one, does
+ * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this one, does
  * parse analysis, permissions, row-level security, planning and progress as always, and refuses what it refuses. Only what
  * the executor gives its rows to is another one, for the time of ExecutorRun.
  */
@@ -70,11 +70,11 @@ refuse_target(const CopyStmt *copy)
 {
     if (copy->is_from)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM is not possible with FORMAT colonnade"),
-                errhint("The format is for results: COPY … TO STDOUT."));
+                errhint("The format is for results: COPY ... TO STDOUT."));
     if (copy->is_program || copy->filename != NULL)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("COPY TO a %s is not possible with FORMAT colonnade", copy->is_program ? "program" : "file"),
-                errhint("Use COPY … TO STDOUT and let the client write what it receives."));
+                errhint("Use COPY ... TO STDOUT and let the client write what it receives."));
     if (whereToSendOutput != DestRemote || MyProcPort == NULL)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("COPY with FORMAT colonnade needs a client that is connected by PostgreSQL's protocol"));

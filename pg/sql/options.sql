@@ -51,8 +51,6 @@ COPY (SELECT 1) TO STDOUT (FORMAT colonnade, chunk_rows 1, chunk_rows 2);
 COPY (SELECT 1) TO '/dev/null' (FORMAT colonnade);
 COPY (SELECT 1) TO PROGRAM 'cat' (FORMAT colonnade);
 CREATE TABLE target (a int);
-COPY target FROM STDIN (FORMAT colonnade);
-\.
 COPY target FROM '/dev/null' (FORMAT colonnade);
 DROP TABLE target;
 

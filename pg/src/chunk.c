@@ -64,6 +64,7 @@ stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMess
     stream->columns = columns;
     stream->encoder = create_encoder(columns, options, link);
     stream->described = palloc(Max(1, columns->field_count) * sizeof(ColonnadeColumn));
+    stream->layout = deform_layout(result);
     stream->sink.row_context = AllocSetContextCreate(CurrentMemoryContext, "colonnade row", ALLOCSET_DEFAULT_SIZES);
     stream->take = take;
     stream->owner = owner;
@@ -167,26 +168,27 @@ void
 stream_row(Stream *stream, TupleTableSlot *slot)
 {
     Sink *sink = &stream->sink;
-    Column *column = stream->columns->columns;
-    Column *end = column + stream->columns->count;
+    Column *columns = stream->columns->columns;
+    int count = stream->columns->count;
     uint32 row = stream->rows;
     Size before = sink->variable;
     MemoryContext caller;
-    const Datum *values;
-    const bool *nulls;
     Size bytes;
 
     if (unlikely(row == stream->capacity))
         reserve(stream);
-    slot_getallattrs(slot);
-    caller = MemoryContextSwitchTo(sink->row_context);
-    values = slot->tts_values;
-    nulls = slot->tts_isnull;
-    for (; column < end; column++, values++, nulls++) {
-        if (unlikely(*nulls))
-            column_put_null(column, row);
-        else
-            column_put(sink, column, row, *values);
+    if (deform_applies(slot)) {
+        caller = MemoryContextSwitchTo(sink->row_context);
+        deform_row(sink, columns, count, stream->layout, slot, row);
+    } else {
+        slot_getallattrs(slot);
+        caller = MemoryContextSwitchTo(sink->row_context);
+        for (int i = 0; i < count; i++) {
+            if (unlikely(slot->tts_isnull[i]))
+                column_put_null(&columns[i], row);
+            else
+                column_put(sink, &columns[i], row, slot->tts_values[i]);
+        }
     }
     MemoryContextSwitchTo(caller);
     if (sink->row_context_used) {

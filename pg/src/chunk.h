@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "column.h"
+#include "deform.h"
 #include "executor/tuptable.h"
 #include "options.h"
 #include "types.h"
@@ -18,6 +19,7 @@ typedef struct Stream {
     Columns *columns;
     ColonnadeEncoder *encoder;
     ColonnadeColumn *described; /* as many as fields */
+    Layout *layout;             /* of the result's attributes in heap tuples */
     Sink sink;
     TakeMessage take;
     void *owner;

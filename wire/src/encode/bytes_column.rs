@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use super::body::{Body, NodeStart};
 use super::column::{Context, Memory};
-use super::dictionary::{Dictionary, Entry, put_codes};
+use super::dictionary::{self, Dictionary, Entry, put_codes};
 use super::fsst::{self, Trained};
 use super::nulls::Present;
 use super::{integers, sample};
 use crate::Encoding;
 use crate::int::{Int, bits_for};
+use crate::simd::vectorized;
 
 /// An encoding has to save this share of the bytes before it is worth the work.
 const WORTH: f64 = 0.85;
@@ -84,15 +85,7 @@ impl<'a> Strings<'a> {
         }
         let offsets = offsets.get(..(present.rows + 1) * O::BYTES)?;
         let offset = |row: usize| O::read_le(&offsets[row * O::BYTES..]);
-        let mut backwards = O::ZERO;
-        let mut lengths: Vec<i32> = Vec::with_capacity(present.rows);
-        let starts = offsets.chunks_exact(O::BYTES).map(O::read_le);
-        let ends = offsets[O::BYTES..].chunks_exact(O::BYTES).map(O::read_le);
-        lengths.extend(starts.zip(ends).map(|(start, end)| {
-            let length = end.minus(start);
-            backwards = backwards.min(length);
-            length.to_bits() as i32
-        }));
+        let (lengths, backwards) = lengths::<O>(offsets);
         let (first, last) = (offset(0).to_bits(), offset(present.rows).to_bits());
         if backwards < O::ZERO || O::from_bits(first) < O::ZERO || last - first > u64::from(u32::MAX) {
             return None;
@@ -207,9 +200,9 @@ impl<'a> Strings<'a> {
         let (mut start, mut row) = (0, 0);
         let mut sampled = Vec::with_capacity(sample::SAMPLE);
         for position in sample::positions(count) {
-            start += self.lengths[row..position].iter().map(|&length| length as u32 as usize).sum::<usize>();
+            start += total(&self.lengths[row..position]);
             row = position;
-            sampled.push(Entry::of(&self.data, start, self.lengths[row] as u32 as usize).hash());
+            sampled.push(dictionary::hash_of(&self.data, start, self.lengths[row] as u32 as usize));
         }
         let distinct = sample::distinct(sampled.into_iter())?;
         let mean = self.data.len() / count + 1;
@@ -245,6 +238,30 @@ impl<'a> Strings<'a> {
         Strings { lengths, data: Cow::Owned(bytes) }.put_lengths(body, values, memory.child(0), context);
         body.align(8);
         put_codes(body, dictionary.codes, count, context);
+    }
+}
+
+vectorized! {
+    /// What lies between offsets, and the least of it or 0.
+    fn lengths<O: Int>(offsets: &[u8]) -> (Vec<i32>, O) {
+        let starts = offsets.chunks_exact(O::BYTES).map(O::read_le);
+        let ends = offsets[O::BYTES..].chunks_exact(O::BYTES).map(O::read_le);
+        let mut least = O::ZERO;
+        let mut lengths = vec![0; offsets.len() / O::BYTES - 1];
+        // A plain loop: what a closure collects stays scalar.
+        for ((length, start), end) in lengths.iter_mut().zip(starts).zip(ends) {
+            let difference = end.minus(start);
+            least = least.min(difference);
+            *length = difference.to_bits() as i32;
+        }
+        (lengths, least)
+    }
+}
+
+vectorized! {
+    /// The sum of lengths.
+    fn total<T: Int>(lengths: &[T]) -> usize {
+        lengths.iter().map(|length| length.to_bits()).sum::<u64>() as usize
     }
 }
 

@@ -46,49 +46,42 @@ impl<T: Int> Dictionary<T> {
     }
 }
 
-/// A string's place in its column and what tells it from others quickly.
+/// A string's place in its column.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) start: usize,
     pub(super) length: usize,
-    /// The first 16 bytes, zeros where there are fewer.
-    first: [u64; 2],
-    /// The last 16 bytes of a string longer than that.
-    last: [u64; 2],
 }
 
-impl Entry {
-    /// The string at `start`. Its first and last 16 bytes are read, which up to 32 bytes is all of it.
+/// What tells a string from others quickly; up to 16 bytes, all of it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Key {
+    /// The first 8 bytes, zeros where there are fewer.
+    first: u64,
+    /// The last 8 bytes; of a shorter string, `first` again.
+    last: u64,
+    length: u32,
+}
+
+impl Key {
+    /// The key of the string at `start`.
     #[inline(always)]
-    pub(super) fn of(data: &[u8], start: usize, length: usize) -> Self {
-        let words = |bytes: &[u8; 16]| {
-            let value = u128::from_le_bytes(*bytes);
-            [value as u64, (value >> 64) as u64]
-        };
-        let Some(window) = data[start..].first_chunk() else {
-            let mut bytes = [0; 16];
-            bytes[..length].copy_from_slice(&data[start..start + length]);
-            return Self { start, length, first: words(&bytes), last: [0; 2] };
-        };
+    fn of(data: &[u8], start: usize, length: usize) -> Self {
         // Without a branch on the length, which in text is as good as random.
-        let [low, high] = words(window);
-        let first = [low & MASKS[length.min(8)], high & MASKS[length.saturating_sub(8).min(8)]];
-        let long = if length > 16 { u64::MAX } else { 0 };
-        let [low, high] = data[start + length.max(16) - 16..].first_chunk().map_or([0; 2], words);
-        Self { start, length, first, last: [low & long, high & long] }
+        let tail = start + length.max(8) - 8;
+        let (Some(first), Some(last)) = (data[start..].first_chunk(), data[tail..].first_chunk()) else {
+            let mut bytes = [0; 8];
+            bytes[..length].copy_from_slice(&data[start..start + length]);
+            let word = u64::from_le_bytes(bytes);
+            return Self { first: word, last: word, length: length as u32 };
+        };
+        let mask = MASKS[length.min(8)];
+        Self { first: u64::from_le_bytes(*first) & mask, last: u64::from_le_bytes(*last) & mask, length: length as u32 }
     }
 
     #[inline(always)]
-    pub(super) fn hash(&self) -> u64 {
-        let [low, high] = self.first;
-        hash(low ^ high.rotate_left(29) ^ self.last[1].rotate_left(47) ^ (self.length as u64) << 56)
-    }
-
-    #[inline(always)]
-    fn is(&self, other: &Self, data: &[u8]) -> bool {
-        (self.first, self.last, self.length) == (other.first, other.last, other.length)
-            && (self.length <= 32
-                || data[self.start..self.start + self.length] == data[other.start..other.start + other.length])
+    fn hash(self) -> u64 {
+        hash(self.first ^ self.last.rotate_left(29) ^ u64::from(self.length) << 56)
     }
 }
 
@@ -103,89 +96,87 @@ const MASKS: [u64; 9] = {
     masks
 };
 
+/// A hash of the string at `start`, for an estimate of how many there are.
+pub(super) fn hash_of(data: &[u8], start: usize, length: usize) -> u64 {
+    let middle = data[start + (length.max(8) - 8) / 2..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    Key::of(data, start, length).hash() ^ if length > 16 { hash(middle) } else { 0 }
+}
+
 impl Dictionary<Entry> {
-    /// The dictionary of the strings that lie end to end in `data`; `None` past `limit` entries or once the entries have more than
-    /// `limit_bytes` bytes.
+    /// The dictionary of the strings that lie end to end in `data`; `None` past `limit` entries, once the entries have more than
+    /// `limit_bytes` bytes, or where too many strings have the same key.
     pub(super) fn of_strings(data: &[u8], lengths: &[i32], limit: usize, limit_bytes: usize) -> Option<Self> {
         let limit = limit.min(MAX_ENTRIES).min(lengths.len());
-        let longest = lengths.iter().fold(0, |longest, &length| longest.max(length as u32));
-        if longest <= 8 && limit_bytes >= limit * 8 {
-            return Self::of_words(data, lengths, limit);
+        if lengths.iter().all(|&length| length == 1) {
+            return Self::of_bytes(data.get(..lengths.len())?, limit);
         }
-        let mut table = Table::new(limit);
+        let shape = Table::new(limit);
+        let mut slots = vec![(Key::default(), FREE); shape.slots.len()];
         let mut entries: Vec<Entry> = Vec::new();
-        let mut codes = Vec::with_capacity(lengths.len());
+        let mut codes = vec![0; lengths.len()];
         let (mut start, mut bytes) = (0, 0);
-        for &length in lengths {
-            let entry = Entry::of(data, start, length as u32 as usize);
-            start += entry.length;
-            let mut slot = table.first(entry.hash());
-            let code = loop {
-                match table.slots[slot] {
-                    FREE => {
-                        bytes += entry.length;
-                        if entries.len() == limit || bytes > limit_bytes {
-                            return None;
-                        }
-                        table.slots[slot] = entries.len() as u32;
-                        entries.push(entry);
-                        break table.slots[slot];
+        for (&length, code_of) in lengths.iter().zip(&mut codes) {
+            let length = length as u32 as usize;
+            let key = Key::of(data, start, length);
+            let first = shape.first(key.hash());
+            let mut slot = first;
+            *code_of = loop {
+                let (known, code) = slots[slot];
+                if code == FREE {
+                    bytes += length;
+                    if entries.len() == limit || bytes > limit_bytes {
+                        return None;
                     }
-                    code if entries[code as usize].is(&entry, data) => break code,
-                    _ => slot = table.next(slot),
+                    slots[slot] = (key, entries.len() as u32);
+                    entries.push(Entry { start, length });
+                    break slots[slot].1;
+                }
+                if known == key && (length <= 16 || same(data, entries[code as usize].start, start, length)) {
+                    break code;
+                }
+                slot = shape.next(slot);
+                if slot == (first + MAX_PROBES) & (shape.slots.len() - 1) {
+                    return None;
                 }
             };
-            codes.push(code);
+            start += length;
+        }
+        Some(Self { entries, codes })
+    }
+
+    /// The same where each string is one byte.
+    fn of_bytes(data: &[u8], limit: usize) -> Option<Self> {
+        let mut table = [FREE; 256];
+        let mut entries = Vec::new();
+        let mut codes = Vec::with_capacity(data.len());
+        for (start, &byte) in data.iter().enumerate() {
+            let slot = &mut table[usize::from(byte)];
+            if *slot == FREE {
+                if entries.len() == limit {
+                    return None;
+                }
+                *slot = entries.len() as u32;
+                entries.push(Entry { start, length: 1 });
+            }
+            codes.push(*slot);
         }
         Some(Self { entries, codes })
     }
 }
 
-impl Dictionary<Entry> {
-    /// The same for strings of at most 8 bytes: a string is one word, and the table holds it itself.
-    fn of_words(data: &[u8], lengths: &[i32], limit: usize) -> Option<Self> {
-        /// `tag` is the length plus one; zero marks a free slot.
-        #[derive(Clone, Copy, Default)]
-        struct Slot {
-            word: u64,
-            tag: u32,
-            code: u32,
-        }
-        let shape = Table::new(limit);
-        let mut slots = vec![Slot::default(); shape.slots.len()];
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut codes = vec![0; lengths.len()];
-        let mut start = 0;
-        for (&length, code) in lengths.iter().zip(&mut codes) {
-            let length = length as u32 as usize;
-            let word = match data[start..].first_chunk() {
-                Some(window) => u64::from_le_bytes(*window) & MASKS[length],
-                None => Entry::of(data, start, length).first[0],
-            };
-            let tag = length as u32 + 1;
-            let mut at = shape.first((word ^ u64::from(tag) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-            loop {
-                let slot = &mut slots[at];
-                if slot.word == word && slot.tag == tag {
-                    *code = slot.code;
-                    break;
-                }
-                if slot.tag == 0 {
-                    if entries.len() == limit {
-                        return None;
-                    }
-                    *code = entries.len() as u32;
-                    *slot = Slot { word, tag, code: *code };
-                    entries.push(Entry::of(data, start, length));
-                    break;
-                }
-                at = shape.next(at);
-            }
-            start += length;
-        }
-        Some(Self { entries, codes })
+/// Whether the strings of more than 16 bytes at `one` and at `other` are the same.
+#[inline(always)]
+fn same(data: &[u8], one: usize, other: usize, length: usize) -> bool {
+    let (one, other) = (&data[one..one + length], &data[other..other + length]);
+    if length > 32 {
+        return one == other;
     }
+    // Two windows of 16 bytes cover it, and cost no call.
+    one.first_chunk::<16>() == other.first_chunk() && one.last_chunk::<16>() == other.last_chunk()
 }
+
+/// Strings with the same key lie in a row of slots; a longer search than this says that the keys tell too little.
+const MAX_PROBES: usize = 64;
 
 /// Open addressing with linear probing, at most half full.
 struct Table {

@@ -123,15 +123,18 @@ impl<T: Int> Frames<T> {
         self.bounds.iter().for_each(|&bounds| out.push(Self::width(bounds) as u8));
         body.align(8);
         let out = body.tail();
+        // Zeroed once, since that costs as much as packing does.
+        let mut packed = [0; BLOCK];
         for (block, &bounds) in values.chunks(BLOCK).zip(&self.bounds) {
             let (reference, width) = (bounds.0, Self::width(bounds));
             if let Ok(block) = <&[T; BLOCK]>::try_from(block) {
+                let packed = &mut packed;
                 match lane_bytes(width) {
                     _ if width == 0 => {}
-                    1 => pack::<T, u8>(block, reference, width, out, |offset| offset as u8),
-                    2 => pack::<T, u16>(block, reference, width, out, |offset| offset as u16),
-                    4 => pack::<T, u32>(block, reference, width, out, |offset| offset as u32),
-                    _ => pack::<T, u64>(block, reference, width, out, |offset| offset),
+                    1 => pack::<T, u8>(block, reference, width, packed, out, |offset| offset as u8),
+                    2 => pack::<T, u16>(block, reference, width, packed, out, |offset| offset as u16),
+                    4 => pack::<T, u32>(block, reference, width, packed, out, |offset| offset as u32),
+                    _ => pack::<T, u64>(block, reference, width, packed, out, |offset| offset),
                 }
             } else {
                 pack_short(block, reference, width, out);
@@ -151,21 +154,18 @@ vectorized! {
     }
 }
 
-/// Appends a whole block in FastLanes order.
+/// Appends a whole block in FastLanes order. `packed` is scratch space.
 #[inline]
 fn pack<T: Int, L: BitPacking + bytemuck::Pod>(
     block: &[T; BLOCK],
     reference: T,
     width: usize,
+    packed: &mut [u64; BLOCK],
     out: &mut Vec<u8>,
     narrow: impl Fn(u64) -> L,
 ) {
-    let mut offsets = [L::zeroed(); BLOCK];
-    for (offset, &value) in offsets.iter_mut().zip(block) {
-        *offset = narrow(value.minus(reference).to_bits());
-    }
-    let mut packed = [L::zeroed(); BLOCK];
-    let packed = &mut packed[..packed_bytes(BLOCK, width) / size_of::<L>()];
+    let offsets = block.map(|value| narrow(value.minus(reference).to_bits()));
+    let packed = &mut bytemuck::cast_slice_mut::<u64, L>(packed)[..packed_bytes(BLOCK, width) / size_of::<L>()];
     // SAFETY: the input has 1024 values, the output the room of 1024 × width bits, and width is no larger than the lane.
     unsafe { L::unchecked_pack(width, &offsets, packed) };
     out.extend_from_slice(bytemuck::cast_slice(packed));

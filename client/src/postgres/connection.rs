@@ -202,6 +202,9 @@ impl Shared {
     pub(crate) fn close(&self) {
         let idle = std::mem::replace(&mut *self.state(), State::Closed);
         self.changed.notify_all();
+        if let State::Busy(..) = idle {
+            self.socket.reset_at_close();
+        }
         // Says goodbye, if nothing runs.
         drop(idle);
         self.socket.shutdown();

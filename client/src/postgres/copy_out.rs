@@ -97,6 +97,10 @@ pub(crate) fn receive(
             answer.preceded = true;
             answer.read(&mut link, again, &mut tick)
         }
+        (Ok(Err(error)), Some(_)) if is_unknown_format(&error) => Ok(Err(error.with_hint(
+            "a pooler has brought a backend in which the extension is not loaded, and within a transaction it cannot \
+             be: let every backend load it (session_preload_libraries = 'colonnade')",
+        ))),
         (first, _) => first,
     };
     let received = link.incoming.received() - before;

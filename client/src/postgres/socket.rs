@@ -25,6 +25,8 @@ impl Socket {
             Address::Unix(path, port) => UnixStream::connect(Target::socket_file(path, *port)).map(Self::Unix),
             Address::Tcp(host, port) => connect_tcp(host, *port, target.connect_timeout).map(Self::Tcp),
         }
+        // The system notices a peer that vanished while a long query is awaited.
+        .inspect(|socket| socket.set::<libc::c_int>(libc::SO_KEEPALIVE, &1))
         .map_err(|cause| {
             Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
                 .with_hint("check that the server runs and listens there")
@@ -71,6 +73,27 @@ impl Socket {
         }
     }
 
+    /// Makes closing tell the peer at once that nobody reads on. A server that waits for a full buffer to drain would
+    /// otherwise take the closed connection for a slow one, and learn only minutes later.
+    pub(crate) fn reset_at_close(&self) {
+        let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+        self.set(libc::SO_LINGER, &at_once);
+    }
+
+    /// Sets an option; without it the connection still works.
+    fn set<T>(&self, option: libc::c_int, value: &T) {
+        // SAFETY: the descriptor is open, and the option's value is a T, of its size.
+        unsafe {
+            libc::setsockopt(
+                self.descriptor(),
+                libc::SOL_SOCKET,
+                option,
+                std::ptr::from_ref(value).cast(),
+                size_of::<T>() as libc::socklen_t,
+            );
+        }
+    }
+
     /// Ends the connection for every holder of it; blocked calls return.
     pub(crate) fn shutdown(&self) {
         let _ = match self {
@@ -106,28 +129,12 @@ fn connect_tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<T
             Ok(socket) => {
                 // Queries are small and must leave at once.
                 socket.set_nodelay(true)?;
-                keep_alive(&socket);
                 return Ok(socket);
             }
             Err(error) => last = error,
         }
     }
     Err(last)
-}
-
-/// Lets the system notice a peer that vanished while a long query is awaited. Without it the connection still works.
-fn keep_alive(socket: &TcpStream) {
-    let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open, and the option's value is an int of the given size.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_KEEPALIVE,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        );
-    }
 }
 
 /// The system's words without Rust's "(os error 111)".

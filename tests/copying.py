@@ -17,13 +17,9 @@ COLONNADE = "to stdout (format colonnade"
 
 
 def payloads(session: psycopg.Connection, statement: str) -> list[bytes]:
-    """The messages of the stream, by the simple protocol. The command's tag is checked against them."""
-    with session.cursor() as cursor:
-        with cursor.copy(statement) as copy:
-            messages = [bytes(data) for data in copy]
-        rows = read_stream(b"".join(messages)).to_json()["rows"]
-        assert cursor.statusmessage == f"COPY {rows}"
-    return messages
+    """The messages of the stream, by the simple protocol."""
+    session.pgconn.send_query(statement.encode())
+    return answer(session.pgconn)
 
 
 def copied(session: psycopg.Connection, statement: str) -> dict[str, list[Any]]:
@@ -51,9 +47,11 @@ def extended(session: psycopg.Connection, statement: str, *, name: bytes = b"") 
 
 
 def answer(connection: pq.abc.PGconn) -> list[bytes]:
-    """CopyData up to the end of a statement that has been sent. Raises psycopg's error for the server's."""
-    result = connection.get_result()
+    """CopyData up to the end of what has been sent; the COPY's tag must count the stream's rows. Raises psycopg's error
+    for the server's."""
     messages: list[bytes] = []
+    rows: int | None = None
+    result = connection.get_result()
     while result is not None:
         if result.status == pq.ExecStatus.FATAL_ERROR:
             while connection.get_result() is not None:
@@ -62,5 +60,8 @@ def answer(connection: pq.abc.PGconn) -> list[bytes]:
         if result.status == pq.ExecStatus.COPY_OUT:
             while (received := connection.get_copy_data(0))[0] > 0:
                 messages.append(bytes(received[1]))
+        if (result.command_status or b"").startswith(b"COPY "):
+            rows = result.command_tuples
         result = connection.get_result()
+    assert rows == read_stream(b"".join(messages)).to_json()["rows"]
     return messages

@@ -76,7 +76,8 @@ def _user() -> pwd.struct_passwd | None:
     return names.get("postgres") or names["nobody"]
 
 
-def _drop_root() -> Callable[[], None] | None:
+def drop_root() -> Callable[[], None] | None:
+    """What a child process does to become PostgreSQL's user."""
     user = _user()
     if user is None:
         return None
@@ -90,7 +91,7 @@ def _drop_root() -> Callable[[], None] | None:
 
 
 def _run(command: list[str | Path], where: Path) -> None:
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, preexec_fn=_drop_root(), check=False)
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, preexec_fn=drop_root(), check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
 
@@ -125,13 +126,17 @@ def stock() -> Installation:
 
 @contextmanager
 def installed() -> Iterator[Installation]:
-    """PostgreSQL with the extension, which is built if it is not."""
+    """PostgreSQL with the extension, which is built if it is not. The environment variable COLONNADE_PG_FILES names a
+    folder into which it was installed already (with DESTDIR), such as a build with other flags."""
     binaries = _directory("bindir")
     with scratch() as tree:
         tree.chmod(0o755)
-        # Rust's and C's builds say on the standard output what they do.
-        make = ["make", "-s", "-C", str(ROOT / "pg"), "install", f"DESTDIR={tree}", f"PG_CONFIG={pg_config()}"]
-        subprocess.run(make, check=True, stdout=sys.stderr)
+        if built := os.environ.get("COLONNADE_PG_FILES"):
+            shutil.copytree(built, tree, dirs_exist_ok=True)
+        else:
+            # Rust's and C's builds say on the standard output what they do.
+            make = ["make", "-s", "-C", str(ROOT / "pg"), "install", f"DESTDIR={tree}", f"PG_CONFIG={pg_config()}"]
+            subprocess.run(make, check=True, stdout=sys.stderr)
         for which in ("sharedir", "pkglibdir"):
             _link_all(_directory(which), under(tree, _directory(which)))
         executable = under(tree, binaries) / "postgres"
@@ -228,7 +233,7 @@ def cluster(
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_drop_root(),
+                preexec_fn=drop_root(),
             )
         try:
             _wait(installation, directory, port, process)

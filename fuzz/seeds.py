@@ -51,6 +51,37 @@ def conversations() -> dict[str, bytes]:
     }
 
 
+def answers(streams: dict[str, bytes]) -> dict[str, bytes]:
+    """What servers send, from the answer to the start-up message on."""
+    welcome = [
+        message(b"R", struct.pack(">I", 0)),
+        message(b"S", b"colonnade\x001\0"),
+        message(b"S", b"server_version\x0015.0\0"),
+        message(b"K", struct.pack(">II", 7, 9)),
+        message(b"Z", b"I"),
+    ]
+    error = message(b"E", b"SERROR\0C57014\0Mcancelled\0Htry again\0\0") + message(b"Z", b"I")
+    found = {
+        "password": message(b"R", struct.pack(">I", 10) + b"SCRAM-SHA-256\0\0"),
+        "error": b"".join(welcome) + error,
+    }
+    for name, stream in streams.items():
+        parts, rows = [], 0
+        while stream:
+            length = struct.unpack_from("<Q", stream, 8)[0]
+            rows += struct.unpack_from("<I", stream, 24)[0]
+            parts.append(message(b"d", stream[:length]))
+            stream = stream[length:]
+        copied = [
+            message(b"H", struct.pack(">BHH", 1, 1, 1)),
+            *parts,
+            message(b"c"),
+            message(b"C", b"COPY %d\0" % rows),
+        ]
+        found[name] = b"".join([*welcome, *copied, message(b"Z", b"I")])
+    return found
+
+
 def noise() -> dict[str, bytes]:
     """Long inputs to start with; libFuzzer would take hours to grow them."""
     source = random.Random(1)
@@ -60,6 +91,7 @@ def noise() -> dict[str, bytes]:
 def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
     seeds_of["frontend"] = conversations()
+    seeds_of["backend"] = answers({name: seed for name, seed in vectors().items() if name.startswith("good-")})
     for target, seeds in seeds_of.items():
         folder = HERE / "corpus" / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -81,6 +81,8 @@ struct Column {
     uint8 shape;
     uint8 width;               /* bytes of a value or an index */
     int8 scale;                /* of a decimal */
+    int8 decimal_places;       /* the scale in base-10000 digits, rounded up */
+    uint8 decimal_excess;      /* decimal digits that this is too many */
 
     PutValue put;
     uint64 row_bits;           /* bits that each row takes, validity included */
@@ -145,6 +147,9 @@ column_append(Sink *sink, Column *column, uint32 row, const char *bytes, Size le
             to[length / 2] = bytes[length / 2];
             to[length - 1] = bytes[length - 1];
         }
+    } else if (length <= 32) {
+        memcpy(to, bytes, 16);
+        memcpy(to + length - 16, bytes + length - 16, 16);
     } else
         memcpy(to, bytes, length);
     column->data_length += length;

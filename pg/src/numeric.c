@@ -58,6 +58,8 @@ numeric_prepare(Column *column, int precision, int scale)
     for (int i = 0; i < precision; i++)
         multiply_add(decimal->limit, 10, 0);
     column->scale = (int8) scale;
+    column->decimal_places = (scale + DECIMALS_PER_DIGIT - 1) / DECIMALS_PER_DIGIT;
+    column->decimal_excess = column->decimal_places * DECIMALS_PER_DIGIT - scale;
     column->decimal_limit = decimal->limit[2] == 0 ? (uint64) decimal->limit[1] << 32 | decimal->limit[0]
                                                    : PG_UINT64_MAX;
 }

@@ -21,7 +21,8 @@ KINDS = {"schema": 1, "chunk": 2, "end": 3}
 def table(section: str) -> list[list[str]]:
     """The cells of the first table in a section."""
     _, _, text = PROTOCOL.partition(f"\n## {section}")
-    rows = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    _, bar, first = text.partition("\n## ")[0].partition("\n|")
+    rows = (bar[1:] + first).partition("\n\n")[0].splitlines()
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[2:]]
 
 

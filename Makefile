@@ -8,7 +8,9 @@ CARGO ?= cargo
 DEMO_SF ?= 1
 FUZZ_SECONDS ?= 30
 BENCH_ROUNDS ?= 5
+SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
+PEERS ?= .venv-peers
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -19,7 +21,11 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire client server 
 # One interpreter for every build of the extension module, or cargo builds it anew for each.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: help demo test test-rust test-spec test-python lint bench bench-wire bench-end-to-end fuzz wheel install clean
+# The newest of Debian's PostgreSQLs, or the one in the PATH. Asked anew each time: a rule may have installed it.
+export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
+
+.PHONY: help demo demo-postgres test test-rust test-spec test-python soak lint bench bench-wire bench-end-to-end
+.PHONY: bench-postgres fuzz wheel install clean postgres extension
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -29,6 +35,9 @@ help: ## Say what there is to make
 demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check it
 	$(BIN)/python demo/demo.py --scale $(DEMO_SF)
 
+demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreSQL, read lineitem by COPY text, COPY binary and colonnade (DEMO_SF=1)
+	$(BIN)/python demo/demo_postgres.py --scale $(DEMO_SF)
+
 test: test-rust test-spec test-python ## Run all tests
 
 test-rust: $(BIN)/python
@@ -37,9 +46,14 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel $(BIN)/.test
+test-python: $(BIN)/.wheel $(BIN)/.test extension
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
+	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { $(APT) update && $(APT) install pgbouncer; \
+		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+
+soak: $(BIN)/.wheel $(BIN)/.test extension ## Queries, cancels, killed clients, errors and schema changes at once (SOAK_SECONDS=600)
+	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
 
 lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check
@@ -50,7 +64,7 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
 
-bench: bench-wire bench-end-to-end ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-postgres ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.bench
@@ -61,6 +75,11 @@ bench-wire: $(BIN)/.bench
 bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/end_to_end.md --json $(BENCH_DATA)/end_to_end.json
+
+bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
+	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
+	$(BIN)/python bench/postgres_peers.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
+		--markdown $(BENCH_DATA)/postgres.md --json $(BENCH_DATA)/postgres.json
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
@@ -83,8 +102,19 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove all that was built or generated
-	rm -rf target .venv dist bench/.data demo/.data
+	rm -rf target .venv $(PEERS) dist bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.
+postgres:
+	@test -e "$$($(PG_CONFIG) --pgxs 2>/dev/null)" -a -x "$$($(PG_CONFIG) --bindir 2>/dev/null)/initdb" || { set -e; \
+		told=/etc/postgresql-common/createcluster.d/colonnade.conf; trap "$(SUDO) rm -f $$told" EXIT; \
+		$(SUDO) mkdir -p $${told%/*}; echo 'create_main_cluster = false' | $(SUDO) tee $$told >/dev/null; \
+		$(APT) update; $(APT) install postgresql; \
+		$(APT) install postgresql-server-dev-$$(ls /usr/lib/postgresql | sort -n | tail -n 1); }
+
+extension: postgres
+	$(MAKE) --no-print-directory -C pg
 
 # The environment, and stamps for what has been installed into it.
 
@@ -100,4 +130,9 @@ $(BIN)/.%: requirements/%.txt | $(BIN)/python
 $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 		--no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+$(PEERS)/.peers: requirements/peers.txt | $(BIN)/python
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

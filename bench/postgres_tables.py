@@ -1,0 +1,83 @@
+"""The tables of data.py in a PostgreSQL, warm."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import duckdb
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import postgres as pg
+
+#: Analytical work on tables that fit into memory: nothing here waits for a disk.
+SETTINGS = {
+    "shared_buffers": "3GB",
+    "max_wal_size": "8GB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum": "off",
+    "checkpoint_timeout": "1h",
+    "max_parallel_workers_per_gather": "0",
+    "max_parallel_workers": "8",
+    "max_worker_processes": "8",
+    "jit": "off",
+}
+#: DuckDB's types of these tables as PostgreSQL's.
+TYPES = {"VARCHAR": "varchar", "INTEGER": "int", "BIGINT": "bigint", "SMALLINT": "smallint", "TIMESTAMP": "timestamp"}
+
+
+def postgres_type(name: str) -> str:
+    return TYPES.get(name, name.replace("DECIMAL", "numeric").lower())
+
+
+def load(cluster: pg.Cluster, source: str, table: str, rows: int | None = None) -> list[str]:
+    """Makes `table` from what DuckDB reads from `source`, such as a Parquet file; its columns' names."""
+    limit = "" if rows is None else f" LIMIT {rows}"
+    with duckdb.connect() as duck, tempfile.TemporaryDirectory(dir="/tmp") as directory, cluster.connect() as session:
+        relation = duck.sql(f"FROM {source}{limit}")
+        columns = [
+            f'"{name}" {postgres_type(str(type_))}'
+            for name, type_ in zip(relation.columns, relation.types, strict=True)
+        ]
+        file = f"{directory}/{table}.csv"
+        relation.write_csv(file, header=False)
+        # PostgreSQL's own user reads it.
+        Path(directory).chmod(0o755)
+        Path(file).chmod(0o644)
+        # Made in the same transaction, so that its rows need no WAL and are frozen.
+        with session.transaction():
+            session.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+            session.execute(f"COPY {table} FROM '{file}' (FORMAT csv, FREEZE)")
+        session.execute(f"VACUUM ANALYZE {table}")
+        warm(cluster, table)
+        return relation.columns
+
+
+def warm(cluster: pg.Cluster, table: str) -> None:
+    with cluster.connect() as session:
+        session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+        session.execute(f"SELECT pg_prewarm('{table}')")
+        session.execute(f"SELECT count(*) FROM {table}")
+
+
+def cpu(cluster: pg.Cluster) -> float:
+    """CPU seconds of the postmaster, its living children and those that ended."""
+    total = 0
+    ticks = os.sysconf("SC_CLK_TCK")
+    parent = str(cluster.process.pid)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # ended since it was listed; its parent has its time, or will
+        if entry.name == parent:
+            total += sum(map(int, fields[11:15]))
+        elif fields[1] == parent:
+            total += sum(map(int, fields[11:13]))
+    return total / ticks

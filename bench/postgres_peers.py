@@ -1,0 +1,255 @@
+"""PostgreSQL with the extension: what it costs the server, and the whole way into pyarrow beside every peer.
+
+    python bench/postgres_peers.py [--rounds 3] [--peers PYTHON] [--markdown FILE] [--json FILE]
+
+A private PostgreSQL with all tables in memory. Each measurement has a client process of its own; contenders take turns,
+round after round; medians are reported. Server CPU is that of the backend, of parallel workers and of the postmaster.
+Clients that only receive go through a unix socket, the others through TCP on this machine. `--peers` is the interpreter
+that has the peers (requirements/peers.txt), whose packages do not go together with ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import data
+from postgres_tables import SETTINGS, cpu, load, pg
+
+HERE = Path(__file__).parent
+#: Tables and the rows that are taken of them.
+TABLES = {"lineitem": ("lineitem", None), "flights": ("flights", None), "acs": ("acs", None)}
+#: For peers that need minutes for more.
+SMALL = "lineitem1m"
+TIMEOUT = 900
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to read a table."""
+
+    name: str
+    peer: str
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Runs in the peers' environment.
+    other: bool = False
+    #: Row by row; left out on large tables.
+    slow: bool = False
+
+
+def copy(options: str, *before: str) -> dict[str, Any]:
+    return {"statement": f"COPY {{table}} TO STDOUT ({options})", "before": list(before)}
+
+
+def ours(options: str, *before: str) -> dict[str, Any]:
+    return copy(f"FORMAT colonnade, {options}", "SELECT colonnade_version()", *before)
+
+
+WORKERS = "SET max_parallel_workers_per_gather = 2"
+FLOOR = "floor: executor and deforming"
+SERVER = [
+    # A filter on the last column makes the executor take every row apart, and nothing else.
+    Contender(FLOOR, "drain", {"statement": "SELECT FROM {table} WHERE {last} IS NULL"}),
+    Contender("COPY text", "drain", copy("FORMAT text")),
+    Contender("COPY binary", "drain", copy("FORMAT binary")),
+    Contender("Colonnade plain", "drain", ours("compression plain")),
+    Contender("Colonnade light", "drain", ours("compression light")),
+    Contender("Colonnade light+fsst", "drain", ours("compression 'light+fsst'")),
+    Contender("Colonnade light+lz4", "drain", ours("compression 'light+lz4'")),
+    Contender("Colonnade light+zstd-1", "drain", ours("compression 'light+zstd-1'")),
+    Contender("Colonnade plain, 2 workers", "drain", ours("compression plain, parallel on", WORKERS)),
+    Contender("Colonnade light, 2 workers", "drain", ours("compression light, parallel on", WORKERS)),
+    Contender("Colonnade light+zstd-1, 2 workers", "drain", ours("compression 'light+zstd-1', parallel on", WORKERS)),
+]
+END_TO_END = [
+    Contender("Colonnade", "colonnade"),
+    Contender("Colonnade, unix socket", "colonnade", {"unix": True}),
+    Contender("Colonnade, 2 workers", "colonnade", {"parallel": "on"}),
+    Contender("Colonnade light", "colonnade", {"compression": "light"}),
+    Contender("DuckDB postgres_scan", "duckdb_scan", other=True),
+    Contender("DuckDB postgres_scan, 1 thread", "duckdb_scan", {"threads": 1}, other=True),
+    Contender("ConnectorX", "connectorx", other=True),
+    Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
+    Contender("ADBC", "adbc", other=True),
+    Contender("COPY csv, pyarrow.csv", "copy_csv", other=True),
+    Contender("arrow-odbc", "arrow_odbc", other=True),
+    Contender("turbodbc", "turbodbc", other=True),
+    Contender("psycopg 3, binary", "psycopg3", other=True, slow=True),
+    Contender("asyncpg", "asyncpg", other=True, slow=True),
+    Contender("pandas, SQLAlchemy, psycopg2", "pandas_sqlalchemy", other=True, slow=True),
+]
+#: ConnectorX needs a column of integers to divide by.
+KEYS = {"lineitem": "l_orderkey", SMALL: "l_orderkey", "flights": "day", "acs": "serialno"}
+
+
+def measure(cluster: pg.Cluster, contender: Contender, table: str, last: str, peers: str) -> Row:
+    """One reading by a new process."""
+    options = dict(contender.options)
+    if statement := options.get("statement"):
+        options["statement"] = statement.format(table=table, last=last)
+    if "partition_num" in options:
+        options["partition_on"] = KEYS[table]
+    python = peers if contender.other else sys.executable
+    command = [python, str(HERE / "postgres_client.py"), contender.peer, str(cluster.directory), str(cluster.port)]
+    client = subprocess.Popen(
+        [*command, table, json.dumps(options)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with client:
+        assert client.stdout is not None
+        client.stdout.readline()
+        before = cpu(cluster)
+        try:
+            out, errors = client.communicate("go\n", timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            client.kill()
+            return {"error": f"took more than {TIMEOUT} s"}
+    # A backend that has just lost its client needs a moment to be reaped.
+    time.sleep(0.3)
+    server_cpu = cpu(cluster) - before
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if not lines:
+        return {"error": (errors.strip().splitlines() or ["no answer"])[-1][:200]}
+    return {**json.loads(lines[-1]), "server_cpu": server_cpu}
+
+
+def run(cluster: pg.Cluster, lasts: dict[str, str], rounds: int, peers: str, only: str) -> list[Row]:
+    results: list[Row] = []
+    dead: set[tuple[str, str]] = set()
+    for number in range(rounds):
+        for part, contenders in (("server", SERVER), ("end to end", END_TO_END)):
+            for table, last in lasts.items():
+                for contender in contenders:
+                    left_out = (contender.slow and table != SMALL) or (part == "server" and table == SMALL)
+                    if left_out or (table, contender.name) in dead or only not in contender.name:
+                        continue
+                    row = measure(cluster, contender, table, last, peers)
+                    if "error" in row:
+                        # What does not work once does not work; it stays in the table, with its reason.
+                        dead.add((table, contender.name))
+                    results.append({"part": part, "table": table, "contender": contender.name, "round": number, **row})
+                    shown = row.get("error") or f"{row['wall']:.2f} s, server {row['server_cpu']:.2f} s CPU"
+                    print(f"round {number} {table} {contender.name}: {shown}", file=sys.stderr, flush=True)
+    return results
+
+
+def median(results: list[Row], part: str, table: str, contender: str, *fields: str) -> float | None:
+    """The median of the sum of some fields."""
+    found = [
+        sum(row[field] for field in fields)
+        for row in results
+        if (row["part"], row["table"], row["contender"]) == (part, table, contender) and "error" not in row
+    ]
+    return statistics.median(found) if found else None
+
+
+def server_table(results: list[Row], table: str, rows: int) -> list[str]:
+    lines = [
+        f"### The server's side: {table}, {rows} rows",
+        "",
+        "| | server CPU s | / COPY binary | / floor | wall s | bytes/row |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    binary = median(results, "server", table, "COPY binary", "server_cpu")
+    floor = median(results, "server", table, FLOOR, "server_cpu")
+    for contender in SERVER:
+        cost = median(results, "server", table, contender.name, "server_cpu")
+        wall = median(results, "server", table, contender.name, "wall")
+        size = median(results, "server", table, contender.name, "bytes")
+        if cost is None or wall is None or size is None:
+            lines.append(f"| {contender.name} | {reason(results, table, contender.name)} | | | | |")
+            continue
+        ratios = [f"{cost / base:.2f}" if base else "-" for base in (binary, floor)]
+        shown = "-" if contender.name == FLOOR else f"{size / rows:.1f}"
+        lines.append(f"| {contender.name} | {cost:.2f} | {' | '.join(ratios)} | {wall:.2f} | {shown} |")
+    return [*lines, ""]
+
+
+def reason(results: list[Row], table: str, contender: str) -> str:
+    errors = [
+        row["error"] for row in results if (row["table"], row["contender"]) == (table, contender) and "error" in row
+    ]
+    return f"not measured: {errors[0].replace('|', '/')}" if errors else "not measured"
+
+
+def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
+    lines = [
+        f"### Into a pyarrow.Table: {table}, {rows} rows",
+        "",
+        "| | wall s | client CPU s | server CPU s | total CPU s | client's peak MB |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for contender in END_TO_END:
+        if contender.slow and table != SMALL:
+            continue
+        cells = [
+            median(results, "end to end", table, contender.name, *fields)
+            for fields in (("wall",), ("client_cpu",), ("server_cpu",), ("client_cpu", "server_cpu"), ("client_peak",))
+        ]
+        if cells[0] is None:
+            lines.append(f"| {contender.name} | {reason(results, table, contender.name)} | | | | |")
+            continue
+        wall, client, server, total, peak = (cell or 0.0 for cell in cells)
+        lines.append(
+            f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {peak / 1e6:.0f} |"
+        )
+    return [*lines, ""]
+
+
+def markdown(results: list[Row], rows: dict[str, int], rounds: int) -> str:
+    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock.", ""]
+    for table, count in rows.items():
+        if table != SMALL:
+            lines += server_table(results, table, count)
+    for table, count in rows.items():
+        lines += end_to_end_table(results, table, count)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
+    parser.add_argument("--only", default="", help="only contenders whose name contains this text")
+    parser.add_argument("--tables", nargs="*", choices=[*TABLES, SMALL], help="default: all")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    tables = {**TABLES, SMALL: ("lineitem", 1_000_000)}
+    with pg.installed() as installation, pg.cluster(installation, SETTINGS) as cluster:
+        with cluster.connect() as session:
+            session.execute("CREATE EXTENSION colonnade")
+        lasts: dict[str, str] = {}
+        rows: dict[str, int] = {}
+        for table in arguments.tables or tables:
+            source, limit = tables[table]
+            print(f"loading {table} …", file=sys.stderr, flush=True)
+            lasts[table] = load(cluster, f"read_parquet('{data.write(source)}')", table, limit)[-1]
+            with cluster.connect() as session:
+                [(rows[table],)] = session.execute(f"SELECT count(*) FROM {table}").fetchall()
+        results = run(cluster, lasts, arguments.rounds, arguments.peers, arguments.only)
+    for row in results:
+        if row.get("rows") not in (None, rows[row["table"]]):
+            raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")
+    text = markdown(results, rows, arguments.rounds)
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"results": results, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -49,7 +49,7 @@ CHANGES = [
     "alter table shifting rename to moved",
     "alter table if exists moved rename to shifting",
     "drop table if exists fleeting",
-    "create table fleeting as select i, 'x' as x from generate_series(1, 2000) i",
+    "create table if not exists fleeting as select i, 'x' as x from generate_series(1, 2000) i",
     "truncate shifting",
     "insert into shifting (a, b) select i, 'b ' || i from generate_series(1, 5000) i",
     "vacuum shifting",

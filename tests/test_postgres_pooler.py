@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import threading
@@ -13,7 +14,9 @@ import colonnade
 import postgres as pg
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
+# Debian keeps it where only root looks.
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 
 
 @contextmanager
@@ -36,7 +39,7 @@ def pooled(cluster: pg.Cluster, mode: str, **settings: object) -> Iterator[str]:
         file.write_text(f"[databases]\n* = host={cluster.directory} port={cluster.port}\n[pgbouncer]\n{text}\n")
         for path in directory.iterdir():
             pg.give(path)
-        command = [str(shutil.which("pgbouncer")), str(file)]
+        command = [str(PGBOUNCER), str(file)]
         with (directory / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=pg.drop_root())
         try:

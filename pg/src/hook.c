@@ -10,8 +10,12 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
 #include "options.h"
+#include "parallel.h"
 #include "receiver.h"
+#include "send.h"
 #include "table.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
@@ -20,6 +24,7 @@
 
 static ProcessUtility_hook_type next_process_utility;
 static ExecutorRun_hook_type next_executor_run;
+static planner_hook_type next_planner;
 
 /* The statement that core's COPY works on for us, until its rows have come. */
 static Statement *active;
@@ -91,6 +96,7 @@ run(UTILITY_PARAMETERS)
     /* A child of the portal's context, so that it goes with the portal where this ends in an error. */
     statement.context = AllocSetContextCreate(CurrentMemoryContext, "colonnade", ALLOCSET_DEFAULT_SIZES);
     caller = MemoryContextSwitchTo(statement.context);
+    statement.query_string = query_string;
     statement.options = options_parse((CopyStmt *) planned->utilityStmt, query_string);
 
     /* The plan cache may own the tree. */
@@ -146,9 +152,63 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
     ((CoreCopyReceiver *) core)->processed = receiver_rows(ours);
 }
 
+static PlannedStmt *
+plan_next(Query *parse, const char *query_string, int options, ParamListInfo params)
+{
+    if (next_planner)
+        return next_planner(parse, query_string, options, params);
+    return standard_planner(parse, query_string, options, params);
+}
+
+/* Plans with parallel workers for the asking, as far as costs go: what they hand over is chunks, not rows. */
+static PlannedStmt *
+plan_for_workers(Query *parse, const char *query_string, int options, ParamListInfo params)
+{
+    const double setup_cost = parallel_setup_cost;
+    const double tuple_cost = parallel_tuple_cost;
+    PlannedStmt *planned;
+
+    parallel_setup_cost = 0;
+    parallel_tuple_cost = 0;
+    PG_TRY();
+    {
+        planned = plan_next(parse, query_string, options, params);
+    }
+    PG_FINALLY();
+    {
+        parallel_setup_cost = setup_cost;
+        parallel_tuple_cost = tuple_cost;
+    }
+    PG_END_TRY();
+    return planned;
+}
+
+static PlannedStmt *
+plan(Query *parse, const char *query_string, int options, ParamListInfo params)
+{
+    Statement *statement = active;
+    MemoryContext caller;
+    PlannedStmt *planned;
+
+    if (statement == NULL || statement->planned || query_string != statement->query_string)
+        return plan_next(parse, query_string, options, params);
+    /* Before it begins, since functions that the planner calls may plan queries of their own. */
+    statement->planned = true;
+    if (statement->options->parallel == PARALLEL_ON)
+        planned = plan_for_workers(parse, query_string, options, params);
+    else
+        planned = plan_next(parse, query_string, options, params);
+    caller = MemoryContextSwitchTo(statement->context);
+    statement->chunk_rows = parallel_plan(planned, statement->options, link_to_client());
+    MemoryContextSwitchTo(caller);
+    return planned;
+}
+
 void
 hook_install(void)
 {
+    next_planner = planner_hook;
+    planner_hook = plan;
     next_process_utility = ProcessUtility_hook;
     ProcessUtility_hook = process_utility;
     next_executor_run = ExecutorRun_hook;

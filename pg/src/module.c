@@ -4,6 +4,7 @@
 #include "fmgr.h"
 #include "hook.h"
 #include "miscadmin.h"
+#include "parallel.h"
 #include "utils/guc.h"
 
 PG_MODULE_MAGIC;
@@ -23,6 +24,7 @@ _PG_init(void)
     DefineCustomIntVariable(ANNOUNCEMENT, "The highest version of the Colonnade stream format that is sent.", NULL,
                             &announced_version, version, version, version, PGC_INTERNAL,
                             GUC_REPORT | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+    parallel_register();
     hook_install();
 }
 

@@ -26,6 +26,8 @@ send_message(void *owner, const ColonnadeMessage *message)
     uint64 elapsed = send_copy_data(message);
 
     colonnade_sent(receiver->stream->encoder, message->length, elapsed);
+    if (receiver->statement->chunk_rows != NULL)
+        receiver->rows += message->rows;
     receiver->bytes += message->length;
     pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, receiver->bytes);
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
@@ -52,6 +54,8 @@ start(DestReceiver *self, int operation, TupleDesc result)
     (void) operation;
     if (OidIsValid(statement->table))
         announce_table(statement->table);
+    if (statement->chunk_rows != NULL)
+        result = statement->chunk_rows;
     receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
     stream_begin(receiver->stream);
     MemoryContextSwitchTo(caller);
@@ -66,6 +70,19 @@ receive(TupleTableSlot *slot, DestReceiver *self)
     stream_row(receiver->stream, slot);
     if (receiver->rows % PROGRESS_ROWS == 0)
         pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
+    return true;
+}
+
+/* A worker's chunk, which Gather gives as one column. */
+static bool
+receive_chunk(TupleTableSlot *slot, DestReceiver *self)
+{
+    Receiver *receiver = (Receiver *) self;
+    bool is_null;
+    const struct varlena *chunk = (const struct varlena *) DatumGetPointer(slot_getattr(slot, 1, &is_null));
+
+    /* Neither compressed nor moved out of its row: it comes straight from the node that made it. */
+    stream_adopt(receiver->stream, VARDATA_ANY(chunk), VARSIZE_ANY_EXHDR(chunk));
     return true;
 }
 
@@ -87,7 +104,7 @@ receiver_create(const Statement *statement)
 {
     Receiver *receiver = MemoryContextAllocZero(statement->context, sizeof(Receiver));
 
-    receiver->pub.receiveSlot = receive;
+    receiver->pub.receiveSlot = statement->chunk_rows != NULL ? receive_chunk : receive;
     receiver->pub.rStartup = start;
     receiver->pub.rShutdown = shut_down;
     receiver->pub.rDestroy = destroy;

@@ -4,6 +4,7 @@
 
 #include "postgres.h"
 
+#include "access/tupdesc.h"
 #include "options.h"
 #include "tcop/dest.h"
 
@@ -11,7 +12,10 @@
 typedef struct Statement {
     const CopyOptions *options;
     MemoryContext context;      /* lives as long */
+    const char *query_string;   /* by which its planning is known */
     Oid table;                  /* of COPY table; else InvalidOid */
+    TupleDesc chunk_rows;       /* the rows in the chunks that workers make; NULL where the executor gives rows */
+    bool planned;               /* the planner has been seen */
     bool ran;                   /* the executor has been seen; what it runs below is not ours */
 } Statement;
 

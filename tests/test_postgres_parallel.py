@@ -142,7 +142,7 @@ def test_workers_do_the_work_where_the_plan_allows_it(parallel: pg.Cluster) -> N
         plan = explained(parallel, "select id, note, amount from facts", how)
         assert "Workers Launched: 2" in plan
         assert "Custom Scan" in plan
-    plan = explained(parallel, "select id, note, amount from facts ", "off")
+    plan = explained(parallel, "select id, note, amount from facts", "off")
     assert "Custom Scan" not in plan
 
 

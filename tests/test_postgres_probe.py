@@ -119,11 +119,9 @@ def test_a_library_that_is_not_there_is_an_error_that_says_so(postgres: pg.Clust
         session.execute("drop extension colonnade")
 
 
-@pytest.mark.parametrize("how", ["shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"])
+@pytest.mark.parametrize("how", ["shared_preload_libraries", "session_preload_libraries"])
 def test_a_preloaded_library_announces_itself(installation: pg.Installation, how: str) -> None:
     """Without CREATE EXTENSION in the database, and without a query."""
-    if how == "local_preload_libraries":
-        pytest.skip("local_preload_libraries takes libraries from $libdir/plugins only")
     with pg.cluster(installation, {how: "colonnade", "log_statement": "all"}) as preloaded:
         with colonnade.connect(preloaded.uri()) as connection:
             assert "statement:" not in preloaded.log.read_text()

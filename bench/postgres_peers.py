@@ -22,6 +22,7 @@ from typing import Any
 
 import data
 from postgres_tables import SETTINGS, cpu, load, pg
+from process import memory
 
 HERE = Path(__file__).parent
 #: Tables and the rows that are taken of them.
@@ -29,6 +30,8 @@ TABLES = {"lineitem": ("lineitem", None), "flights": ("flights", None), "acs": (
 #: For peers that need minutes for more.
 SMALL = "lineitem1m"
 TIMEOUT = 900
+#: Rows of the results of which the second must cost a backend no more memory than the first.
+GROWTH = (1_000_000, 100_000_000)
 
 Row = dict[str, Any]
 
@@ -145,6 +148,22 @@ def run(cluster: pg.Cluster, lasts: dict[str, str], rounds: int, peers: str, onl
     return results
 
 
+def backend_memory(cluster: pg.Cluster) -> dict[int, int]:
+    """Bytes that a backend has used at most after results of so many rows, one after the other."""
+    import colonnade
+
+    peaks: dict[int, int] = {}
+    with colonnade.connect(cluster.uri()) as connection:
+        backend = connection.query("SELECT pg_backend_pid() AS pid").to_arrow().column(0)[0].as_py()
+        for rows in GROWTH:
+            query = f"SELECT i, i / 7.0::float8 AS f, 'row ' || i AS t FROM (SELECT generate_series(1, {rows}) AS i) s"
+            read = sum(batch.num_rows for batch in connection.query(query, compression="light"))
+            if read != rows:
+                raise RuntimeError(f"{read} of {rows} rows arrived")
+            peaks[rows] = memory(backend, "VmHWM")
+    return peaks
+
+
 def median(results: list[Row], part: str, table: str, contender: str, *fields: str) -> float | None:
     """The median of the sum of some fields."""
     found = [
@@ -208,13 +227,16 @@ def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
     return [*lines, ""]
 
 
-def markdown(results: list[Row], rows: dict[str, int], rounds: int) -> str:
+def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int) -> str:
     lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock.", ""]
     for table, count in rows.items():
         if table != SMALL:
             lines += server_table(results, table, count)
     for table, count in rows.items():
         lines += end_to_end_table(results, table, count)
+    if peaks:
+        grown = " and then ".join(f"{peak / 1e6:.1f} MB after {count / 1e6:g} M rows" for count, peak in peaks.items())
+        lines += [f"A backend's peak memory, with what it touched of the shared buffers: {grown}.", ""]
     return "\n".join(lines)
 
 
@@ -239,16 +261,17 @@ def main() -> None:
             lasts[table] = load(cluster, f"read_parquet('{data.write(source)}')", table, limit)[-1]
             with cluster.connect() as session:
                 [(rows[table],)] = session.execute(f"SELECT count(*) FROM {table}").fetchall()
+        peaks = {} if arguments.only else backend_memory(cluster)
         results = run(cluster, lasts, arguments.rounds, arguments.peers, arguments.only)
     for row in results:
         if row.get("rows") not in (None, rows[row["table"]]):
             raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")
-    text = markdown(results, rows, arguments.rounds)
+    text = markdown(results, rows, peaks, arguments.rounds)
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"results": results, "rows": rows}, indent=1) + "\n")
+        arguments.json.write_text(json.dumps({"results": results, "rows": rows, "memory": peaks}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import postgres_peers
 from data import DIRECTORY
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -26,6 +27,11 @@ AIMS = {
 YARDSTICKS = {"Arrow IPC, ZSTD-1": (4.0, 10.1), "the paper's layout, Snappy": (5.8, 9.3)}
 CHUNK_SIZE_AIM = 0.15
 MEMORY_AIM = 1.15
+# The extension, on lineitem: a backend's CPU over that of COPY binary and over the floor.
+OVER_BINARY = {"Colonnade plain": 0.28, "Colonnade light": 0.35}
+OVER_FLOOR = {"Colonnade plain": 1.8}
+# Its client's CPU seconds, and how many times less CPU and wall time than the best peer it takes.
+CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
 
 
 def command(*words: str) -> str:
@@ -107,18 +113,48 @@ def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
+    def median(part: str, contender: str, *fields: str) -> float:
+        return postgres_peers.median(results, part, "lineitem", contender, *fields) or float("nan")
+
+    lines = []
+    for base, aims in (("COPY binary", OVER_BINARY), (postgres_peers.FLOOR, OVER_FLOOR)):
+        for name, aim in aims.items():
+            ratio = median("server", name, "server_cpu") / median("server", base, "server_cpu")
+            lines.append(f"- PostgreSQL, {name}: {ratio:.2f} x {base} {'✓' if ratio <= aim else '✗'} (≤ {aim})")
+    serial, parallel = (median("server", f"Colonnade plain{workers}", "wall") for workers in ("", ", 2 workers"))
+    lines.append(f"- PostgreSQL, plain, wall: 2 workers {parallel:.2f} s, serial {serial:.2f} s")
+    client = median("end to end", "Colonnade", "client_cpu")
+    mark = "✓" if client <= CLIENT_CPU_AIM else "✗"
+    lines.append(f"- PostgreSQL, client CPU: {client:.2f} s {mark} (≤ {CLIENT_CPU_AIM} s)")
+    for what, aim, fields in (("CPU", CPU_AIM, ("client_cpu", "server_cpu")), ("wall", WALL_AIM, ("wall",))):
+        peers = {
+            contender.name: postgres_peers.median(results, "end to end", "lineitem", contender.name, *fields)
+            for contender in postgres_peers.END_TO_END
+            if contender.other
+        }
+        seconds, best = min((seconds, name) for name, seconds in peers.items() if seconds is not None)
+        times = seconds / median("end to end", "Colonnade", *fields)
+        mark = "✓" if times >= aim else "✗"
+        lines.append(f"- PostgreSQL, end to end, {what}: {times:.1f} x less than {best} {mark} (≥ {aim:g} x)")
+    return lines
+
+
 def main() -> None:
     wire = json.loads((DIRECTORY / "wire.json").read_text())
     end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
+    postgres = json.loads((DIRECTORY / "postgres.json").read_text())
     sections = [
         "# What `make bench` measured\n\nWritten by `bench/report.py`; `make bench` does all of it again.\n",
         "\n".join(machine()) + "\n",
         "## Beside what was aimed at\n",
-        "\n".join(wire_aims(wire) + end_to_end_aims(end_to_end["results"])) + "\n",
+        "\n".join(wire_aims(wire) + end_to_end_aims(end_to_end["results"]) + postgres_aims(postgres["results"])) + "\n",
         "## The format, one core\n",
         (DIRECTORY / "wire.md").read_text().strip() + "\n",
         "## End to end\n",
-        (DIRECTORY / "end_to_end.md").read_text(),
+        (DIRECTORY / "end_to_end.md").read_text().strip() + "\n",
+        "## PostgreSQL\n",
+        (DIRECTORY / "postgres.md").read_text(),
     ]
     RESULTS.write_text("\n".join(sections))
     print(f"{RESULTS}: written")

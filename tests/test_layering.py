@@ -1,4 +1,5 @@
-"""Who may know whom: `wire ← client ← python`, `wire ← server ← python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`."""
+"""Who may know whom: `wire ← client ← python`, `wire ← server ← python`, `wire ← pg`; nobody knows `python`, `pg` or
+`bench`."""
 
 from __future__ import annotations
 

@@ -91,6 +91,7 @@ def test_a_pinned_backend_within_a_transaction(postgres: pg.Cluster) -> None:
         with pytest.raises(colonnade.DataError, match="colonnade") as caught:
             connection.query("select 1 as one")
         assert caught.value.sqlstate == "22023"
+        assert "session_preload_libraries" in (caught.value.hint or "")
         connection.execute("rollback")
         assert connection.query("select 1 as one").to_arrow().num_rows == 1
 

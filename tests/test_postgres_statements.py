@@ -35,6 +35,9 @@ create table nothing ();
 insert into nothing default values;
 create table written (id serial, v text);
 create sequence counter;
+create table ruled (a int);
+create rule also as on insert to ruled do also insert into base values (new.a, 'by rule');
+create rule never as on delete to ruled do instead nothing;
 """
 ROWS = {"a": [1, 2, 3, 4, 5], "b": [f"row {number}" for number in range(1, 6)]}
 
@@ -228,6 +231,12 @@ REFUSED_BY_CORE = [
     "(begin)",
     "(select missing from base)",
     "(select a from base for)",
+    "(insert into ruled values (1) returning a)",
+    "(delete from ruled returning a)",
+    "(merge into base using low on false when not matched then insert values (1, 'x'))",
+    "(select a from base) (a)",
+    "(explain select 1)",
+    "(copy base to stdout)",
 ]
 
 

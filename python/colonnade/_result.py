@@ -37,7 +37,7 @@ class Stats:
     codecs: dict[str, int]
     #: The source, without any password.
     source: str
-    #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1`, the format that its extension sends.
+    #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
     server: str
 
 

@@ -137,7 +137,7 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
         return;
     }
     active->ran = true;
-    ours = receiver_create(active);
+    ours = receiver_create(active, query);
     query->dest = ours;
     PG_TRY();
     {

@@ -4,6 +4,7 @@
 
 #include "chunk.h"
 #include "commands/progress.h"
+#include "parallel.h"
 #include "send.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
@@ -14,6 +15,7 @@
 typedef struct Receiver {
     DestReceiver pub;
     const Statement *statement;
+    const QueryDesc *query;
     Stream *stream;
     uint64 rows;
     uint64 bytes;
@@ -79,10 +81,13 @@ receive_chunk(TupleTableSlot *slot, DestReceiver *self)
 {
     Receiver *receiver = (Receiver *) self;
     bool is_null;
-    const struct varlena *chunk = (const struct varlena *) DatumGetPointer(slot_getattr(slot, 1, &is_null));
-
     /* Neither compressed nor moved out of its row: it comes straight from the node that made it. */
-    stream_adopt(receiver->stream, VARDATA_ANY(chunk), VARSIZE_ANY_EXHDR(chunk));
+    const struct varlena *value = (const struct varlena *) DatumGetPointer(slot_getattr(slot, 1, &is_null));
+    Size length;
+    const char *chunk = parallel_chunk(value, receiver->query->planstate, &length);
+
+    stream_adopt(receiver->stream, chunk, length);
+    parallel_chunk_release(value, receiver->query->planstate);
     return true;
 }
 
@@ -100,7 +105,7 @@ destroy(DestReceiver *self)
 }
 
 DestReceiver *
-receiver_create(const Statement *statement)
+receiver_create(const Statement *statement, const QueryDesc *query)
 {
     Receiver *receiver = MemoryContextAllocZero(statement->context, sizeof(Receiver));
 
@@ -110,6 +115,7 @@ receiver_create(const Statement *statement)
     receiver->pub.rDestroy = destroy;
     receiver->pub.mydest = DestCopyOut;
     receiver->statement = statement;
+    receiver->query = query;
     return &receiver->pub;
 }
 

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "executor/execdesc.h"
 #include "options.h"
 #include "tcop/dest.h"
 
@@ -20,7 +21,7 @@ typedef struct Statement {
 } Statement;
 
 /* A receiver in the statement's context. It ends the stream when the executor says that there are no more rows. */
-extern DestReceiver *receiver_create(const Statement *statement);
+extern DestReceiver *receiver_create(const Statement *statement, const QueryDesc *query);
 
 /* How many rows came. */
 extern uint64 receiver_rows(const DestReceiver *receiver);

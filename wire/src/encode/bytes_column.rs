@@ -138,8 +138,13 @@ impl<'a> Strings<'a> {
             return body.put(value);
         }
         if context.may(Encoding::Dictionary) && memory.dictionary.is_due() {
-            match self.dictionary() {
-                Some(dictionary) => return self.put_dictionary(dictionary, body, node, memory, context),
+            // What there was in the chunk before is as good an estimate, and costs nothing.
+            let known = memory.distinct.take().and_then(|distinct| self.dictionary(distinct));
+            match known.or_else(|| self.dictionary(self.estimate_distinct()?)) {
+                Some(dictionary) => {
+                    memory.distinct = Some(dictionary.entries.len());
+                    return self.put_dictionary(dictionary, body, node, memory, context);
+                }
                 None if self.lengths.len() >= sample::SAMPLE => memory.dictionary.failed(),
                 None => {}
             }
@@ -193,19 +198,22 @@ impl<'a> Strings<'a> {
         rest.iter().all(|&length| length == first) && self.data[width..] == self.data[..self.data.len() - width]
     }
 
-    /// The strings' dictionary, if a sample and then the whole say that it pays.
-    fn dictionary(&self) -> Option<Dictionary<Entry>> {
-        let count = self.lengths.len();
-
+    /// About how many distinct strings there are, by a sample; `None` if it does not repeat itself.
+    fn estimate_distinct(&self) -> Option<usize> {
         let (mut start, mut row) = (0, 0);
         let mut sampled = Vec::with_capacity(sample::SAMPLE);
-        for position in sample::positions(count) {
+        for position in sample::positions(self.lengths.len()) {
             start += total(&self.lengths[row..position]);
             row = position;
             sampled.push(dictionary::hash_of(&self.data, start, self.lengths[row] as u32 as usize));
         }
-        let distinct = sample::distinct(sampled.into_iter())?;
-        let mean = self.data.len() / count + 1;
+        sample::distinct(sampled.into_iter())
+    }
+
+    /// The strings' dictionary, if it pays by the estimate of `distinct` strings, and then by the whole.
+    fn dictionary(&self, distinct: usize) -> Option<Dictionary<Entry>> {
+        let count = self.lengths.len();
+        let mean = self.data.len() / count.max(1) + 1;
         let limit = (self.data.len() as f64 * WORTH) as usize;
         let size = |entries: usize, bytes: usize| bytes + entries + count * bits_for(entries as u64 - 1) / 8;
         if size(distinct, distinct * mean) >= limit {

@@ -19,6 +19,8 @@ pub(super) struct Context<'a> {
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) dictionary: Patience,
+    /// How many entries the last dictionary had.
+    pub(super) distinct: Option<usize>,
     pub(super) fsst: Patience,
     pub(super) symbols: Option<Trained>,
     pub(super) scale: Scale,

@@ -160,13 +160,14 @@ fn narrow(present: &Present<'_>, values: &[i64], limbs: usize) -> Option<Vec<i64
 
 vectorized! {
     /// The same for values of two limbs without NULLs.
-    fn narrow_pairs<T: From<i64>>(values: &[i64]) -> Option<Vec<T>> {
-        let mut narrow = Vec::with_capacity(values.len() / 2);
+    fn narrow_pairs<T: Int>(values: &[i64]) -> Option<Vec<T>> {
+        let mut narrow = vec![T::ZERO; values.len() / 2];
         let mut rest = 0;
-        narrow.extend(values.as_chunks().0.iter().map(|&[low, high]| {
+        // A plain loop: what a closure collects stays scalar.
+        for (narrow, &[low, high]) in narrow.iter_mut().zip(values.as_chunks().0) {
             rest |= high ^ (low >> 63);
-            T::from(low)
-        }));
+            *narrow = T::from_bits(low as u64);
+        }
         (rest == 0).then_some(narrow)
     }
 }

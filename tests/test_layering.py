@@ -28,7 +28,7 @@ NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},
-    "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-array", "arrow-schema"},
+    "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon"},
 }
 
 

@@ -128,17 +128,22 @@ def measure(cluster: pg.Cluster, contender: Contender, table: str, last: str, pe
     return {**json.loads(lines[-1]), "server_cpu": server_cpu}
 
 
-def run(cluster: pg.Cluster, lasts: dict[str, str], rounds: int, peers: str, only: str) -> list[Row]:
+PARTS = {"server": SERVER, "end to end": END_TO_END}
+
+
+def run(cluster: pg.Cluster, lasts: dict[str, str], arguments: argparse.Namespace) -> list[Row]:
     results: list[Row] = []
     dead: set[tuple[str, str]] = set()
-    for number in range(rounds):
-        for part, contenders in (("server", SERVER), ("end to end", END_TO_END)):
+    for number in range(arguments.rounds):
+        for part, contenders in PARTS.items():
+            if arguments.part not in (None, part):
+                continue
             for table, last in lasts.items():
                 for contender in contenders:
                     left_out = (contender.slow and table != SMALL) or (part == "server" and table == SMALL)
-                    if left_out or (table, contender.name) in dead or only not in contender.name:
+                    if left_out or (table, contender.name) in dead or arguments.only not in contender.name:
                         continue
-                    row = measure(cluster, contender, table, last, peers)
+                    row = measure(cluster, contender, table, last, arguments.peers)
                     if "error" in row:
                         # What does not work once does not work; it stays in the table, with its reason.
                         dead.add((table, contender.name))
@@ -245,6 +250,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
     parser.add_argument("--only", default="", help="only contenders whose name contains this text")
+    parser.add_argument("--part", choices=PARTS, help="default: both")
     parser.add_argument("--tables", nargs="*", choices=[*TABLES, SMALL], help="default: all")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
@@ -261,8 +267,8 @@ def main() -> None:
             lasts[table] = load(cluster, f"read_parquet('{data.write(source)}')", table, limit)[-1]
             with cluster.connect() as session:
                 [(rows[table],)] = session.execute(f"SELECT count(*) FROM {table}").fetchall()
-        peaks = {} if arguments.only else backend_memory(cluster)
-        results = run(cluster, lasts, arguments.rounds, arguments.peers, arguments.only)
+        peaks = {} if arguments.only or arguments.part == "end to end" else backend_memory(cluster)
+        results = run(cluster, lasts, arguments)
     for row in results:
         if row.get("rows") not in (None, rows[row["table"]]):
             raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")

@@ -45,7 +45,7 @@ extern void stream_end(Stream *stream);
 /* Takes over the chunk message of another stream of the same columns. */
 extern void stream_adopt(Stream *stream, const char *bytes, Size length);
 
-/* Ends in an error unless `status` is well; `rows` for the message, 0 where there are none. */
+/* Ends in an error unless `status` is COLONNADE_OK. */
 extern void encoder_check(ColonnadeStatus status, const ColonnadeError *error);
 
 #endif

@@ -36,14 +36,11 @@ values_bytes(const Column *column, uint32 rows)
 static void *
 grown(const Column *column, void *old, Size old_size, Size size)
 {
-    void *buffer;
-
     if (size <= old_size)
         return old;
     if (old != NULL)
         return repalloc_huge(old, size);
-    buffer = MemoryContextAllocHuge(column->context, size);
-    return buffer;
+    return MemoryContextAllocHuge(column->context, size);
 }
 
 void

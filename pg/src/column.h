@@ -118,7 +118,7 @@ extern void column_keep(Column *column, uint32 first, uint32 count);
 /* Gives back buffers beyond `most` bytes each. The column must be empty. */
 extern void column_shrink(Column *column, Size most);
 
-static inline void
+static pg_attribute_always_inline void
 column_append(Sink *sink, Column *column, uint32 row, const char *bytes, Size length)
 {
     char *to;

@@ -72,27 +72,28 @@ refuse(const Column *column, const char *why)
 }
 
 void
-numeric_put_any(Column *column, uint32 row, const NumericView *view)
+numeric_put_any(Column *column, uint32 row, const char *body, Size length)
 {
+    const NumericView view = numeric_view(body, length);
     const DecimalDetail *decimal = &column->detail.decimal;
     uint32 limbs[DECIMAL_LIMBS] = {0};
     uint32 divisor = 1;
     uint64 carry;
     int shift;
 
-    if (view->special)
+    if (view.special)
         refuse(column, "NaN and infinity have no form in a decimal column");
-    if (view->count > 0) {
+    if (view.count > 0) {
         /* The last digit is not 0, nor is the first; so the value has about so many decimal digits when scaled. */
-        shift = DECIMALS_PER_DIGIT * (view->weight - view->count + 1) + column->scale;
-        if (DECIMALS_PER_DIGIT * (view->weight + 1) + column->scale > MAX_DECIMALS)
+        shift = DECIMALS_PER_DIGIT * (view.weight - view.count + 1) + column->scale;
+        if (DECIMALS_PER_DIGIT * (view.weight + 1) + column->scale > MAX_DECIMALS)
             goto too_large;
         if (shift <= -DECIMALS_PER_DIGIT)
             goto too_fine;
-        for (int i = 0; i < view->count; i++) {
+        for (int i = 0; i < view.count; i++) {
             uint16 digit;
 
-            memcpy(&digit, view->digits + 2 * i, sizeof(digit));
+            memcpy(&digit, view.digits + 2 * i, sizeof(digit));
             multiply_add(limbs, DIGIT_BASE, digit);
         }
         for (; shift > 0; shift--)
@@ -104,7 +105,7 @@ numeric_put_any(Column *column, uint32 row, const NumericView *view)
     }
     if (!less(limbs, decimal->limit))
         goto too_large;
-    if (view->negative) {
+    if (view.negative) {
         carry = 1;
         for (int i = 0; i < DECIMAL_LIMBS; i++) {
             carry += (uint32) ~limbs[i];
@@ -127,9 +128,8 @@ numeric_put_wide(Sink *sink, Column *column, uint32 row, Datum value)
 {
     Size length;
     const char *body = varlena_body(sink, value, &length);
-    NumericView view = numeric_view(body, length);
 
-    numeric_put_any(column, row, &view);
+    numeric_put_any(column, row, body, length);
 }
 
 void

@@ -32,14 +32,14 @@ typedef struct NumericView {
 extern void numeric_prepare(Column *column, int precision, int scale);
 
 /* Any value into a decimal128 or decimal256. Errors: 22003 for what does not fit. */
-extern void numeric_put_any(Column *column, uint32 row, const NumericView *view);
+extern void numeric_put_any(Column *column, uint32 row, const char *body, Size length);
 
 /* KIND_OTHER: decimal256, and money. */
 extern void numeric_put_wide(Sink *sink, Column *column, uint32 row, Datum value);
 extern void money_put(Sink *sink, Column *column, uint32 row, Datum value);
 
 /* `body` is what follows the varlena header. */
-static inline NumericView
+static pg_attribute_always_inline NumericView
 numeric_view(const char *body, Size length)
 {
     NumericView view;
@@ -51,7 +51,7 @@ numeric_view(const char *body, Size length)
         view.negative = (header & SHORT_NEGATIVE) != 0;
         view.weight = (int) (header & SHORT_WEIGHT) - (int) (header & SHORT_WEIGHT_SIGN);
         view.digits = body + 2;
-        view.count = (int) (length - 2) / 2;
+        view.count = (int) ((length - 2) / 2);
     } else {
         int16 weight = 0;
 
@@ -60,7 +60,7 @@ numeric_view(const char *body, Size length)
             memcpy(&weight, body + 2, sizeof(weight));
         view.weight = weight;
         view.digits = body + 4;
-        view.count = length >= 4 ? (int) (length - 4) / 2 : 0;
+        view.count = length >= 4 ? (int) ((length - 4) / 2) : 0;
     }
     return view;
 }
@@ -73,11 +73,13 @@ numeric_view(const char *body, Size length)
  * before the value's end, and those that are none of it are masked. What they read before the value is the header of the
  * tuple, array or memory chunk that it lies in.
  */
-static inline void
+static pg_attribute_always_inline void
 numeric_put(Column *column, uint32 row, const char *body, Size length)
 {
     static const uint64 powers[] = {1, UINT64CONST(10000), UINT64CONST(100000000), UINT64CONST(1000000000000),
                                     UINT64CONST(10000000000000000)};
+    static const uint64 masks[] = {0, UINT64CONST(0xFFFF000000000000), UINT64CONST(0xFFFFFFFF00000000),
+                                   UINT64CONST(0xFFFFFFFFFFFF0000), PG_UINT64_MAX};
     const NumericView view = numeric_view(body, length);
     /* The place of the last digit, counted from the last one that the column has. */
     const int place = view.weight - view.count + 1 + column->decimal_places;
@@ -89,8 +91,7 @@ numeric_put(Column *column, uint32 row, const char *body, Size length)
     if (unlikely(view.special || view.count > 4 || (place < 0 && view.count > 0) || place > 4))
         goto any;
     memcpy(&digits, view.digits + 2 * view.count - sizeof(digits), sizeof(digits));
-    /* In two steps, since no shift may be of 64 bits. */
-    digits = digits >> (8 * (4 - view.count)) >> (8 * (4 - view.count)) << (8 * (4 - view.count)) << (8 * (4 - view.count));
+    digits &= masks[view.count];
     magnitude = (digits >> 48) + powers[1] * (digits >> 32 & 0xFFFF) + powers[2] * (digits >> 16 & 0xFFFF) +
                 powers[3] * (digits & 0xFFFF);
     if (unlikely(view.count > 0 && pg_mul_u64_overflow(magnitude, powers[place], &magnitude)))
@@ -118,7 +119,7 @@ numeric_put(Column *column, uint32 row, const char *body, Size length)
     return;
 
 any:
-    numeric_put_any(column, row, &view);
+    numeric_put_any(column, row, body, length);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this one, does
- * parse analysis, permissions, row-level security, planning and progress as always, and refuses what it refuses. Only what
- * the executor gives its rows to is another one, for the time of ExecutorRun.
+ * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this
+ * one, does parse analysis, permissions, row-level security, planning and progress as always, and refuses what it refuses. Only
+ * what the executor gives its rows to is another one, for the time of ExecutorRun.
  */
 #include "compat.h"
 

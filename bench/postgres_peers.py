@@ -234,11 +234,11 @@ def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
 
 def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int) -> str:
     lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock.", ""]
-    for table, count in rows.items():
-        if table != SMALL:
-            lines += server_table(results, table, count)
-    for table, count in rows.items():
-        lines += end_to_end_table(results, table, count)
+    measured = {(row["part"], row["table"]) for row in results}
+    for part, shown in (("server", server_table), ("end to end", end_to_end_table)):
+        for table, count in rows.items():
+            if (part, table) in measured:
+                lines += shown(results, table, count)
     if peaks:
         grown = " and then ".join(f"{peak / 1e6:.1f} MB after {count / 1e6:g} M rows" for count, peak in peaks.items())
         lines += [f"A backend's peak memory, with what it touched of the shared buffers: {grown}.", ""]

@@ -17,9 +17,9 @@
 #endif
 
 /*
- * What core's COPY (query) TO hands to the executor, from src/backend/commands/copyto.c. Compared with the source of 14, 15, 16,
- * 17 and 18: the same in all of them. Only `processed` is written here; command tag, pg_stat_statements and
- * COPY's progress take the number of rows from it.
+ * What core's COPY (query) TO hands to the executor, DR_copy in src/backend/commands/copyto.c. Only `processed` is written here;
+ * command tag, pg_stat_statements and COPY's progress take the number of rows from it, and the regression tests, which
+ * have run on 15, 16 and 18, see it in the tag.
  */
 typedef struct CoreCopyReceiver {
     DestReceiver pub;

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import socket
 import struct
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from process import memory
 
 #: Prepares a peer and gives what is timed; that gives the table, or the number of bytes for peers that only receive.
 Peer = Callable[["Place"], Callable[[], Any]]
@@ -240,7 +241,7 @@ def main() -> None:
     result = {
         "wall": wall,
         "client_cpu": cpu,
-        "client_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "client_peak": memory(os.getpid(), "VmHWM"),
         "rows": None if isinstance(found, int) else len(found),
         "bytes": found if isinstance(found, int) else None,
     }

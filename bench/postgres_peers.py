@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def run(cluster: pg.Cluster, lasts: dict[str, str], arguments: argparse.Namespac
             for table, last in lasts.items():
                 for contender in contenders:
                     left_out = (contender.slow and table != SMALL) or (part == "server" and table == SMALL)
-                    if left_out or (table, contender.name) in dead or arguments.only not in contender.name:
+                    if left_out or (table, contender.name) in dead or not re.search(arguments.only, contender.name):
                         continue
                     row = measure(cluster, contender, table, last, arguments.peers)
                     if "error" in row:
@@ -249,7 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
-    parser.add_argument("--only", default="", help="only contenders whose name contains this text")
+    parser.add_argument("--only", default="", help="only contenders whose name has a match of this regular expression")
     parser.add_argument("--part", choices=PARTS, help="default: both")
     parser.add_argument("--tables", nargs="*", choices=[*TABLES, SMALL], help="default: all")
     parser.add_argument("--markdown", type=Path)

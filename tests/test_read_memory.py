@@ -9,12 +9,12 @@ import pytest
 
 MIB = 1 << 20
 
-#: Text, numbers and NULLs: about 200 MiB as Arrow.
+#: Text, numbers and NULLs: about 380 MiB as Arrow, so that the few chunks that any result takes weigh little.
 SQL = """
 select i, i * 7 % 1000 as small, hash(i) as random, i / 3 as fraction, (i * 12345 % 100000)::decimal(15,2) as price,
        'row number ' || i || ' of many' as text, ['red', 'green', 'blue'][i % 3 + 1] as colour,
        case when i % 3 = 0 then i end as sometimes, date '2000-01-01' + (i % 10000)::int as day
-from range(2000000) t(i)
+from range(4000000) t(i)
 """
 
 READ = """
@@ -57,7 +57,7 @@ def peak(uri: str, compression: str, read: str, sql: str = SQL) -> tuple[int, in
 @pytest.mark.parametrize("wire", ["uri", "unix_uri"])
 def test_a_table_takes_little_more_than_itself(request: pytest.FixtureRequest, wire: str, compression: str) -> None:
     size, grown = peak(request.getfixturevalue(wire), compression, TABLE)
-    assert size > 150 * MIB
+    assert size > 300 * MIB
     assert grown <= 1.15 * size
 
 
@@ -76,6 +76,6 @@ def test_an_unread_result_takes_a_few_chunks(uri: str) -> None:
 def test_columns_that_are_not_asked_for_stay_encoded(uri: str) -> None:
     read = "column = result.column('small'); size = result.stats.wire_bytes"
     wire_bytes, grown = peak(uri, "light+zstd-1", read)
-    # The column itself, 16 MB, and what the codec's bodies take: a part of the whole.
-    assert wire_bytes < 60 * MIB
-    assert grown < 150 * MIB
+    # The column itself, 32 MB, and what the codec's bodies take: a part of the whole.
+    assert wire_bytes < 120 * MIB
+    assert grown < 300 * MIB

@@ -140,6 +140,11 @@ REFUSED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def postgres(either: pg.Cluster) -> pg.Cluster:
+    return either
+
+
 @pytest.fixture(scope="module", autouse=True)
 def schema(postgres: pg.Cluster) -> Iterator[None]:
     with postgres.connect() as session:
@@ -220,6 +225,10 @@ NESTED = [
 
 @pytest.mark.parametrize(("value", "expected"), NESTED, ids=[value[:40] for value, _ in NESTED])
 def test_nested_values(connection: colonnade.Connection, value: str, expected: Any) -> None:
+    if "inet" in value and "colonnade" not in connection.server:
+        with pytest.raises(colonnade.NotSupportedError, match="within another type"):
+            connection.query(f"select {value}")
+        pytest.skip("not yet on a stock server")
     _, found = column(connection, f"select case when i % 2 = 1 then {value} end from generate_series(1, 4) i")
     assert found.to_pylist() == [expected, None, expected, None]
 

@@ -28,6 +28,30 @@ pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
     pub(crate) key: BackendKey,
+    /// The encoding in which it sends text.
+    pub(crate) encoding: String,
+}
+
+impl Server {
+    /// Takes a ParameterStatus.
+    ///
+    /// # Errors
+    /// The message ends too early.
+    pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut body = Body(body);
+        let (name, value) = (body.text()?, body.text()?);
+        match &*name {
+            "server_version" => self.version = value.into_owned(),
+            "client_encoding" => self.encoding = value.into_owned(),
+            name => self.delivery = Delivery::announced(name, &value).unwrap_or(self.delivery.clone()),
+        }
+        Ok(())
+    }
+
+    /// Whether text comes in the encoding that was asked for at login.
+    pub(crate) fn sends_utf8(&self) -> bool {
+        self.encoding.is_empty() || self.encoding.eq_ignore_ascii_case("UTF8")
+    }
 }
 
 impl Link {
@@ -92,14 +116,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
                 authentication(body.u32()?, target)?;
                 welcome = true;
             }
-            b'S' => {
-                let (name, value) = (body.text()?, body.text()?);
-                if let Some(delivery) = Delivery::announced(&name, &value) {
-                    server.delivery = delivery;
-                } else if name == "server_version" {
-                    server.version = value.into_owned();
-                }
-            }
+            b'S' => server.note(&bytes)?,
             b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },
             b'E' => return Err(message::error_response(&bytes)),
             // Notices, and a server that knows fewer protocol options than were asked for: none were.

@@ -17,7 +17,10 @@ pub(super) fn date(bytes: [u8; 4]) -> Result<i32, Fault> {
         i32::MAX => Ok(i32::MAX),
         i32::MIN => Ok(-i32::MAX),
         // The last date that PostgreSQL has is far below.
-        days => days.checked_add(EPOCH_DAYS).ok_or(Fault::Damaged),
+        days => match days.checked_add(EPOCH_DAYS) {
+            Some(days) => Ok(days),
+            None => Err(Fault::Damaged),
+        },
     }
 }
 

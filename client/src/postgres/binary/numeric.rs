@@ -44,12 +44,15 @@ struct Numeric<'a> {
 impl<'a> Numeric<'a> {
     #[inline]
     fn read(value: &'a [u8]) -> Result<Self, Fault> {
-        let (header, digits) = value.split_first_chunk::<HEADER>().ok_or(Fault::Damaged)?;
-        let [count, weight, sign, decimals] = [0, 2, 4, 6].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
+        let Some((&[c0, c1, w0, w1, s0, s1, d0, d1], digits)) = value.split_first_chunk::<HEADER>() else {
+            return Err(Fault::Damaged);
+        };
+        let (count, weight) = (u16::from_be_bytes([c0, c1]), i16::from_be_bytes([w0, w1]));
+        let (sign, decimals) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
         if digits.len() != 2 * usize::from(count) {
             return Err(Fault::Damaged);
         }
-        Ok(Self { digits, weight: i32::from(weight as i16), sign, decimals })
+        Ok(Self { digits, weight: i32::from(weight), sign, decimals })
     }
 
     #[inline]

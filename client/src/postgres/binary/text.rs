@@ -9,14 +9,14 @@ const UUID_LEN: usize = 16;
 
 /// `jsonb_send`: a version, then the text.
 pub(super) fn write_jsonb(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
-    let (&JSONB_VERSION, json) = value.split_first().ok_or(Fault::Damaged)? else { return Err(Fault::Damaged) };
+    let Some((&JSONB_VERSION, json)) = value.split_first() else { return Err(Fault::Damaged) };
     text.extend_from_slice(json);
     Ok(())
 }
 
 /// `uuid_send`: 16 bytes.
 pub(super) fn write_uuid(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
-    let bytes: [u8; UUID_LEN] = value.try_into().map_err(|_| Fault::Damaged)?;
+    let Ok(bytes) = <[u8; UUID_LEN]>::try_from(value) else { return Err(Fault::Damaged) };
     let mut letters = [b'-'; 36];
     let mut at = 0;
     for (place, byte) in bytes.into_iter().enumerate() {

@@ -34,9 +34,9 @@ pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u
     match i32::from_be_bytes(length) {
         NULL => Ok(None),
         length => {
-            let length = usize::try_from(length).map_err(|_| Fault::Damaged)?;
-            let value = block[*at..].get(..length).ok_or(Fault::Damaged)?;
-            *at += length;
+            // A negative length is far beyond the block.
+            let Some(value) = block[*at..].get(..length as u32 as usize) else { return Err(Fault::Damaged) };
+            *at += value.len();
             Ok(Some(value))
         }
     }
@@ -62,7 +62,11 @@ pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<Opti
 /// `N` bytes from `at` on. `at` is within the block or at its end.
 #[inline]
 pub(super) fn array<const N: usize>(block: &[u8], at: usize) -> Result<[u8; N], Fault> {
-    block[at..].first_chunk().copied().ok_or(Fault::Damaged)
+    // Not `ok_or`, which would make and drop an error for each value that is none.
+    match block[at..].first_chunk() {
+        Some(bytes) => Ok(*bytes),
+        None => Err(Fault::Damaged),
+    }
 }
 
 /// Which rows are valid. It costs nothing until the first NULL comes.

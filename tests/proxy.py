@@ -51,9 +51,10 @@ class Proxy:
                 if flipped is not None and passed <= flipped < passed + len(data):
                     at = flipped - passed
                     data = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
-                client.sendall(data)
+                # Before the client can know it.
                 passed += len(data)
                 self.passed = passed
+                client.sendall(data)
         for connection in (client, upstream):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

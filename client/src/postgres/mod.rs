@@ -1,6 +1,7 @@
 //! PostgreSQL's protocol v3 towards a server that speaks the Colonnade format, `spec/PROTOCOL.md`, or towards any other:
 //! <https://www.postgresql.org/docs/current/protocol.html>.
 
+mod authentication;
 mod binary;
 mod cancel;
 mod connection;
@@ -12,6 +13,7 @@ mod link;
 mod message;
 mod reader;
 mod request;
+mod scram;
 mod socket;
 
 pub use connection::{PostgresConnection, connect};

@@ -9,6 +9,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
 use super::kind::{Kind, Node};
+use super::literal::Literal;
 use super::nested::{List, Struct};
 use super::numeric::{self, Decimal};
 use super::value::{Fault, Validity, fixed, value};
@@ -48,6 +49,7 @@ enum Values {
     Enum(Vec<u32>, Labels),
     List(List),
     Struct(Struct),
+    Literal(Literal),
 }
 
 /// How a value's bytes become a string's.
@@ -104,6 +106,7 @@ impl Column {
             Kind::Char => strings(Writing::Char),
             Kind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
             Kind::List(item) => Values::List(List::new(Column::new(item))),
+            Kind::Literal(node) => Values::Literal(Literal::new(node)),
             Kind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(Column::new).collect())),
         };
         let (path, type_name) = (node.path.clone(), node.type_name.clone());
@@ -151,6 +154,7 @@ impl Column {
             Values::Bytes(to, Writing::Uuid) => to.append(block, cursors, validity, text::write_uuid),
             Values::Bytes(to, Writing::Numeric) => to.append(block, cursors, validity, numeric::write_text),
             Values::List(list) => list.decode(block, cursors, validity),
+            Values::Literal(literal) => literal.decode(block, cursors),
             Values::Struct(row) => row.decode(block, cursors, *rows, validity),
         };
         *rows += cursors.len();
@@ -167,6 +171,9 @@ impl Column {
 
     pub(super) fn data(&mut self, data_type: &DataType) -> Result<ArrayData, Error> {
         let rows = take(&mut self.rows);
+        if let Values::Literal(literal) = &mut self.values {
+            return literal.column().data(data_type);
+        }
         let nulls = self.validity.finish(rows);
         let (buffers, children) = match (&mut self.values, data_type) {
             (Values::Bool(values), _) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use colonnade_wire::{DataType, Field, IndexType, Unit};
 
 use super::catalog::{Catalog, Entry, TypeRef};
+use super::literal;
 use crate::postgres::extended::{Format, ResultColumn};
 use crate::{Error, ErrorKind, QueryOptions};
 
@@ -77,6 +78,8 @@ pub(super) enum Kind {
     Enum(Arc<[String]>),
     List(Box<Node>),
     Struct(Vec<Node>),
+    /// The node in text, with text in place of what is nested in it and has no other form.
+    Literal(Box<Node>),
 }
 
 impl Kind {
@@ -124,13 +127,15 @@ pub(super) fn columns(
         let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
     }
-    let build = Build { catalog, options };
+    let build = Build { catalog, options, literal: false };
     described.iter().enumerate().map(|(place, column)| build.column(column, catalog.names.get(place))).collect()
 }
 
 struct Build<'a> {
     catalog: &'a Catalog,
     options: &'a QueryOptions,
+    /// Whether values come in text, so that whatever has text has a form.
+    literal: bool,
 }
 
 impl Build<'_> {
@@ -145,11 +150,15 @@ impl Build<'_> {
             return Ok(Column { node, format: Format::Text });
         }
         if !as_text && !self.is_foreign(&source) {
-            let node = self.node(&source, &column.name, &column.name, 1)?;
-            return Ok(Column { node, format: Format::Binary });
+            if let Ok(node) = self.node(&source, &column.name, &column.name, 1) {
+                return Ok(Column { node, format: Format::Binary });
+            }
+            let node = Build { literal: true, ..*self }.node(&source, &column.name, &column.name, 1)?;
+            let (path, type_name, field) = (node.path.clone(), node.type_name.clone(), node.field.clone());
+            let node = Node { kind: Kind::Literal(Box::new(node)), path, type_name, field };
+            return Ok(Column { node, format: Format::Text });
         }
-        let mut node = leaf(Kind::Text, &source, &column.name, &column.name, DataType::Utf8);
-        node.field.metadata.push((TYPE_KEY.to_owned(), source.name));
+        let node = foreign(Kind::Text, &source, &column.name, &column.name);
         Ok(Column { node, format: Format::Text })
     }
 
@@ -164,17 +173,22 @@ impl Build<'_> {
         let money = self.catalog.money_scale;
         if let Some(kind) = scalar(source.oid, source.typmod, self.options) {
             let data_type = data_type(&kind, source.oid, money);
-            return Ok(leaf(kind, source, name, path, data_type));
+            return match kind {
+                kind if !self.literal => Ok(leaf(kind, source, name, path, data_type)),
+                Kind::Uuid | Kind::Jsonb => Ok(leaf(Kind::Text, source, name, path, data_type)),
+                kind if literal::is_readable(&kind) => Ok(leaf(kind, source, name, path, data_type)),
+                _ => Err(without_form(source, path)),
+            };
         }
-        if source.oid == oid::NUMERIC || source.oid == oid::CHAR {
-            let (kind, foreign) = if source.oid == oid::CHAR { (Kind::Char, false) } else { (Kind::NumericText, true) };
-            let mut node = leaf(kind, source, name, path, DataType::Utf8);
-            if foreign {
-                node.field.metadata.push((TYPE_KEY.to_owned(), source.name.clone()));
-            }
-            return Ok(node);
-        }
+        let text = |kind| if self.literal { Kind::Text } else { kind };
         match self.catalog.entries.get(&source.oid) {
+            _ if source.oid == oid::CHAR => Ok(leaf(text(Kind::Char), source, name, path, DataType::Utf8)),
+            _ if source.oid == oid::NUMERIC && source.typmod < 0 => {
+                Ok(foreign(text(Kind::NumericText), source, name, path))
+            }
+            _ if self.literal && (self.is_foreign(source) || depth >= MAX_DEPTH) => {
+                Ok(foreign(Kind::Text, source, name, path))
+            }
             _ if self.is_foreign(source) || depth >= MAX_DEPTH => Err(without_form(source, path)),
             None => Err(without_form(source, path)),
             Some(Entry::Domain(base)) => self.node(base, name, path, depth),
@@ -220,6 +234,13 @@ fn item_of(array: &TypeRef, item: &TypeRef) -> TypeRef {
 fn leaf(kind: Kind, source: &TypeRef, name: &str, path: &str, data_type: DataType) -> Node {
     let field = Field::new(name, data_type, true);
     Node { kind, path: path.to_owned(), type_name: source.name.clone(), field }
+}
+
+/// Text in place of what Arrow lacks.
+fn foreign(kind: Kind, source: &TypeRef, name: &str, path: &str) -> Node {
+    let mut node = leaf(kind, source, name, path, DataType::Utf8);
+    node.field.metadata.push((TYPE_KEY.to_owned(), source.name.clone()));
+    node
 }
 
 /// A type that needs no catalog and whose binary form is exact.
@@ -288,8 +309,7 @@ fn data_type(kind: &Kind, type_oid: u32, money_scale: u8) -> DataType {
 }
 
 fn without_form(source: &TypeRef, path: &str) -> Error {
-    let message =
-        format!("column \"{path}\": type {} within another type has no binary form that is text", source.name);
+    let message = format!("column \"{path}\": type {} within a type that comes as text has no form yet", source.name);
     Error::new(ErrorKind::Database, message)
         .with_sqlstate("0A000")
         .with_hint("cast the column to text, name it in the option as_text, or install the extension colonnade")

@@ -15,6 +15,7 @@ mod column;
 mod datetime;
 mod decoder;
 mod kind;
+mod literal;
 mod nested;
 mod numeric;
 mod result;

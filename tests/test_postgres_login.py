@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import colonnade
@@ -58,3 +59,27 @@ def test_a_wrong_password_does_not_and_is_not_shown(guarded: pg.Cluster, role: s
 def test_a_missing_password_is_missed(guarded: pg.Cluster, role: str) -> None:
     with pytest.raises(colonnade.OperationalError, match="asks for a password"):
         colonnade.connect(guarded.uri(user=role))
+
+
+def test_the_environment_has_a_password(guarded: pg.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    monkeypatch.setenv("PGUSER", "scram")
+    monkeypatch.setenv("PGHOST", str(guarded.directory))
+    monkeypatch.setenv("PGPORT", str(guarded.port))
+    monkeypatch.setenv("PGDATABASE", "postgres")
+    with colonnade.connect("postgresql://") as connection:
+        assert connection.query("select current_user::text as u").to_arrow().to_pylist() == [{"u": "scram"}]
+
+
+def test_a_password_file_has_a_password(guarded: pg.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    escaped = PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
+    file = tmp_path / "pgpass"
+    file.write_text(f"# host:port:database:user:password\n*:1:*:*:no\n127.0.0.1:{guarded.port}:*:scram:{escaped}\n")
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    uri = guarded.uri(user="scram", tcp=True)
+    file.chmod(0o644)
+    with pytest.raises(colonnade.OperationalError, match="asks for a password"):
+        colonnade.connect(uri)
+    file.chmod(0o600)
+    with colonnade.connect(uri) as connection:
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1

@@ -75,8 +75,10 @@ fn secret(password: &[u8]) -> Vec<u8> {
 
 fn password(target: &Target) -> Result<&str, Error> {
     target.password.as_deref().ok_or_else(|| {
-        Error::new(ErrorKind::Connect, "the server asks for a password, and none was given")
-            .with_hint("write it into the URI, as postgresql://user:password@host/")
+        Error::new(ErrorKind::Connect, "the server asks for a password, and none was given").with_hint(
+            "write it into the URI, as postgresql://user:password@host/, into PGPASSWORD, or into ~/.pgpass, \
+                        which only its owner may read",
+        )
     })
 }
 

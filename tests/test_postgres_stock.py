@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import postgres as pg
 import psycopg
 import pyarrow as pa
 import pytest
+from proxy import Proxy
 from raw_client import wait_until
 
 ENDLESS = "select generate_series(1, 1000000000) as i, 'some text for every row' as t"
@@ -217,3 +219,43 @@ def test_queries_leave_nothing_behind(database: colonnade.Connection) -> None:
     assert rows(database, "select count(*) as n from pg_locks where pid = pg_backend_pid() and relation > 16384") == [
         {"n": 0}
     ]
+
+
+# --- answers that are cut off or changed ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proxy(postgres: pg.Cluster) -> Iterator[Proxy]:
+    between = Proxy(("127.0.0.1", postgres.port))
+    yield between
+    between.close()
+
+
+def read(proxy: Proxy, sql: str) -> pa.Table:
+    with colonnade.connect(f"{proxy.uri.removesuffix('/test')}/postgres?connect_timeout=2") as connection:
+        return connection.query(sql).to_arrow()
+
+
+SMALL = "select i, 'row ' || i as t, array[i] as a, '::1'::inet as n from generate_series(1, 5) i"
+
+
+def test_a_result_that_is_cut_off_is_an_error(proxy: Proxy) -> None:
+    expected = read(proxy, SMALL)
+    whole = proxy.passed
+    for limit in range(1, whole, 7):
+        proxy.limit = limit
+        with pytest.raises(colonnade.Error):
+            read(proxy, SMALL)
+    proxy.limit = whole
+    assert read(proxy, SMALL).equals(expected)
+
+
+def test_a_changed_byte_never_makes_a_result_of_another_shape(proxy: Proxy) -> None:
+    """PostgreSQL's own answers have no checksum, so a value may change unseen, but no row may come or go. Only the
+    last flight's bytes are changed: in an earlier one the client would wait for the rest of a length that grew."""
+    expected = read(proxy, SMALL)
+    whole = proxy.limit = proxy.passed
+    for flipped in range(whole - 250, whole):
+        proxy.flipped = flipped
+        with contextlib.suppress(colonnade.Error):
+            assert read(proxy, SMALL).num_rows == expected.num_rows

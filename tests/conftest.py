@@ -58,7 +58,7 @@ def installation() -> Iterator[pg.Installation]:
 
 
 @pytest.fixture(scope="session")
-def postgres(installation: pg.Installation) -> Iterator[pg.Cluster]:
+def extended(installation: pg.Installation) -> Iterator[pg.Cluster]:
     """A cluster with the extension in its database `postgres`, not preloaded. Tests share it: they keep what they make
     in a schema or a session of their own."""
     with pg.cluster(installation) as running:
@@ -67,9 +67,28 @@ def postgres(installation: pg.Installation) -> Iterator[pg.Cluster]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def stock() -> Iterator[pg.Cluster]:
+    """A cluster of PostgreSQL as it is. Tests share it likewise."""
+    with pg.cluster(pg.stock()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session", params=["extension", "stock"])
+def either(request: pytest.FixtureRequest) -> pg.Cluster:
+    """Each of the two: what arrives must not depend on it."""
+    return request.getfixturevalue("extended" if request.param == "extension" else "stock")
+
+
+@pytest.fixture(scope="session")
+def postgres(extended: pg.Cluster) -> pg.Cluster:
+    """The cluster that a module's tests are about; another one in modules that say so."""
+    return extended
+
+
 @pytest.fixture
 def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
-    """A connection to PostgreSQL with the extension."""
+    """A connection to PostgreSQL."""
     with colonnade.connect(postgres.uri()) as opened:
         yield opened
 

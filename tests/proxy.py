@@ -14,8 +14,8 @@ from serving import Server
 class Proxy:
     """Passes a server's bytes on to clients, one connection after the other, up to a limit."""
 
-    def __init__(self, server: Server) -> None:
-        self._target = (server.host, server.port)
+    def __init__(self, server: Server | tuple[str, int]) -> None:
+        self._target = server if isinstance(server, tuple) else (server.host, server.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         #: After so many bytes from the server the connection ends.
@@ -51,9 +51,10 @@ class Proxy:
                 if flipped is not None and passed <= flipped < passed + len(data):
                     at = flipped - passed
                     data = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
-                client.sendall(data)
+                # Before the client can know it.
                 passed += len(data)
                 self.passed = passed
+                client.sendall(data)
         for connection in (client, upstream):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -51,26 +51,27 @@ def other(postgres: pg.Cluster) -> Iterator[str]:
         session.execute("drop database other with (force)")
 
 
-def test_a_stock_server_is_refused_with_advice_and_logs_nothing() -> None:
-    with pg.cluster(pg.stock(), {"log_min_messages": "warning", "log_min_error_statement": "warning"}) as stock:
-        before = stock.log.read_text()
-        for tcp in (False, True):
-            with pytest.raises(colonnade.NotSupportedError, match="does not send the Colonnade format") as caught:
-                colonnade.connect(stock.uri(tcp=tcp))
-            assert "CREATE EXTENSION colonnade" in (caught.value.hint or "")
-        assert stock.log.read_text() == before
+def test_a_stock_server_is_read_as_it_is_and_logs_nothing(stock: pg.Cluster) -> None:
+    before = stock.log.read_text()
+    for tcp in (False, True):
+        with colonnade.connect(stock.uri(tcp=tcp)) as connection:
+            assert connection.server.startswith(f"PostgreSQL {pg.version()}.")
+            assert "colonnade" not in connection.server
+            assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+    assert stock.log.read_text() == before
 
 
-def test_a_database_without_the_extension_is_refused_although_another_has_it(postgres: pg.Cluster, other: str) -> None:
-    with pytest.raises(colonnade.NotSupportedError, match="does not send the Colonnade format"):
-        colonnade.connect(postgres.uri(other))
+def test_a_database_without_the_extension_is_read_as_it_is(postgres: pg.Cluster, other: str) -> None:
+    with colonnade.connect(postgres.uri(other)) as connection:
+        assert "colonnade" not in connection.server
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
 
 
 def test_a_server_that_only_imitates_postgres_is_asked_once() -> None:
     unknown = message(b"E", b"SERROR\0C42P01\0Mwhat is pg_extension?\0\0") + READY
     with imitation(STOCK_WELCOME, lambda _: unknown) as (uri, queries):
-        with pytest.raises(colonnade.NotSupportedError, match="CREATE EXTENSION"):
-            colonnade.connect(uri)
+        with colonnade.connect(uri) as connection:
+            assert "colonnade" not in connection.server
         assert len(queries) == 1
 
 

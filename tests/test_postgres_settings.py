@@ -17,6 +17,11 @@ KINDS = """select '2024-02-03'::date as d, '2024-02-03 04:05:06.7'::timestamp as
 TEXTS = ["as_text", "interval_text"]
 
 
+@pytest.fixture(scope="module")
+def postgres(either: pg.Cluster) -> pg.Cluster:
+    return either
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -69,16 +74,18 @@ def test_the_moneys_digits_are_the_locales(postgres: pg.Cluster) -> None:
 # --- encodings --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def latin(installation: pg.Installation) -> Iterator[pg.Cluster]:
+@pytest.fixture(scope="module", params=["extension", "stock"])
+def latin(request: pytest.FixtureRequest, installation: pg.Installation) -> Iterator[pg.Cluster]:
     """A cluster with databases in several encodings."""
-    with pg.cluster(installation, encoding="SQL_ASCII") as running:
+    extended = request.param == "extension"
+    with pg.cluster(installation if extended else pg.stock(), encoding="SQL_ASCII") as running:
         with running.connect() as session:
             for encoding in ("LATIN1", "EUC_JP", "SQL_ASCII"):
                 name = encoding.lower()
                 session.execute(f"create database {name} template template0 encoding '{encoding}' locale 'C'")
-                with running.connect(name) as inside:
-                    inside.execute("create extension colonnade")
+                if extended:
+                    with running.connect(name) as inside:
+                        inside.execute("create extension colonnade")
         yield running
 
 

@@ -69,6 +69,11 @@ AS_TEXT = {
 
 
 @pytest.fixture(scope="module")
+def postgres(either: pg.Cluster) -> pg.Cluster:
+    return either
+
+
+@pytest.fixture(scope="module")
 def tortured(postgres: pg.Cluster) -> Iterator[str]:
     """A schema with the table."""
     with postgres.connect() as session:

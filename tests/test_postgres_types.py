@@ -22,6 +22,7 @@ create domain short as varchar(3);
 create domain positive as int check (value > 0);
 create type pair as (a int, b text);
 create type nested as (p pair, l int[], m mood);
+create type mixed as (a int, i inet, t text[], b bool, m mood, f float8, y bytea, r int4range[]);
 create extension hstore schema types;
 """
 LETTERS = {"T": "int32", "V": "string", "p": "12", "s": "3", "n": "5"}
@@ -136,8 +137,15 @@ REFUSED = [
     ("'{{1,2},{3,4}}'::int[]", "0A000"),
     ("'[2:3]={1,2}'::int[]", "0A000"),
     ("array['294276-12-31'::timestamp]", "22008"),
+    ("'{{::1},{::2}}'::inet[]", "0A000"),
+    ("'[0:1]={::1,::2}'::inet[]", "0A000"),
     ("row(1, 'NaN')::types.priced", "22003"),
 ]
+
+
+@pytest.fixture(scope="module")
+def postgres(either: pg.Cluster) -> pg.Cluster:
+    return either
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -214,6 +222,26 @@ NESTED = [
     ("'{1.10,NaN}'::numeric[]", ["1.10", "NaN"]),
     ("'{ab}'::char(3)[]", ["ab "]),
     (r"""'{"\\x00"}'::bytea[]""", [b"\x00"]),
+    ("array['(1,1),(0,0)'::box, null]", ["(1,1),(0,0)", None]),
+    ("array[B'101'::bit(3), B'000']", ["101", "000"]),
+    ("'{NULL,\"[1,2)\"}'::int4range[]", [None, "[1,2)"]),
+    ("'{}'::inet[]", []),
+    (
+        """array[row(1,'::1', array['a "q" \\', '', null, 'NULL'],true,'ok',0.1,'\\x00ff',null), null]::mixed[]""",
+        [
+            {
+                "a": 1,
+                "i": "::1",
+                "t": ['a "q" \\', "", None, "NULL"],
+                "b": True,
+                "m": "ok",
+                "f": 0.1,
+                "y": b"\x00\xff",
+                "r": None,
+            },
+            None,
+        ],
+    ),
     ("array(select generate_series(1, 100000))", list(range(1, 100001))),
 ]
 

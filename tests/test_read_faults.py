@@ -192,12 +192,17 @@ def test_a_fatal_error_ends_the_connection(stream: list[bytes]) -> None:
     ("welcome", "error", "text"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", colonnade.InternalError, "does not speak PostgreSQL"),
-        (message(b"R", struct.pack(">I", 10) + b"SCRAM-SHA-256\0\0"), colonnade.NotSupportedError, "SCRAM"),
-        (message(b"R", struct.pack(">I", 3)), colonnade.NotSupportedError, "clear text"),
+        (
+            message(b"R", struct.pack(">I", 10) + b"SCRAM-SHA-256\0\0"),
+            colonnade.OperationalError,
+            "asks for a password",
+        ),
+        (message(b"R", struct.pack(">I", 10) + b"OTHER\0\0"), colonnade.NotSupportedError, "SASL"),
+        (message(b"R", struct.pack(">I", 3)), colonnade.OperationalError, "asks for a password"),
+        (message(b"R", struct.pack(">I", 12)), colonnade.InternalError, "out of its order"),
         (message(b"E", b"SFATAL\0C3D000\0Mno such database\0\0"), colonnade.ProgrammingError, "no such database"),
         (message(b"R", struct.pack(">I", 0)) + message(b"d", b""), colonnade.InternalError, "during login"),
         (message(b"R", struct.pack(">I", 0))[:-1], colonnade.OperationalError, "did not answer in time"),
-        (WELCOME.replace(message(b"S", b"colonnade\x001\0"), b""), colonnade.NotSupportedError, "colonnade serve"),
         (WELCOME.replace(b"colonnade\x001", b"colonnade\x000"), colonnade.NotSupportedError, "version 0 only"),
     ],
 )
@@ -209,7 +214,7 @@ def test_what_is_not_a_colonnade_server(welcome: bytes, error: type[Exception], 
 
 
 def test_a_password_is_not_sent_where_it_is_asked_for_in_vain() -> None:
-    with peer(message(b"R", struct.pack(">I", 3))) as uri, pytest.raises(colonnade.NotSupportedError) as caught:
+    with peer(message(b"R", struct.pack(">I", 7))) as uri, pytest.raises(colonnade.NotSupportedError) as caught:
         colonnade.connect(uri.replace("tester@", "tester:hunter2@"))
     assert "hunter2" not in str(caught.value)
     assert "was not sent" in str(caught.value)

@@ -10,12 +10,13 @@
 //!   a thread: socket ──> Pool buffer ──queue────────┘   (decoding beside receiving, a few chunks apart)
 //! ```
 //!
-//! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`): `colonnade serve`, or
-//! PostgreSQL with the extension; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
+//! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), `colonnade serve` or
+//! PostgreSQL with the extension, or towards a PostgreSQL as it is; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;
 pub mod arrow_stream;
 mod batch;
+mod environment;
 mod error;
 mod feed;
 mod literal;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::environment::{self, Lookup};
 use crate::{Error, ErrorKind};
 
 /// Where a server listens.
@@ -38,12 +39,18 @@ const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
 
 impl Target {
-    /// Reads a URI.
+    /// Reads a URI. What it leaves out is taken from the environment (PGHOST and its like), and a password from the
+    /// password file.
     ///
     /// # Errors
     /// A scheme other than `postgresql` or `postgres`, a malformed escape, port or address, an unknown parameter, or
     /// one that asks for what this version cannot do, such as `sslmode=require`. The message never quotes the URI.
     pub fn parse(uri: &str) -> Result<Self, Error> {
+        Self::parse_with(uri, &environment::of_process)
+    }
+
+    /// The same with other variables than the process's.
+    fn parse_with(uri: &str, lookup: Lookup<'_>) -> Result<Self, Error> {
         let Some(rest) = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)) else {
             return Err(usage("the URI does not start with postgresql://"));
         };
@@ -71,7 +78,12 @@ impl Target {
             };
             parts.set(&decode(key)?, decode(value)?)?;
         }
-        Ok(parts.into_target())
+        parts.fill(lookup)?;
+        let mut target = parts.into_target();
+        if target.password.is_none() {
+            target.password = environment::password(lookup, &target.address, &target.database, &target.user);
+        }
+        Ok(target)
     }
 
     /// The file of the unix socket, if the address is one: libpq names the directory, `--unix` may name the file.
@@ -109,11 +121,33 @@ struct Parts {
     user: String,
     password: Option<String>,
     database: String,
-    connect_timeout: Option<Duration>,
+    /// `None` within if it is to have no limit.
+    connect_timeout: Option<Option<Duration>>,
+    has_sslmode: bool,
     parameters: Vec<(String, String)>,
 }
 
 impl Parts {
+    /// Takes from the environment what the URI has left out.
+    fn fill(&mut self, lookup: Lookup<'_>) -> Result<(), Error> {
+        for (variable, key) in environment::VARIABLES {
+            let missing = match key {
+                "host" => self.host.is_empty(),
+                "port" => self.port.is_none(),
+                "user" => self.user.is_empty(),
+                "password" => self.password.is_none(),
+                "dbname" => self.database.is_empty(),
+                "connect_timeout" => self.connect_timeout.is_none(),
+                "sslmode" => !self.has_sslmode,
+                key => self.parameters.iter().all(|(name, _)| name != key),
+            };
+            if let Some(value) = lookup(variable).filter(|_| missing) {
+                self.set(key, value).map_err(|error| error.with_detail(Some(format!("{variable} says so"))))?;
+            }
+        }
+        Ok(())
+    }
+
     fn set(&mut self, key: &str, value: String) -> Result<(), Error> {
         match key {
             "host" => self.host = value,
@@ -124,10 +158,10 @@ impl Parts {
             "application_name" | "options" => self.parameters.push((key.to_owned(), value)),
             "connect_timeout" => {
                 let seconds: u64 = value.parse().map_err(|_| usage("connect_timeout is not a number of seconds"))?;
-                self.connect_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
+                self.connect_timeout = Some((seconds > 0).then(|| Duration::from_secs(seconds)));
             }
             "sslmode" => match value.as_str() {
-                "disable" | "allow" | "prefer" => {}
+                "disable" | "allow" | "prefer" => self.has_sslmode = true,
                 "require" | "verify-ca" | "verify-full" => {
                     return Err(Error::new(ErrorKind::Unsupported, format!("sslmode={value} is not supported yet"))
                         .with_hint("connect over loopback or a unix socket, or through an encrypted tunnel"));
@@ -155,7 +189,7 @@ impl Parts {
             user,
             password: self.password,
             database,
-            connect_timeout: self.connect_timeout,
+            connect_timeout: self.connect_timeout.flatten(),
             parameters: self.parameters,
         }
     }

@@ -5,11 +5,40 @@ use proptest::prelude::*;
 use super::*;
 
 fn parse(uri: &str) -> Target {
-    Target::parse(uri).unwrap()
+    Target::parse_with(uri, &|_| None).unwrap()
 }
 
 fn refused(uri: &str) -> String {
-    Target::parse(uri).unwrap_err().to_string()
+    Target::parse_with(uri, &|_| None).unwrap_err().to_string()
+}
+
+#[test]
+fn the_environment_fills_in_what_is_left_out() {
+    let lookup = |name: &str| {
+        let value = match name {
+            "PGHOST" => "db.example",
+            "PGPORT" => "7",
+            "PGUSER" => "ada",
+            "PGPASSWORD" => "secret",
+            "PGDATABASE" => "shop",
+            "PGAPPNAME" => "x",
+            "PGCONNECT_TIMEOUT" => "9",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    };
+    let target = Target::parse_with("postgresql://", &lookup).unwrap();
+    assert_eq!(target.address, Address::Tcp("db.example".into(), 7));
+    assert_eq!((target.user.as_str(), target.database.as_str()), ("ada", "shop"));
+    assert_eq!(target.password.as_deref(), Some("secret"));
+    assert_eq!(target.parameters, [("application_name".to_owned(), "x".to_owned())]);
+    assert_eq!(target.connect_timeout, Some(Duration::from_secs(9)));
+    let target = Target::parse_with("postgresql://eve:other@h:1/d?connect_timeout=0", &lookup).unwrap();
+    assert_eq!(target.address, Address::Tcp("h".into(), 1));
+    assert_eq!((target.user.as_str(), target.password.as_deref()), ("eve", Some("other")));
+    assert_eq!((target.database.as_str(), target.connect_timeout), ("d", None));
+    let refused = Target::parse_with("postgresql://", &|name| (name == "PGPORT").then(|| "x".to_owned()));
+    assert_eq!(refused.unwrap_err().detail(), Some("PGPORT says so"));
 }
 
 #[test]

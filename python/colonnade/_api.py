@@ -79,10 +79,11 @@ class Connection:
         or pins a configuration: `"plain"`, `"light"`, `"light+fsst"`, each alone or with `"+lz4"` or `"+zstd-1"` …
         `"+zstd-22"`. `chunk_rows` and `chunk_bytes` bound a chunk, `max_message_bytes` what this process accepts.
 
-        PostgreSQL's extension has three options more. `numeric=(precision, scale)` makes decimals of numerics that were
+        PostgreSQL has three options more. `numeric=(precision, scale)` makes decimals of numerics that were
         declared without either, which otherwise arrive as text; a value that does not fit is an error, never rounded.
         `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
-        dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`.
+        dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
+        extension, `compression` and `parallel` have no effect.
         """
         return Result(
             self._source.query(
@@ -140,7 +141,7 @@ class Connection:
 def connect(uri: str) -> Connection:
     """Connects to a database.
 
-    * `postgresql://user@host:port/database`: PostgreSQL with the extension, or a Colonnade server
+    * `postgresql://user@host:port/database`: PostgreSQL, with the extension or as it is, or a Colonnade server
     * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
     """

@@ -5,16 +5,19 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::binary::Rows;
 use super::cancel::Canceller;
 use super::copy_out::{CopyOut, Event, Job, Statement, receive};
+use super::delivery::Delivery;
 use super::link::{Link, Server};
 use super::message;
+use super::reader::Reader;
 use super::request;
 use super::socket::Socket;
 use crate::feed::{self, AHEAD, Nothing, POLL};
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Target};
 
-/// A connection to a server that speaks the Colonnade format.
+/// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
 pub struct PostgresConnection(Arc<Shared>);
 
 /// What the user's side, the receiving thread and cancellers share.
@@ -42,7 +45,7 @@ enum State {
 /// Connects, logs in, and learns how the server delivers, which it either says itself or is asked once.
 ///
 /// # Errors
-/// Nobody answers, the server refuses, or it does not know the format.
+/// Nobody answers, or the server refuses.
 pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let (sender, receiver) = sync_channel(1);
     let name = target.to_string();
@@ -73,16 +76,24 @@ pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Err
 
 impl Connection for PostgresConnection {
     fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+        if self.0.server.delivery == Delivery::Stock {
+            let sql = request::plain(sql, options)?.to_owned();
+            let statement = Statement::Rows { sql, options: options.clone() };
+            let (events, control) = self.start(statement, keep)?;
+            let reader = Reader::new(self.0.clone(), control, events);
+            return Ok(Box::new(Rows::open(reader, options, keep)?));
+        }
         let copy = request::copy(sql, options)?;
         let limit = options.max_message_bytes;
         let again = self.0.server.delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
-        let statement = Statement { job: Job::Copy { limit }, query: message::query(&copy)?, again };
+        let statement = Statement::Simple { job: Job::Copy { limit }, query: message::query(&copy)?, again };
         let (events, control) = self.start(statement, keep)?;
-        Ok(Box::new(CopyOut::open(self.0.clone(), control, events, limit, keep)?))
+        let reader = Reader::new(self.0.clone(), control, events);
+        Ok(Box::new(CopyOut::open(reader, limit, keep)?))
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let statement = Statement { job: Job::Execute, query: message::query(sql)?, again: None };
+        let statement = Statement::Simple { job: Job::Execute, query: message::query(sql)?, again: None };
         let (events, control) = self.start(statement, keep)?;
         CopyOut::run(&self.0, &control, &events, keep)
     }

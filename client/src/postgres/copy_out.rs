@@ -5,24 +5,22 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use colonnade_wire::{Decoder, Limits, Message, Totals};
+use colonnade_wire::{Decoder, Limits, Message};
 
-use super::connection::{Control, Shared, died, interrupted};
+use super::binary;
+use super::connection::{Control, Shared, died};
 use super::delivery::is_unknown_format;
 use super::incoming::Tick;
 use super::link::Link;
 use super::message::{self, Body, HEADER, protocol, shown};
+use super::reader::{DRAIN_LIMIT, Reader, stop};
 use crate::batch::damaged;
 use crate::feed::{self, Nothing, POLL};
-use crate::stats::Meter;
-use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
-
-/// How long a cancelled query may take to end before its connection is given up.
-const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+use crate::{Batch, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
 /// What the receiving thread does with an answer.
 #[derive(Clone, Copy, Debug)]
@@ -37,27 +35,37 @@ pub(crate) enum Job {
 }
 
 /// What the receiving thread sends.
-pub(crate) struct Statement {
-    pub(crate) job: Job,
-    /// The Query message.
-    pub(crate) query: Vec<u8>,
-    /// The Query message to send if the backend turns out not to know the format: another statement comes first in it.
-    pub(crate) again: Option<Vec<u8>>,
+pub(crate) enum Statement {
+    /// A Query message.
+    Simple {
+        job: Job,
+        query: Vec<u8>,
+        /// The one to send if the backend turns out not to know the format: another statement comes first in it.
+        again: Option<Vec<u8>>,
+    },
+    /// A statement whose rows come in PostgreSQL's own form.
+    Rows { sql: String, options: QueryOptions },
 }
 
 /// What the receiving thread tells.
 pub(crate) enum Event {
-    /// One message of the stream.
+    /// One message of the stream, or some rows in PostgreSQL's own form.
     Message(Bytes),
+    /// The columns of such rows, which come first.
+    Columns(Vec<binary::Column>),
     /// The connection is free again, or gone.
     Finished(Result<Finished, Error>),
 }
 
 /// How an answer without an error ended.
 pub(crate) struct Finished {
-    rows: Option<u64>,
-    received: u64,
+    pub(crate) rows: Option<u64>,
+    pub(crate) received: u64,
 }
+
+/// What an answer came to: the rows that its tag counts. The outer error ends the connection; the inner one leaves it
+/// usable.
+pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
 
 /// Sends the query and receives its answer up to ReadyForQuery. The thread's whole life.
 pub(crate) fn receive(
@@ -84,24 +92,15 @@ pub(crate) fn receive(
             Some(_) => Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query")),
         }
     };
-    let mut sink = |bytes| {
-        if events.send(Event::Message(bytes)).is_err() {
-            stop.store(true, Ordering::Release);
-        }
-    };
     let before = link.incoming.received();
-    let mut answer = Answer { shared, job: statement.job, stop, preceded: false, copied: false, sink: &mut sink };
-    let answer = match (answer.read(&mut link, &statement.query, &mut tick), &statement.again) {
-        // In a transaction block nothing can be tried again.
-        (Ok(Err(error)), Some(again)) if !answer.copied && link.idle && is_unknown_format(&error) => {
-            answer.preceded = true;
-            answer.read(&mut link, again, &mut tick)
+    let answer = match statement {
+        Statement::Simple { job, query, again } => {
+            let answer = Answer { shared, job: *job, stop, preceded: false, copied: false, events };
+            answer.simple(&mut link, query, again.as_deref(), &mut tick)
         }
-        (Ok(Err(error)), Some(_)) if is_unknown_format(&error) => Ok(Err(error.with_hint(
-            "a pooler has brought a backend in which the extension is not loaded, and within a transaction it cannot \
-             be: let every backend load it (session_preload_libraries = 'colonnade')",
-        ))),
-        (first, _) => first,
+        Statement::Rows { sql, options } => {
+            binary::answer(&mut link, &shared.pool, &mut tick, sql, options, &mut |event| tell(events, stop, event))
+        }
     };
     let received = link.incoming.received() - before;
     let (link, outcome) = match answer {
@@ -114,6 +113,13 @@ pub(crate) fn receive(
     let _ = events.send(Event::Finished(finished));
 }
 
+/// Tells the reader, unless it has lost interest.
+fn tell(events: &SyncSender<Event>, stop: &AtomicBool, event: Event) {
+    if !stop.load(Ordering::Acquire) && events.send(event).is_err() {
+        stop.store(true, Ordering::Release);
+    }
+}
+
 struct Answer<'a> {
     shared: &'a Shared,
     job: Job,
@@ -122,12 +128,26 @@ struct Answer<'a> {
     preceded: bool,
     /// Whether the server has begun to copy.
     copied: bool,
-    sink: &'a mut dyn FnMut(Bytes),
+    events: &'a SyncSender<Event>,
 }
 
 impl Answer<'_> {
-    /// The outer error ends the connection; the inner one is the database's and leaves it usable.
-    fn read(&mut self, link: &mut Link, query: &[u8], tick: Tick<'_>) -> Result<Result<Option<u64>, Error>, Error> {
+    fn simple(mut self, link: &mut Link, query: &[u8], again: Option<&[u8]>, tick: Tick<'_>) -> Outcome {
+        match (self.read(link, query, tick), again) {
+            // In a transaction block nothing can be tried again.
+            (Ok(Err(error)), Some(again)) if !self.copied && link.idle && is_unknown_format(&error) => {
+                self.preceded = true;
+                self.read(link, again, tick)
+            }
+            (Ok(Err(error)), Some(_)) if is_unknown_format(&error) => Ok(Err(error.with_hint(
+                "a pooler has brought a backend in which the extension is not loaded, and within a transaction it \
+                 cannot be: let every backend load it (session_preload_libraries = 'colonnade')",
+            ))),
+            (first, _) => first,
+        }
+    }
+
+    fn read(&mut self, link: &mut Link, query: &[u8], tick: Tick<'_>) -> Outcome {
         let mut failed = None;
         let read = link.incoming.set_patience(Some(POLL)).and_then(|()| link.send(query));
         match read.and_then(|()| self.messages(link, &mut failed, tick)) {
@@ -170,8 +190,12 @@ impl Answer<'_> {
                     failed.get_or_insert(message::error_response(&body));
                     copying = false;
                 }
-                // Notices, parameters that change, notifications.
-                (b'N' | b'S' | b'A', _) => link.incoming.skip(len, tick)?,
+                (b'S', _) => {
+                    let body = link.incoming.body(kind, len, tick)?;
+                    link.server.note(&body)?;
+                }
+                // Notices and notifications.
+                (b'N' | b'A', _) => link.incoming.skip(len, tick)?,
                 (b'Z', _) if !copying => {
                     let body = link.incoming.body(kind, len, tick)?;
                     link.idle = Body(&body).byte()? == b'I';
@@ -186,53 +210,50 @@ impl Answer<'_> {
         if self.stop.load(Ordering::Acquire) {
             return link.incoming.skip(len, tick);
         }
-        let limit = limit.unwrap_or(Limits::default().message_bytes);
-        if len as u64 > limit {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                format!("a message of {len} bytes is above the limit of {limit}"),
-            )
-            .with_hint("raise max_message_bytes, or ask for smaller chunks"));
-        }
-        let no_memory = || Error::new(ErrorKind::Unavailable, format!("no memory for a message of {len} bytes"));
-        let mut buffer = self.shared.pool.take(len).ok_or_else(no_memory)?;
+        check_size(len, limit)?;
+        let mut buffer = self.shared.pool.take(len).ok_or_else(|| no_memory(len))?;
         link.incoming.body_into(&mut buffer, tick)?;
-        (self.sink)(buffer.freeze());
+        tell(self.events, self.stop, Event::Message(buffer.freeze()));
         Ok(())
     }
 }
 
+/// # Errors
+/// A message of this length is more than the limit, or the format's own limit, allows.
+pub(crate) fn check_size(len: usize, limit: Option<u64>) -> Result<(), Error> {
+    let limit = limit.unwrap_or(Limits::default().message_bytes);
+    if len as u64 <= limit {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Protocol, format!("a message of {len} bytes is above the limit of {limit}"))
+        .with_hint("raise max_message_bytes, or ask for smaller chunks"))
+}
+
+pub(crate) fn no_memory(len: usize) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("no memory for a message of {len} bytes"))
+}
+
 /// The reader's side of a COPY.
 pub(crate) struct CopyOut {
-    shared: Arc<Shared>,
-    control: Control,
-    events: Option<Receiver<Event>>,
+    reader: Reader,
     decoder: Decoder,
     schema: SchemaRef,
-    meter: Meter,
 }
 
 impl CopyOut {
     /// Waits for the schema message.
-    pub(crate) fn open(
-        shared: Arc<Shared>,
-        control: Control,
-        events: Receiver<Event>,
-        limit: Option<u64>,
-        keep: Keep<'_>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn open(reader: Reader, limit: Option<u64>, keep: Keep<'_>) -> Result<Self, Error> {
         let mut limits = Limits::default();
         limits.message_bytes = limit.unwrap_or(limits.message_bytes);
         let schema = SchemaRef::new(arrow_schema::Schema::empty());
-        let decoder = Decoder::new(limits);
-        let mut copy = Self { shared, control, events: Some(events), decoder, schema, meter: Meter::start() };
+        let mut copy = Self { reader, decoder: Decoder::new(limits), schema };
         match copy.message(keep)? {
             Some((Message::Schema(schema), _)) => {
-                copy.meter.schema(schema.fields.len());
+                copy.reader.meter.schema(schema.fields.len());
                 copy.schema = Arc::new(colonnade_wire::arrow::schema_to_arrow(&schema));
                 Ok(copy)
             }
-            _ => Err(copy.refuse(damaged(colonnade_wire::Damage::Truncated.into()))),
+            _ => Err(copy.reader.refuse(damaged(colonnade_wire::Damage::Truncated.into()))),
         }
     }
 
@@ -245,60 +266,41 @@ impl CopyOut {
     ) -> Result<Option<u64>, Error> {
         match feed::receive(events, keep) {
             Ok(Event::Finished(finished)) => finished.map(|finished| finished.rows),
-            Ok(Event::Message(_)) | Err(Nothing::Gone) => Err(died().with_origin(&shared.name)),
+            Ok(_) | Err(Nothing::Gone) => Err(died().with_origin(&shared.name)),
             Err(Nothing::Interrupted) => Err(stop(shared, control, events)),
         }
     }
 
     /// The next message and the addresses of its bytes; `None` at the checked end.
     fn message(&mut self, keep: Keep<'_>) -> Result<Option<(Message, Range<usize>)>, Error> {
-        let Some(events) = &self.events else { return Ok(None) };
-        match feed::receive(events, keep) {
-            Ok(Event::Message(bytes)) => {
-                self.meter.received((HEADER + bytes.len()) as u64);
+        match self.reader.next(keep)? {
+            Some(Event::Message(bytes)) => {
+                self.reader.meter.received((HEADER + bytes.len()) as u64);
                 let start = bytes.as_ptr().addr();
                 let addresses = start..start + bytes.len();
                 match self.decoder.message(bytes) {
                     Ok(message) => Ok(Some((message, addresses))),
-                    Err(error) => Err(self.refuse(damaged(error))),
+                    Err(error) => Err(self.reader.refuse(damaged(error))),
                 }
             }
-            Ok(Event::Finished(finished)) => {
-                self.events = None;
-                self.meter.end();
-                let finished = finished?;
-                self.meter.received_in_all(finished.received);
-                let totals = self.decoder.finish().map_err(|error| self.refuse(damaged(error)))?;
-                self.check(totals, finished.rows).map(|()| None)
+            Some(Event::Finished(finished)) => {
+                let totals = self.decoder.finish().map_err(|error| self.reader.refuse(damaged(error)))?;
+                let rows = finished?.rows;
+                if rows == Some(totals.rows) {
+                    Ok(None)
+                } else {
+                    Err(self.reader.refuse(miscounted(totals.rows, rows)))
+                }
             }
-            Err(Nothing::Gone) => Err(self.refuse(died())),
-            Err(Nothing::Interrupted) => {
-                let error = stop(&self.shared, &self.control, events);
-                Err(self.refuse(error))
-            }
+            Some(Event::Columns(_)) => Err(self.reader.refuse(died())),
+            None => Ok(None),
         }
     }
+}
 
-    /// CommandComplete and the end message must tell the same story.
-    fn check(&self, totals: Totals, rows: Option<u64>) -> Result<(), Error> {
-        match rows {
-            Some(rows) if rows == totals.rows => Ok(()),
-            _ => Err(protocol(format!(
-                "{} rows with a tag of {}",
-                totals.rows,
-                rows.map_or("none".to_owned(), |r| r.to_string())
-            ))
-            .with_origin(&self.shared.name)),
-        }
-    }
-
-    /// Reads no more: the receiving thread cancels what runs and discards the rest.
-    fn refuse(&mut self, error: Error) -> Error {
-        self.control.stop.store(true, Ordering::Release);
-        self.events = None;
-        self.meter.end();
-        error.with_origin(&self.shared.name)
-    }
+/// CommandComplete and the rows must tell the same story.
+pub(crate) fn miscounted(read: u64, tag: Option<u64>) -> Error {
+    protocol(format!("{read} rows with a tag of {}", tag.map_or("none".to_owned(), |rows| rows.to_string())))
 }
 
 impl ResultStream for CopyOut {
@@ -311,7 +313,7 @@ impl ResultStream for CopyOut {
             match self.message(keep)? {
                 None => return Ok(None),
                 Some((Message::Chunk(chunk), addresses)) => {
-                    self.meter.chunk(&chunk);
+                    self.reader.meter.chunk(&chunk);
                     return Ok(Some(Batch::encoded(self.schema.clone(), chunk, addresses)));
                 }
                 // The end message; CommandComplete and ReadyForQuery follow.
@@ -321,29 +323,6 @@ impl ResultStream for CopyOut {
     }
 
     fn stats(&self) -> Stats {
-        self.meter.stats()
+        self.reader.meter.stats()
     }
-}
-
-impl Drop for CopyOut {
-    fn drop(&mut self) {
-        if self.events.is_some() {
-            self.control.stop.store(true, Ordering::Release);
-        }
-    }
-}
-
-/// Cancels on the server and waits, not for long, until the connection is free again.
-fn stop(shared: &Shared, control: &Control, events: &Receiver<Event>) -> Error {
-    let cancelled = shared.cancel_running(Some(control.number));
-    control.stop.store(true, Ordering::Release);
-    let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)).then_some(()));
-    if ended.is_none() {
-        shared.close();
-    }
-    let mut error = interrupted().with_origin(&shared.name);
-    if let Err(cause) = cancelled {
-        error = error.with_detail(Some("the server could not be told to stop".to_owned())).with_cause(cause);
-    }
-    error
 }

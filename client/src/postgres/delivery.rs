@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
         /// What loads it into a backend; `None` if every backend has it from its start.
         load: Option<String>,
     },
-    /// A server that does not know the format.
+    /// A server that does not know the format: its own protocol has to do.
     #[default]
     Stock,
 }
@@ -42,7 +42,7 @@ impl Delivery {
     /// Finds out how the server of a connection that has just been made delivers.
     ///
     /// # Errors
-    /// The connection is lost, the extension is there but cannot be loaded, or the server does not know the format.
+    /// The connection is lost, or the extension is there but cannot be loaded.
     pub(crate) fn find(link: &mut Link, tick: Tick<'_>) -> Result<Self, Error> {
         let delivery = match &link.server.delivery {
             Self::Stock => probe(link, tick)?,
@@ -50,7 +50,7 @@ impl Delivery {
         };
         let format = match delivery {
             Self::Served(format) | Self::Extension { format, .. } => format,
-            Self::Stock => return Err(without(&link.server.version)),
+            Self::Stock => return Ok(delivery),
         };
         if format < request::VERSION {
             let message = format!("the server sends the Colonnade format up to version {format} only");
@@ -111,15 +111,6 @@ fn probe(link: &mut Link, tick: Tick<'_>) -> Result<Delivery, Error> {
     })?;
     let format = format.and_then(|format| format.parse().ok()).unwrap_or(0);
     Ok(Delivery::Extension { format, load: Some(load) })
-}
-
-fn without(version: &str) -> Error {
-    let what = if version.is_empty() { "it" } else { "PostgreSQL " };
-    Error::new(ErrorKind::Unsupported, format!("the server ({what}{version}) does not send the Colonnade format"))
-        .with_hint(
-            "install the extension in this database (CREATE EXTENSION colonnade; pg/README.md says how), or put \
-             `colonnade serve` in front of the data",
-        )
 }
 
 /// The first value of the first row that a query gives; `None` for no row and for NULL. The inner error is the

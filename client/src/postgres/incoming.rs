@@ -17,7 +17,8 @@ pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 #[derive(Debug)]
 pub(crate) struct Incoming {
     socket: Socket,
-    small: Box<[u8; SMALL]>,
+    /// At least [`SMALL`] bytes.
+    small: Vec<u8>,
     start: usize,
     end: usize,
     received: u64,
@@ -25,7 +26,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, small: Box::new([0; SMALL]), start: 0, end: 0, received: 0 }
+        Self { socket, small: vec![0; SMALL], start: 0, end: 0, received: 0 }
     }
 
     /// Bytes of messages read so far.
@@ -53,6 +54,45 @@ impl Incoming {
         self.start += HEADER;
         self.received += HEADER as u64;
         message::header(bytes)
+    }
+
+    /// The type of the next message, which stays the next.
+    pub(crate) fn peek(&mut self, tick: Tick<'_>) -> Result<u8, Error> {
+        tick()?;
+        while self.start == self.end {
+            self.refill(tick)?;
+        }
+        Ok(self.small[self.start])
+    }
+
+    /// What has come already, for a reader that goes on with [`Incoming::receive`] and gives back what it leaves.
+    pub(crate) fn hand_over(&mut self) -> &[u8] {
+        let at_hand = &self.small[self.start..self.end];
+        self.received += at_hand.len() as u64;
+        self.start = self.end;
+        at_hand
+    }
+
+    /// The opposite of [`Incoming::hand_over`].
+    pub(crate) fn give_back(&mut self, bytes: &[u8]) {
+        self.received -= bytes.len() as u64;
+        if self.small.len() < bytes.len() {
+            self.small.resize(bytes.len(), 0);
+        }
+        self.small[..bytes.len()].copy_from_slice(bytes);
+        (self.start, self.end) = (0, bytes.len());
+    }
+
+    /// Receives what there is, as far as the buffer has room; returns how much, which is 0 if nothing came for a while.
+    pub(crate) fn receive(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<usize, Error> {
+        let (to, room) = buffer.unfilled();
+        // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
+        let received = unsafe { self.socket.receive(to, room, false) };
+        let count = arrived(received, tick)?;
+        // SAFETY: as above.
+        unsafe { buffer.fill(count) };
+        self.received += count as u64;
+        Ok(count)
     }
 
     /// The body of a message that is not CopyData.

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::authentication::Authentication;
 use super::delivery::Delivery;
 use super::incoming::{Incoming, Tick, lost};
 use super::message::{self, BackendKey, Body, protocol, shown};
@@ -28,6 +29,30 @@ pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
     pub(crate) key: BackendKey,
+    /// The encoding in which it sends text.
+    pub(crate) encoding: String,
+}
+
+impl Server {
+    /// Takes a ParameterStatus.
+    ///
+    /// # Errors
+    /// The message ends too early.
+    pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut body = Body(body);
+        let (name, value) = (body.text()?, body.text()?);
+        match &*name {
+            "server_version" => self.version = value.into_owned(),
+            "client_encoding" => self.encoding = value.into_owned(),
+            name => self.delivery = Delivery::announced(name, &value).unwrap_or(self.delivery.clone()),
+        }
+        Ok(())
+    }
+
+    /// Whether text comes in the encoding that was asked for at login.
+    pub(crate) fn sends_utf8(&self) -> bool {
+        self.encoding.is_empty() || self.encoding.eq_ignore_ascii_case("UTF8")
+    }
 }
 
 impl Link {
@@ -78,7 +103,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
     incoming.socket().send(&message::startup(&parameters)).map_err(lost)?;
 
     let mut server = Server::default();
-    let mut welcome = false;
+    let (mut welcome, mut authentication) = (false, Authentication::default());
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
@@ -89,16 +114,14 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
         let mut body = Body(&bytes);
         match kind {
             b'R' => {
-                authentication(body.u32()?, target)?;
+                if let Some(answer) = authentication.answer(&bytes, target)? {
+                    incoming.socket().send(&answer).map_err(lost)?;
+                }
                 welcome = true;
             }
-            b'S' => {
-                let (name, value) = (body.text()?, body.text()?);
-                if let Some(delivery) = Delivery::announced(&name, &value) {
-                    server.delivery = delivery;
-                } else if name == "server_version" {
-                    server.version = value.into_owned();
-                }
+            b'S' => server.note(&bytes)?,
+            b'K' | b'Z' if !authentication.is_done() => {
+                return Err(protocol(format!("a message {} before the login's end", shown(kind))));
             }
             b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },
             b'E' => return Err(message::error_response(&bytes)),
@@ -108,23 +131,4 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
             _ => return Err(protocol(format!("a message {} during login", shown(kind)))),
         }
     }
-}
-
-/// Authentication requests other than "you are in".
-fn authentication(request: u32, target: &Target) -> Result<(), Error> {
-    let method = match request {
-        0 => return Ok(()),
-        3 => "a password in clear text",
-        5 => "a password by MD5",
-        10 => "a password by SCRAM-SHA-256",
-        7 | 8 => "GSSAPI",
-        9 => "SSPI",
-        _ => "a method of authentication that is unknown here",
-    };
-    let given = if target.password.is_some() { "; the password of the URI was not sent" } else { "" };
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("the server asks for {method}, which this version cannot give{given}"),
-    )
-    .with_hint(format!("let user {:?} in without a password (trust) over loopback or a unix socket", target.user)))
 }

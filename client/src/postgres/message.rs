@@ -45,15 +45,24 @@ pub(crate) fn cancel_request(key: BackendKey) -> Vec<u8> {
 /// # Errors
 /// The text holds a NUL, which ends a string in this protocol, or is too long for a message.
 pub(crate) fn query(sql: &str) -> Result<Vec<u8>, Error> {
-    if sql.contains('\0') {
-        return Err(Error::new(ErrorKind::Usage, "the query holds a NUL character"));
-    }
-    if sql.len() > i32::MAX as usize - 16 {
-        return Err(Error::new(ErrorKind::Usage, "the query is longer than 2 GiB"));
-    }
+    check_text(sql)?;
     let mut body = sql.as_bytes().to_vec();
     body.push(0);
     Ok(framed(Some(b'Q'), &body))
+}
+
+/// Whether a statement can be sent.
+///
+/// # Errors
+/// The text holds a NUL, which ends a string in this protocol, or is too long for a message.
+pub(crate) fn check_text(sql: &str) -> Result<(), Error> {
+    if sql.contains('\0') {
+        return Err(Error::new(ErrorKind::Usage, "the query holds a NUL character"));
+    }
+    if sql.len() > i32::MAX as usize - 64 {
+        return Err(Error::new(ErrorKind::Usage, "the query is longer than 2 GiB"));
+    }
+    Ok(())
 }
 
 /// CopyFail.
@@ -68,7 +77,7 @@ pub(crate) fn terminate() -> Vec<u8> {
     framed(Some(b'X'), &[])
 }
 
-fn framed(kind: Option<u8>, body: &[u8]) -> Vec<u8> {
+pub(crate) fn framed(kind: Option<u8>, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(HEADER + body.len());
     message.extend(kind);
     message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());

@@ -17,53 +17,67 @@ const DECIMAL_DIGITS: u8 = 76;
 /// # Errors
 /// There is no statement in `sql`, or an option has a value that none could mean.
 pub(crate) fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
-    let query = statement(sql);
-    if query.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "the query is empty"));
-    }
+    let query = plain(sql, options)?;
     // The line break ends a comment in the query's last line.
     let mut copy = format!("COPY (\n{query}\n) TO STDOUT (FORMAT colonnade, version {VERSION}");
     if let Some(compression) = &options.compression {
-        if compression != "auto" {
-            compression
-                .parse::<Config>()
-                .map_err(|unknown| Error::new(ErrorKind::Usage, format!("{unknown}, or auto")).with_cause(unknown))?;
-        }
         push(&mut copy, "compression", format_args!("'{compression}'"));
     }
-    for (name, value) in [
-        ("chunk_rows", options.chunk_rows.map(u64::from)),
-        ("chunk_bytes", options.chunk_bytes),
-        ("max_message_bytes", options.max_message_bytes),
-    ] {
-        match value {
-            Some(0) => return Err(Error::new(ErrorKind::Usage, format!("{name} must be at least 1"))),
-            Some(value) => push(&mut copy, name, format_args!("{value}")),
-            None => {}
+    for (name, value) in sizes(options) {
+        if let Some(value) = value {
+            push(&mut copy, name, format_args!("{value}"));
         }
     }
     if let Some((precision, scale)) = options.numeric {
-        if !(1..=DECIMAL_DIGITS).contains(&precision) || scale > precision {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                format!("numeric must be a precision of 1 to {DECIMAL_DIGITS} and a scale of 0 to the precision"),
-            ));
-        }
         push(&mut copy, "numeric", format_args!("'{precision},{scale}'"));
     }
     if !options.as_text.is_empty() {
         let names: Vec<_> = options.as_text.iter().map(|name| identifier(name)).collect();
         push(&mut copy, "as_text", format_args!("{}", string(&names.join(","))));
     }
-    match options.parallel.as_deref() {
-        Some(word @ ("auto" | "on" | "off")) => push(&mut copy, "parallel", format_args!("'{word}'")),
-        Some(word) => {
-            return Err(Error::new(ErrorKind::Usage, format!("parallel {word:?} is none of auto, on, off")));
-        }
-        None => {}
+    if let Some(parallel) = &options.parallel {
+        push(&mut copy, "parallel", format_args!("'{parallel}'"));
     }
     copy.push(')');
     Ok(copy)
+}
+
+/// The statement alone, for a server that sends its own format. What the options ask of another one has no effect then.
+///
+/// # Errors
+/// As for [`copy`].
+pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions) -> Result<&'a str, Error> {
+    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
+    let query = statement(sql);
+    if query.is_empty() {
+        return usage("the query is empty".to_owned());
+    }
+    if let Some(compression) = options.compression.as_deref().filter(|word| *word != "auto") {
+        compression
+            .parse::<Config>()
+            .map_err(|unknown| Error::new(ErrorKind::Usage, format!("{unknown}, or auto")).with_cause(unknown))?;
+    }
+    if let Some((name, _)) = sizes(options).into_iter().find(|(_, value)| *value == Some(0)) {
+        return usage(format!("{name} must be at least 1"));
+    }
+    if options.numeric.is_some_and(|(precision, scale)| !(1..=DECIMAL_DIGITS).contains(&precision) || scale > precision)
+    {
+        return usage(format!(
+            "numeric must be a precision of 1 to {DECIMAL_DIGITS} and a scale of 0 to the precision"
+        ));
+    }
+    match options.parallel.as_deref() {
+        None | Some("auto" | "on" | "off") => Ok(query),
+        Some(word) => usage(format!("parallel {word:?} is none of auto, on, off")),
+    }
+}
+
+fn sizes(options: &QueryOptions) -> [(&'static str, Option<u64>); 3] {
+    [
+        ("chunk_rows", options.chunk_rows.map(u64::from)),
+        ("chunk_bytes", options.chunk_bytes),
+        ("max_message_bytes", options.max_message_bytes),
+    ]
 }
 
 /// A name as SQL writes it in a list: in quotes unless it is plain.

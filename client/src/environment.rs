@@ -1,0 +1,96 @@
+//! What libpq takes from the environment and from its password file.
+//! <https://www.postgresql.org/docs/current/libpq-envars.html>, <https://www.postgresql.org/docs/current/libpq-pgpass.html>
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use crate::Address;
+
+/// Variables and the parameters that they stand for where a URI has none.
+pub(crate) const VARIABLES: [(&str, &str); 9] = [
+    ("PGHOST", "host"),
+    ("PGPORT", "port"),
+    ("PGUSER", "user"),
+    ("PGPASSWORD", "password"),
+    ("PGDATABASE", "dbname"),
+    ("PGAPPNAME", "application_name"),
+    ("PGOPTIONS", "options"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGSSLMODE", "sslmode"),
+];
+/// Directories of sockets that are meant by `localhost`: PostgreSQL's own default and Debian's.
+const DEFAULT_SOCKETS: [&str; 2] = ["/tmp", "/var/run/postgresql"];
+/// Permissions of the group and of others.
+const NOT_THE_OWNERS: u32 = 0o077;
+
+/// Looks variables up; an empty one is none.
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The process's.
+pub(crate) fn of_process(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The password that the password file has for a server, a database and a user. A file that others may read has none.
+pub(crate) fn password(lookup: Lookup<'_>, address: &Address, database: &str, user: &str) -> Option<String> {
+    let file = lookup("PGPASSFILE").map(PathBuf::from);
+    let file = file.or_else(|| Some(PathBuf::from(lookup("HOME")?).join(".pgpass")))?;
+    let metadata = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
+    if metadata.permissions().mode() & NOT_THE_OWNERS != 0 {
+        return None;
+    }
+    let (host, port) = match address {
+        Address::Tcp(host, port) => (host.clone(), *port),
+        Address::Unix(path, port) if DEFAULT_SOCKETS.iter().any(|default| path.as_os_str() == *default) => {
+            ("localhost".to_owned(), *port)
+        }
+        Address::Unix(path, port) => (path.to_string_lossy().into_owned(), *port),
+    };
+    find(&fs::read_to_string(file).ok()?, [&host, &port.to_string(), database, user])
+}
+
+/// The fifth field of the first line whose first four are these, or `*`.
+fn find(file: &str, wanted: [&str; 4]) -> Option<String> {
+    file.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let mut fields = fields(line);
+        let matches = wanted.iter().all(|wanted| fields.next().is_some_and(|field| field == "*" || field == *wanted));
+        if matches { fields.next() } else { None }
+    })
+}
+
+/// What stands between colons, without the backslashes before colons and backslashes.
+fn fields(line: &str) -> impl Iterator<Item = String> {
+    let mut rest = Some(line.chars());
+    std::iter::from_fn(move || {
+        let mut field = String::new();
+        let letters = rest.as_mut()?;
+        loop {
+            match letters.next() {
+                Some('\\') => field.extend(letters.next()),
+                Some(':') => return Some(field),
+                Some(letter) => field.push(letter),
+                None => break,
+            }
+        }
+        rest = None;
+        Some(field)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        let file = "# h:1:d:u:commented\nh:1:d:other:a\nh:*:d:u:s\\:e\\\\cret\nh:1:d:u:later\n*:*:*:*:any";
+        let found = |wanted| find(file, wanted);
+        assert_eq!(found(["h", "1", "d", "u"]).as_deref(), Some("s:e\\cret"));
+        assert_eq!(found(["h", "1", "d", "other"]).as_deref(), Some("a"));
+        assert_eq!(found(["elsewhere", "1", "d", "u"]).as_deref(), Some("any"));
+        assert_eq!(find("h:1:d:u", ["h", "1", "d", "u"]), None);
+        assert_eq!(find("h:1:d:u:", ["h", "1", "d", "u"]).as_deref(), Some(""));
+        assert_eq!(find("a\\:b:1:d:u:x", ["a:b", "1", "d", "u"]).as_deref(), Some("x"));
+    }
+}

@@ -1,0 +1,225 @@
+//! The receiving thread's side: describe, ask the catalog, run.
+
+use super::blocks;
+use super::catalog::{self, Catalog};
+use super::kind;
+use crate::feed::POLL;
+use crate::postgres::copy_out::{Event, Outcome};
+use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
+use crate::postgres::incoming::Tick;
+use crate::postgres::link::Link;
+use crate::postgres::message::{self, Body, protocol, shown};
+use crate::{Error, ErrorKind, Pool, QueryOptions};
+
+/// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
+/// session, so it is closed first.
+const OWN: &str = "colonnade";
+/// The user's.
+const USERS: &str = "";
+/// Tags that count rows.
+const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
+
+/// Asks for the rows of `sql` and passes them on.
+pub(in crate::postgres) fn answer(
+    link: &mut Link,
+    pool: &Pool,
+    tick: Tick<'_>,
+    sql: &str,
+    options: &QueryOptions,
+    tell: &mut dyn FnMut(Event),
+) -> Outcome {
+    link.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { link, tick, synced: false };
+    match talk.rows(pool, sql, options, tell) {
+        Ok(rows) => Ok(Ok(rows)),
+        Err(End::Lost(error)) => Err(error),
+        // A fatal error is the last message; why the connection then ended is the error's business.
+        Err(End::Refused(error)) => match talk.settle() {
+            Ok(()) => Ok(Err(error)),
+            Err(_) => Err(error),
+        },
+    }
+}
+
+/// Why a statement came to nothing.
+enum End {
+    /// The connection did.
+    Lost(Error),
+    /// The server or this client refused; ReadyForQuery is still to come.
+    Refused(Error),
+}
+
+/// Errors of the connection are the usual ones.
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+struct Talk<'a> {
+    link: &'a mut Link,
+    tick: Tick<'a>,
+    /// Whether the server has been asked for ReadyForQuery.
+    synced: bool,
+}
+
+impl Talk<'_> {
+    fn rows(
+        &mut self,
+        pool: &Pool,
+        sql: &str,
+        options: &QueryOptions,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Option<u64>, End> {
+        self.agree_on_encoding()?;
+        let described = self.describe(sql)?;
+        let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
+        let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
+        let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
+        tell(Event::Columns(columns));
+        self.run(&formats, &catalog)?;
+        loop {
+            if self.link.incoming.peek(self.tick)? == b'D' {
+                let sink = &mut |bytes| tell(Event::Message(bytes));
+                blocks::receive(&mut self.link.incoming, pool, options.max_message_bytes, self.tick, sink)?;
+                continue;
+            }
+            let (kind, body) = self.message()?;
+            if kind != b'C' {
+                return Err(unexpected(kind));
+            }
+            let tag = Body(&body).text()?.into_owned();
+            let rows = message::rows_of_tag(&tag);
+            if rows.is_none() && COUNTED.iter().any(|word| tag.starts_with(word)) {
+                return Err(End::Lost(protocol(format!("a tag {tag:?}"))));
+            }
+            self.settle()?;
+            return Ok(rows);
+        }
+    }
+
+    /// Text must be UTF-8 whatever the session has said since login; it can go on saying so afterwards.
+    fn agree_on_encoding(&mut self) -> Result<(), End> {
+        if self.link.server.sends_utf8() {
+            return Ok(());
+        }
+        let set = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true)";
+        self.own(Batch::default(), set)?;
+        Ok(())
+    }
+
+    fn describe(&mut self, sql: &str) -> Result<Vec<ResultColumn>, End> {
+        let batch = Batch::default().parse(USERS, sql).map_err(End::Refused)?;
+        self.link.send(&batch.describe(USERS).flush())?;
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'1' | b't' => {}
+                b'T' => return Ok(row_description(&body)?),
+                b'n' => {
+                    return Err(End::Refused(
+                        Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"),
+                    ));
+                }
+                _ => return Err(unexpected(kind)),
+            }
+        }
+    }
+
+    fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, End> {
+        let mut catalog = Catalog::default();
+        for row in self.own(Batch::default(), &catalog::question(described))? {
+            catalog.take(&row)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Runs a statement of this client's own, within the transaction; gives its rows.
+    fn own(&mut self, before: Batch, sql: &str) -> Result<Vec<Vec<u8>>, End> {
+        self.link.send(&own(before, sql)?.flush())?;
+        self.own_rows()
+    }
+
+    fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, End> {
+        let (mut rows, mut complete) = (Vec::new(), false);
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'3' if complete => return Ok(rows),
+                b'1' | b'2' | b'3' => {}
+                b'D' => rows.push(body),
+                b'C' => complete = true,
+                _ => return Err(unexpected(kind)),
+            }
+        }
+    }
+
+    /// Starts the user's statement; its rows are next.
+    fn run(&mut self, formats: &[Format], catalog: &Catalog) -> Result<(), End> {
+        // Not before the statement was parsed: some of these also say how its literals are read.
+        let styled = formats.contains(&Format::Text) && !catalog.styles.is_empty();
+        let mut batch = Batch::default();
+        if styled {
+            batch = own(batch, &catalog::set_styles())?;
+        }
+        batch = batch.run(USERS, formats);
+        // In a transaction of the user's they would outlive the statement.
+        if styled && !self.link.idle {
+            batch = own(batch, &catalog.restore_styles())?;
+        }
+        self.synced = true;
+        self.link.send(&batch.sync())?;
+        if styled {
+            self.own_rows()?;
+        }
+        match self.message()? {
+            (b'2', _) => Ok(()),
+            (kind, _) => Err(unexpected(kind)),
+        }
+    }
+
+    /// Passes over what comes up to ReadyForQuery.
+    fn settle(&mut self) -> Result<(), Error> {
+        if !self.synced {
+            self.synced = true;
+            self.link.send(&Batch::default().sync())?;
+        }
+        loop {
+            let (kind, len) = self.link.incoming.header(self.tick)?;
+            match kind {
+                b'Z' => {
+                    let body = self.link.incoming.body(kind, len, self.tick)?;
+                    self.link.idle = Body(&body).byte()? == b'I';
+                    return Ok(());
+                }
+                b'S' => {
+                    let body = self.link.incoming.body(kind, len, self.tick)?;
+                    self.link.server.note(&body)?;
+                }
+                _ => self.link.incoming.skip(len, self.tick)?,
+            }
+        }
+    }
+
+    /// The next message that is part of the answer.
+    fn message(&mut self) -> Result<(u8, Vec<u8>), End> {
+        loop {
+            let (kind, len) = self.link.incoming.header(self.tick)?;
+            let body = self.link.incoming.body(kind, len, self.tick)?;
+            match kind {
+                b'N' | b'A' => {}
+                b'S' => self.link.server.note(&body)?,
+                b'E' => return Err(End::Refused(message::error_response(&body))),
+                _ => return Ok((kind, body)),
+            }
+        }
+    }
+}
+
+fn own(batch: Batch, sql: &str) -> Result<Batch, Error> {
+    Ok(batch.close(OWN).parse(OWN, sql)?.run(OWN, &[]).close(OWN))
+}
+
+fn unexpected(kind: u8) -> End {
+    End::Lost(protocol(format!("a message {}", shown(kind))))
+}

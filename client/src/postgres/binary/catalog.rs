@@ -1,0 +1,196 @@
+//! What the catalog knows of a result's types: one question for all of them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use crate::Error;
+use crate::postgres::extended::{ResultColumn, text_row};
+use crate::postgres::message::protocol;
+
+/// A type as a column, an attribute, an array or a domain names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TypeRef {
+    pub(super) oid: u32,
+    pub(super) typmod: i32,
+    /// As `format_type` writes it.
+    pub(super) name: String,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Domain(TypeRef),
+    Array(TypeRef),
+    /// Attributes, without dropped ones.
+    Composite(Vec<(String, TypeRef)>),
+    /// Labels in the type's order.
+    Enum(Vec<String>),
+}
+
+/// The answer. A type that is none of [`Entry`]'s has no entry.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    pub(super) entries: HashMap<u32, Entry>,
+    /// The result's columns' types, as `format_type` writes them.
+    pub(super) names: Vec<String>,
+    /// Digits of money behind the point.
+    pub(super) money_scale: u8,
+    /// The session's [`STYLES`], as they are.
+    pub(super) styles: Vec<String>,
+}
+
+/// The settings that output functions go by, and what makes text exact and the same in every session.
+const STYLES: [(&str, &str); 4] =
+    [("datestyle", "ISO"), ("intervalstyle", "postgres"), ("extra_float_digits", "3"), ("bytea_output", "hex")];
+
+/// Binary arrays come from this function, and from no other.
+const IS_ARRAY: &str = "t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc";
+
+/// The question about the types of `columns`. Its rows: a kind, a type, a place within it, a name, another type with
+/// what stands in its parentheses, and that type's name.
+pub(super) fn question(columns: &[ResultColumn]) -> String {
+    let mut asked = String::new();
+    for (place, column) in columns.iter().enumerate() {
+        let comma = if place == 0 { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(asked, "{comma}({place}, {}::pg_catalog.oid, {})", column.type_oid, column.typmod);
+    }
+    let mut styles = String::new();
+    for (place, (name, _)) in STYLES.iter().enumerate() {
+        let _ = write!(
+            styles,
+            " UNION ALL SELECT 'style', 0, {place}, pg_catalog.current_setting('{name}'), 0::pg_catalog.oid, -1, NULL"
+        );
+    }
+    format!(
+        "WITH RECURSIVE asked (place, type, typmod) AS (VALUES {asked}), reached (type) AS (
+            SELECT type FROM asked
+            UNION SELECT below.type FROM reached JOIN pg_catalog.pg_type t ON t.oid = reached.type
+            CROSS JOIN LATERAL (
+                SELECT t.typbasetype AS type WHERE t.typtype = 'd'
+                UNION ALL SELECT t.typelem WHERE {IS_ARRAY}
+                UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
+                    WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+            ) below
+        ), types AS (SELECT t.* FROM pg_catalog.pg_type t JOIN reached ON reached.type = t.oid)
+        SELECT 'column', 0::pg_catalog.oid, place, NULL::text, type, typmod, pg_catalog.format_type(type, typmod)
+            FROM asked
+        UNION ALL SELECT 'domain', t.oid, 0, NULL, t.typbasetype, t.typtypmod,
+            pg_catalog.format_type(t.typbasetype, t.typtypmod) FROM types t WHERE t.typtype = 'd'
+        UNION ALL SELECT 'array', t.oid, 0, NULL, t.typelem, -1, pg_catalog.format_type(t.typelem, -1)
+            FROM types t WHERE {IS_ARRAY}
+        UNION ALL SELECT 'composite', t.oid, 0, NULL, 0::pg_catalog.oid, -1, NULL FROM types t WHERE t.typtype = 'c'
+        UNION ALL SELECT 'attribute', t.oid, a.attnum, a.attname::text, a.atttypid, a.atttypmod,
+            pg_catalog.format_type(a.atttypid, a.atttypmod)
+            FROM types t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid
+            WHERE t.typtype = 'c' AND a.attnum > 0 AND NOT a.attisdropped
+        UNION ALL SELECT 'enum', t.oid, 0, NULL, 0::pg_catalog.oid, -1, NULL FROM types t WHERE t.typtype = 'e'
+        UNION ALL SELECT 'label', t.oid,
+            (pg_catalog.row_number() OVER (PARTITION BY t.oid ORDER BY e.enumsortorder))::int, e.enumlabel::text,
+            0::pg_catalog.oid, -1, NULL FROM types t JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
+        UNION ALL SELECT 'money', 0::pg_catalog.oid, pg_catalog.scale(1::pg_catalog.money::pg_catalog.numeric), NULL,
+            0::pg_catalog.oid, -1, NULL{styles}
+        ORDER BY 2, 3"
+    )
+}
+
+/// The statement that makes text exact until the transaction ends.
+pub(super) fn set_styles() -> String {
+    set(STYLES.iter().map(|(name, value)| (*name, *value)))
+}
+
+impl Catalog {
+    /// Takes one row of the answer.
+    ///
+    /// # Errors
+    /// The row is not one of the question's.
+    pub(super) fn take(&mut self, row: &[u8]) -> Result<(), Error> {
+        let odd = || protocol("an odd row of the catalog");
+        let mut values = text_row(row)?.into_iter();
+        let mut next = || values.next().flatten();
+        let kind = next().ok_or_else(odd)?;
+        let oid = next().and_then(|text| text.parse().ok()).ok_or_else(odd)?;
+        let place = next();
+        let name = next().unwrap_or_default();
+        let other = next().and_then(|text| text.parse().ok()).ok_or_else(odd)?;
+        let typmod = next().and_then(|text| text.parse().ok()).ok_or_else(odd)?;
+        let other = TypeRef { oid: other, typmod, name: next().unwrap_or_default() };
+        match (kind.as_str(), self.entries.get_mut(&oid)) {
+            ("column", _) => self.names.push(other.name),
+            ("style", _) => self.styles.push(name),
+            ("money", _) => self.money_scale = place.and_then(|text| text.parse().ok()).ok_or_else(odd)?,
+            ("domain", None) => self.insert(oid, Entry::Domain(other)),
+            ("array", None) => self.insert(oid, Entry::Array(other)),
+            ("composite", None) => self.insert(oid, Entry::Composite(Vec::new())),
+            ("enum", None) => self.insert(oid, Entry::Enum(Vec::new())),
+            ("attribute", Some(Entry::Composite(attributes))) => attributes.push((name, other)),
+            ("label", Some(Entry::Enum(labels))) => labels.push(name),
+            _ => return Err(odd()),
+        }
+        Ok(())
+    }
+
+    /// The statement that brings the session's styles back.
+    pub(super) fn restore_styles(&self) -> String {
+        set(STYLES.iter().zip(&self.styles).map(|((name, _), value)| (*name, value.as_str())))
+    }
+
+    fn insert(&mut self, oid: u32, entry: Entry) {
+        self.entries.insert(oid, entry);
+    }
+}
+
+fn set<'a>(styles: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    // None of these settings can hold a quote or a backslash.
+    let calls = styles.map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"));
+    format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn row(values: [&str; 7]) -> Vec<u8> {
+        let mut row = vec![0, 7];
+        for value in values {
+            if value == "NULL" {
+                row.extend_from_slice(&(-1i32).to_be_bytes());
+            } else {
+                row.extend_from_slice(&(value.len() as u32).to_be_bytes());
+                row.extend_from_slice(value.as_bytes());
+            }
+        }
+        row
+    }
+
+    #[test]
+    fn rows_build_types() {
+        let mut catalog = Catalog::default();
+        for values in [
+            ["column", "0", "0", "NULL", "700", "-1", "pair"],
+            ["money", "0", "2", "NULL", "0", "-1", "NULL"],
+            ["style", "0", "0", "ISO, MDY", "0", "-1", "NULL"],
+            ["composite", "700", "0", "NULL", "0", "-1", "NULL"],
+            ["attribute", "700", "1", "a", "23", "-1", "integer"],
+            ["enum", "701", "0", "NULL", "0", "-1", "NULL"],
+            ["label", "701", "1", "sad", "0", "-1", "NULL"],
+        ] {
+            catalog.take(&row(values)).unwrap();
+        }
+        let integer = TypeRef { oid: 23, typmod: -1, name: "integer".to_owned() };
+        assert_eq!(catalog.entries[&700], Entry::Composite(vec![("a".to_owned(), integer)]));
+        assert_eq!(catalog.entries[&701], Entry::Enum(vec!["sad".to_owned()]));
+        assert_eq!((catalog.names[0].as_str(), catalog.money_scale), ("pair", 2));
+        assert_eq!(catalog.restore_styles(), "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)");
+    }
+
+    #[test]
+    fn rows_that_nobody_asked_for_are_refused() {
+        let mut catalog = Catalog::default();
+        assert!(catalog.take(&row(["label", "701", "1", "sad", "0", "-1", "NULL"])).is_err());
+        assert!(catalog.take(&row(["column", "x", "1", "sad", "0", "-1", "NULL"])).is_err());
+        assert!(catalog.take(b"\0\x01").is_err());
+    }
+}

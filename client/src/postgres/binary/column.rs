@@ -1,0 +1,333 @@
+//! One column in the making: values of many rows at a time, from where each row has been read to.
+
+use std::collections::HashMap;
+use std::mem::take;
+
+use arrow_array::{Array, ArrayRef, StringArray, make_array};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, IntervalMonthDayNano, NullBuffer, i256};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+
+use super::kind::{Kind, Node};
+use super::literal::Literal;
+use super::nested::{List, Struct};
+use super::numeric::{self, Decimal};
+use super::value::{Fault, Validity, fixed, value};
+use super::{datetime, text};
+use crate::postgres::message::protocol;
+use crate::{Error, ErrorKind};
+
+const WAY_OUT: &str = "cast the column to text, or name it in the option as_text";
+const AGAIN: &str = "run the query again";
+
+/// The rows of a batch that have come so far.
+#[derive(Debug)]
+pub(super) struct Column {
+    values: Values,
+    validity: Validity,
+    rows: usize,
+    path: String,
+    type_name: String,
+}
+
+#[derive(Debug)]
+enum Values {
+    Bool(Vec<u8>),
+    Int16(Vec<i16>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    UInt32(Vec<u32>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
+    Date(Vec<i32>),
+    Timestamp(Vec<i64>),
+    Interval(Vec<IntervalMonthDayNano>),
+    Money(Vec<i128>),
+    Decimal128(Vec<i128>, Decimal),
+    Decimal256(Vec<i256>, Decimal),
+    Bytes(Strings, Writing),
+    Enum(Vec<u32>, Labels),
+    List(List),
+    Struct(Struct),
+    Literal(Literal),
+}
+
+/// How a value's bytes become a string's.
+#[derive(Clone, Copy, Debug)]
+enum Writing {
+    Same,
+    Jsonb,
+    Char,
+    Uuid,
+    Numeric,
+}
+
+/// Strings end to end.
+#[derive(Debug)]
+struct Strings {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+/// An enum's labels.
+#[derive(Debug)]
+struct Labels {
+    numbers: HashMap<Box<[u8]>, u32>,
+    values: ArrayData,
+}
+
+impl Column {
+    pub(super) fn new(node: &Node) -> Self {
+        let strings = |writing| Values::Bytes(Strings { offsets: vec![0], data: Vec::new() }, writing);
+        let values = match &node.kind {
+            Kind::Bool => Values::Bool(Vec::new()),
+            Kind::Int16 => Values::Int16(Vec::new()),
+            Kind::Int32 => Values::Int32(Vec::new()),
+            Kind::Int64 | Kind::Time => Values::Int64(Vec::new()),
+            Kind::UInt32 => Values::UInt32(Vec::new()),
+            Kind::Float32 => Values::Float32(Vec::new()),
+            Kind::Float64 => Values::Float64(Vec::new()),
+            Kind::Date => Values::Date(Vec::new()),
+            Kind::Timestamp => Values::Timestamp(Vec::new()),
+            Kind::Interval => Values::Interval(Vec::new()),
+            Kind::Money => Values::Money(Vec::new()),
+            &Kind::Decimal { precision, scale } => {
+                let decimal = Decimal::new(precision, scale);
+                if Kind::is_narrow(precision) {
+                    Values::Decimal128(Vec::new(), decimal)
+                } else {
+                    Values::Decimal256(Vec::new(), decimal)
+                }
+            }
+            Kind::NumericText => strings(Writing::Numeric),
+            Kind::Uuid => strings(Writing::Uuid),
+            Kind::Text | Kind::Bytes => strings(Writing::Same),
+            Kind::Jsonb => strings(Writing::Jsonb),
+            Kind::Char => strings(Writing::Char),
+            Kind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
+            Kind::List(item) => Values::List(List::new(Column::new(item))),
+            Kind::Literal(node) => Values::Literal(Literal::new(node)),
+            Kind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(Column::new).collect())),
+        };
+        let (path, type_name) = (node.path.clone(), node.type_name.clone());
+        Self { values, validity: Validity::default(), rows: 0, path, type_name }
+    }
+
+    /// Takes one value of each row, from where its cursor stands, and moves the cursors on.
+    ///
+    /// # Errors
+    /// Bytes that are no value of the type, or a value that the column cannot hold.
+    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), Error> {
+        let Self { values, validity, rows, .. } = self;
+        let read = match values {
+            Values::Bool(to) => each(block, cursors, to, validity, |[byte]| Ok(byte)),
+            Values::Int16(to) => each(block, cursors, to, validity, |bytes| Ok(i16::from_be_bytes(bytes))),
+            Values::Int32(to) => each(block, cursors, to, validity, |bytes| Ok(i32::from_be_bytes(bytes))),
+            Values::Int64(to) => each(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes))),
+            Values::UInt32(to) => each(block, cursors, to, validity, |bytes| Ok(u32::from_be_bytes(bytes))),
+            Values::Float32(to) => each(block, cursors, to, validity, |bytes| Ok(f32::from_be_bytes(bytes))),
+            Values::Float64(to) => each(block, cursors, to, validity, |bytes| Ok(f64::from_be_bytes(bytes))),
+            Values::Date(to) => each(block, cursors, to, validity, datetime::date),
+            Values::Timestamp(to) => each(block, cursors, to, validity, datetime::timestamp),
+            Values::Interval(to) => each(block, cursors, to, validity, datetime::interval),
+            Values::Money(to) => each(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes).into())),
+            Values::Decimal128(to, decimal) => each_value(block, cursors, to, validity, |value| {
+                decimal
+                    .short(value)
+                    .map_or_else(|| decimal.wide(value).map(|wide| i256::from_le_bytes(wide).as_i128()), Ok)
+            }),
+            Values::Decimal256(to, decimal) => {
+                each_value(block, cursors, to, validity, |value| decimal.wide(value).map(i256::from_le_bytes))
+            }
+            Values::Enum(to, labels) => each_value(block, cursors, to, validity, |label| {
+                labels.numbers.get(label).copied().ok_or_else(|| {
+                    let why = format!("a label was added to type {} while the query ran", self.type_name);
+                    Fault::Refused("55000", why)
+                })
+            }),
+            Values::Bytes(to, Writing::Same) => to.append(block, cursors, validity, |value, data| {
+                data.extend_from_slice(value);
+                Ok(())
+            }),
+            Values::Bytes(to, Writing::Jsonb) => to.append(block, cursors, validity, text::write_jsonb),
+            Values::Bytes(to, Writing::Char) => to.append(block, cursors, validity, text::write_char),
+            Values::Bytes(to, Writing::Uuid) => to.append(block, cursors, validity, text::write_uuid),
+            Values::Bytes(to, Writing::Numeric) => to.append(block, cursors, validity, numeric::write_text),
+            Values::List(list) => list.decode(block, cursors, validity),
+            Values::Literal(literal) => literal.decode(block, cursors),
+            Values::Struct(row) => row.decode(block, cursors, *rows, validity),
+        };
+        *rows += cursors.len();
+        read.map_err(|fault| self.error(fault))
+    }
+
+    /// The array of the rows so far; the column is empty then and ready for about as many.
+    ///
+    /// # Errors
+    /// Text that is not UTF-8.
+    pub(super) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, Error> {
+        self.data(data_type).map(make_array)
+    }
+
+    pub(super) fn data(&mut self, data_type: &DataType) -> Result<ArrayData, Error> {
+        let rows = take(&mut self.rows);
+        if let Values::Literal(literal) = &mut self.values {
+            return literal.column().data(data_type);
+        }
+        let nulls = self.validity.finish(rows);
+        let (buffers, children) = match (&mut self.values, data_type) {
+            (Values::Bool(values), _) => {
+                let values = renewed(values);
+                let bits = BooleanBuffer::collect_bool(rows, |row| values[row] != 0);
+                (vec![bits.into_inner()], vec![])
+            }
+            (Values::Int16(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Int32(values) | Values::Date(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Int64(values) | Values::Timestamp(values), _) => (vec![buffer(values)], vec![]),
+            (Values::UInt32(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Float32(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Float64(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Interval(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Money(values) | Values::Decimal128(values, _), _) => (vec![buffer(values)], vec![]),
+            (Values::Decimal256(values, _), _) => (vec![buffer(values)], vec![]),
+            (Values::Bytes(strings, _), _) => (strings.finish(), vec![]),
+            (Values::Enum(numbers, labels), DataType::Dictionary(index, _)) => {
+                (vec![narrowed(renewed(numbers), index)], vec![labels.values.clone()])
+            }
+            (Values::List(list), DataType::List(item)) => list.finish(item.data_type())?,
+            (Values::Struct(row), DataType::Struct(fields)) => (vec![], row.finish(fields)?),
+            _ => return Err(protocol(format!("column \"{}\" with a type that it does not have", self.path))),
+        };
+        let nulls = nulls.map(NullBuffer::into_inner).map(BooleanBuffer::into_inner);
+        ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, children).map_err(|cause| {
+            // All the rest was made here.
+            let fault = if *data_type == DataType::Utf8 {
+                Fault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+            } else {
+                Fault::Damaged
+            };
+            self.error(fault).with_cause(cause)
+        })
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        let Self { path, type_name, .. } = self;
+        let (sqlstate, message) = match fault {
+            Fault::Within(error) => return error,
+            Fault::Damaged => {
+                return protocol(format!("in column \"{path}\" bytes that are no value of type {type_name}"));
+            }
+            Fault::Refused(sqlstate @ "0A000", why) => {
+                (sqlstate, format!("column \"{path}\" of type {type_name}: {why}"))
+            }
+            Fault::Refused(sqlstate, why) => (sqlstate, format!("column \"{path}\": {why}")),
+        };
+        let hint = if sqlstate == "55000" { AGAIN } else { WAY_OUT };
+        Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
+    }
+}
+
+/// Appends a value of `N` bytes a row.
+#[inline]
+fn each<const N: usize, T: Copy + Default>(
+    block: &[u8],
+    cursors: &mut [usize],
+    to: &mut Vec<T>,
+    validity: &mut Validity,
+    convert: impl Fn([u8; N]) -> Result<T, Fault>,
+) -> Result<(), Fault> {
+    let base = to.len();
+    to.reserve(cursors.len());
+    for (row, at) in cursors.iter_mut().enumerate() {
+        to.push(match fixed(block, at)? {
+            Some(bytes) => convert(bytes)?,
+            None => {
+                validity.null(base + row);
+                T::default()
+            }
+        });
+    }
+    Ok(())
+}
+
+/// The same for values of any length.
+#[inline]
+fn each_value<T: Copy + Default>(
+    block: &[u8],
+    cursors: &mut [usize],
+    to: &mut Vec<T>,
+    validity: &mut Validity,
+    convert: impl Fn(&[u8]) -> Result<T, Fault>,
+) -> Result<(), Fault> {
+    let base = to.len();
+    to.reserve(cursors.len());
+    for (row, at) in cursors.iter_mut().enumerate() {
+        to.push(match value(block, at)? {
+            Some(bytes) => convert(bytes)?,
+            None => {
+                validity.null(base + row);
+                T::default()
+            }
+        });
+    }
+    Ok(())
+}
+
+impl Strings {
+    #[inline]
+    fn append(
+        &mut self,
+        block: &[u8],
+        cursors: &mut [usize],
+        validity: &mut Validity,
+        write: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let base = self.offsets.len() - 1;
+        self.offsets.reserve(cursors.len());
+        for (row, at) in cursors.iter_mut().enumerate() {
+            match value(block, at)? {
+                Some(bytes) => write(bytes, &mut self.data)?,
+                None => validity.null(base + row),
+            }
+            self.offsets.push(self.data.len() as i32);
+        }
+        // Lengths only grow, so the last is the one that tells.
+        if i32::try_from(self.data.len()).is_err() {
+            return Err(Fault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Vec<Buffer> {
+        let offsets = buffer(&mut self.offsets);
+        self.offsets.push(0);
+        vec![offsets, buffer(&mut self.data)]
+    }
+}
+
+impl Labels {
+    fn new(labels: &[String]) -> Self {
+        let numbers = (0..).zip(labels).map(|(number, label)| (label.as_bytes().into(), number)).collect();
+        Self { numbers, values: StringArray::from_iter_values(labels).into_data() }
+    }
+}
+
+/// The values, with what they leave unused of their memory given back. The column gets room for as many.
+fn renewed<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len());
+    let mut values = std::mem::replace(values, room);
+    values.shrink_to_fit();
+    values
+}
+
+pub(super) fn buffer<T: ArrowNativeType>(values: &mut Vec<T>) -> Buffer {
+    Buffer::from_vec(renewed(values))
+}
+
+fn narrowed(numbers: Vec<u32>, index: &DataType) -> Buffer {
+    match index {
+        DataType::UInt8 => Buffer::from_vec(numbers.iter().map(|number| *number as u8).collect::<Vec<_>>()),
+        DataType::UInt16 => Buffer::from_vec(numbers.iter().map(|number| *number as u16).collect::<Vec<_>>()),
+        _ => Buffer::from_vec(numbers),
+    }
+}

@@ -1,0 +1,88 @@
+//! Dates, timestamps and intervals: days and microseconds from 2000, as `date_send`, `timestamp_send` and
+//! `interval_send` write them.
+
+use arrow_buffer::IntervalMonthDayNano;
+
+use super::value::Fault;
+
+/// Days from 1970 to 2000.
+const EPOCH_DAYS: i32 = 10957;
+/// Microseconds from 1970 to 2000.
+const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
+
+/// Infinity is the greatest number, minus infinity the least; they become ±(2^31 − 1). TYPES.md.
+#[inline]
+pub(super) fn date(bytes: [u8; 4]) -> Result<i32, Fault> {
+    match i32::from_be_bytes(bytes) {
+        i32::MAX => Ok(i32::MAX),
+        i32::MIN => Ok(-i32::MAX),
+        // The last date that PostgreSQL has is far below.
+        days => match days.checked_add(EPOCH_DAYS) {
+            Some(days) => Ok(days),
+            None => Err(Fault::Damaged),
+        },
+    }
+}
+
+/// As [`date`], in 64 bits.
+#[inline]
+pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, Fault> {
+    match i64::from_be_bytes(bytes) {
+        i64::MAX => Ok(i64::MAX),
+        i64::MIN => Ok(-i64::MAX),
+        microseconds => microseconds
+            .checked_add(EPOCH_MICROSECONDS)
+            .ok_or_else(|| refused("microseconds from 1970 do not reach beyond 294247-01-10")),
+    }
+}
+
+/// Microseconds, days, months.
+#[inline]
+pub(super) fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, Fault> {
+    let parts = u128::from_be_bytes(bytes);
+    let (microseconds, days, months) = ((parts >> 64) as i64, (parts >> 32) as i32, parts as i32);
+    // So the infinite intervals of 17 are refused, too.
+    let nanoseconds = microseconds.checked_mul(1000).ok_or_else(|| {
+        refused("an interval is infinite or has 2562047 hours or more, which nanoseconds do not reach")
+    })?;
+    Ok(IntervalMonthDayNano::new(months, days, nanoseconds))
+}
+
+#[cold]
+fn refused(why: &str) -> Fault {
+    Fault::Refused("22008", why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn dates_start_in_2000() {
+        // select '1970-01-01'::date, '2000-01-01', 'infinity', '-infinity', '4713-01-01 BC'
+        assert_eq!(date([0xff, 0xff, 0xd5, 0x33]).unwrap(), 0);
+        assert_eq!(date([0, 0, 0, 0]).unwrap(), 10957);
+        assert_eq!(date([0x7f, 0xff, 0xff, 0xff]).unwrap(), i32::MAX);
+        assert_eq!(date([0x80, 0, 0, 0]).unwrap(), -i32::MAX);
+        assert!(date([0x7f, 0xff, 0xff, 0xfe]).is_err());
+    }
+
+    #[test]
+    fn timestamps_start_in_2000() {
+        // select '1970-01-01'::timestamp
+        assert_eq!(timestamp([0xff, 0xfc, 0xa2, 0xfe, 0xc4, 0xc8, 0x20, 0x00]).unwrap(), 0);
+        assert_eq!(timestamp(i64::MAX.to_be_bytes()).unwrap(), i64::MAX);
+        assert_eq!(timestamp(i64::MIN.to_be_bytes()).unwrap(), -i64::MAX);
+        assert!(matches!(timestamp((i64::MAX - 1).to_be_bytes()), Err(Fault::Refused("22008", _))));
+    }
+
+    #[test]
+    fn intervals_have_three_parts() {
+        // select '14 months -3 days 1 us'::interval
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfd, 0, 0, 0, 0x0e];
+        assert_eq!(interval(bytes).unwrap(), IntervalMonthDayNano::new(14, -3, 1000));
+        assert!(matches!(interval([0x7f; 16]), Err(Fault::Refused("22008", _))));
+    }
+}

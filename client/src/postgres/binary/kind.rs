@@ -1,0 +1,316 @@
+//! From PostgreSQL's types to columns: TYPES.md, the rows of PostgreSQL.
+
+use std::sync::Arc;
+
+use colonnade_wire::{DataType, Field, IndexType, Unit};
+
+use super::catalog::{Catalog, Entry, TypeRef};
+use super::literal;
+use crate::postgres::extended::{Format, ResultColumn};
+use crate::{Error, ErrorKind, QueryOptions};
+
+/// The key of a field's metadata that names a type that Arrow lacks. TYPES.md.
+const TYPE_KEY: &str = "colonnade.type";
+/// FORMAT §4.
+const MAX_DEPTH: usize = 64;
+const MAX_DECIMAL128: u8 = 38;
+const MAX_DECIMAL256: u8 = 76;
+/// money has 64 bits.
+const MONEY_DIGITS: u8 = 19;
+
+/// Types' numbers, which are the same in every PostgreSQL: `pg_type.dat`.
+mod oid {
+    pub(super) const BOOL: u32 = 16;
+    pub(super) const BYTEA: u32 = 17;
+    pub(super) const CHAR: u32 = 18;
+    pub(super) const NAME: u32 = 19;
+    pub(super) const INT8: u32 = 20;
+    pub(super) const INT2: u32 = 21;
+    pub(super) const INT2_VECTOR: u32 = 22;
+    pub(super) const INT4: u32 = 23;
+    pub(super) const TEXT: u32 = 25;
+    pub(super) const OID: u32 = 26;
+    pub(super) const OID_VECTOR: u32 = 30;
+    pub(super) const JSON: u32 = 114;
+    pub(super) const FLOAT4: u32 = 700;
+    pub(super) const FLOAT8: u32 = 701;
+    pub(super) const MONEY: u32 = 790;
+    pub(super) const BPCHAR: u32 = 1042;
+    pub(super) const VARCHAR: u32 = 1043;
+    pub(super) const DATE: u32 = 1082;
+    pub(super) const TIME: u32 = 1083;
+    pub(super) const TIMESTAMP: u32 = 1114;
+    pub(super) const TIMESTAMPTZ: u32 = 1184;
+    pub(super) const INTERVAL: u32 = 1186;
+    pub(super) const NUMERIC: u32 = 1700;
+    pub(super) const UUID: u32 = 2950;
+    pub(super) const JSONB: u32 = 3802;
+}
+
+/// How the bytes of a value become what a column holds.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    UInt32,
+    Float32,
+    Float64,
+    Date,
+    Time,
+    Timestamp,
+    Interval,
+    Uuid,
+    Money,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    /// A numeric's digits as text.
+    NumericText,
+    Text,
+    /// A version before the text.
+    Jsonb,
+    /// A byte that is a character.
+    Char,
+    Bytes,
+    Enum(Arc<[String]>),
+    List(Box<Node>),
+    Struct(Vec<Node>),
+    /// The node in text, with text in place of what is nested in it and has no other form.
+    Literal(Box<Node>),
+}
+
+impl Kind {
+    /// Whether decimals of this precision take 128 bits.
+    pub(super) fn is_narrow(precision: u8) -> bool {
+        precision <= MAX_DECIMAL128
+    }
+}
+
+/// A column, or what is nested in one.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// For messages.
+    pub(super) path: String,
+    pub(super) type_name: String,
+    pub(super) field: Field,
+}
+
+/// A column of the result and how it is asked for.
+#[derive(Clone, Debug)]
+pub(in crate::postgres) struct Column {
+    pub(super) node: Node,
+    pub(super) format: Format,
+}
+
+/// Whether some column's type can be told only from the catalog.
+pub(super) fn needs_catalog(columns: &[ResultColumn], options: &QueryOptions) -> bool {
+    columns.iter().any(|column| {
+        let plain = scalar(column.type_oid, column.typmod, options).is_some_and(|kind| !matches!(kind, Kind::Money));
+        !(plain || column.type_oid == oid::NUMERIC && column.typmod < 0) || options.as_text.contains(&column.name)
+    })
+}
+
+/// The columns that a result becomes.
+///
+/// # Errors
+/// An option names a column that the result does not have, or a type has no form here.
+pub(super) fn columns(
+    described: &[ResultColumn],
+    catalog: &Catalog,
+    options: &QueryOptions,
+) -> Result<Vec<Column>, Error> {
+    if let Some(name) = options.as_text.iter().find(|name| described.iter().all(|column| column.name != **name)) {
+        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
+    }
+    let build = Build { catalog, options, literal: false };
+    described.iter().enumerate().map(|(place, column)| build.column(column, catalog.names.get(place))).collect()
+}
+
+struct Build<'a> {
+    catalog: &'a Catalog,
+    options: &'a QueryOptions,
+    /// Whether values come in text, so that whatever has text has a form.
+    literal: bool,
+}
+
+impl Build<'_> {
+    fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<Column, Error> {
+        // A numeric without parentheses needs no catalog to be named.
+        let name = name.map_or("numeric", String::as_str);
+        let source = TypeRef { oid: column.type_oid, typmod: column.typmod, name: name.to_owned() };
+        let as_text = self.options.as_text.contains(&column.name);
+        if !as_text && column.type_oid == oid::CHAR {
+            // Beyond ASCII the output function is the only one that knows.
+            let node = leaf(Kind::Text, &source, &column.name, &column.name, DataType::Utf8);
+            return Ok(Column { node, format: Format::Text });
+        }
+        if !as_text && !self.is_foreign(&source) {
+            if let Ok(node) = self.node(&source, &column.name, &column.name, 1) {
+                return Ok(Column { node, format: Format::Binary });
+            }
+            let node = Build { literal: true, ..*self }.node(&source, &column.name, &column.name, 1)?;
+            let (path, type_name, field) = (node.path.clone(), node.type_name.clone(), node.field.clone());
+            let node = Node { kind: Kind::Literal(Box::new(node)), path, type_name, field };
+            return Ok(Column { node, format: Format::Text });
+        }
+        let node = foreign(Kind::Text, &source, &column.name, &column.name);
+        Ok(Column { node, format: Format::Text })
+    }
+
+    /// Whether Arrow has nothing for the type itself, whatever is nested in it.
+    fn is_foreign(&self, source: &TypeRef) -> bool {
+        let nested =
+            matches!(source.oid, oid::INT2_VECTOR | oid::OID_VECTOR) || !self.catalog.entries.contains_key(&source.oid);
+        scalar(source.oid, source.typmod, self.options).is_none() && nested
+    }
+
+    fn node(&self, source: &TypeRef, name: &str, path: &str, depth: usize) -> Result<Node, Error> {
+        let money = self.catalog.money_scale;
+        if let Some(kind) = scalar(source.oid, source.typmod, self.options) {
+            let data_type = data_type(&kind, source.oid, money);
+            return match kind {
+                kind if !self.literal => Ok(leaf(kind, source, name, path, data_type)),
+                Kind::Uuid | Kind::Jsonb => Ok(leaf(Kind::Text, source, name, path, data_type)),
+                kind if literal::is_readable(&kind) => Ok(leaf(kind, source, name, path, data_type)),
+                _ => Err(without_form(source, path)),
+            };
+        }
+        let text = |kind| if self.literal { Kind::Text } else { kind };
+        match self.catalog.entries.get(&source.oid) {
+            _ if source.oid == oid::CHAR => Ok(leaf(text(Kind::Char), source, name, path, DataType::Utf8)),
+            _ if source.oid == oid::NUMERIC && source.typmod < 0 => {
+                Ok(foreign(text(Kind::NumericText), source, name, path))
+            }
+            _ if self.literal && (self.is_foreign(source) || depth >= MAX_DEPTH) => {
+                Ok(foreign(Kind::Text, source, name, path))
+            }
+            _ if self.is_foreign(source) || depth >= MAX_DEPTH => Err(without_form(source, path)),
+            None => Err(without_form(source, path)),
+            Some(Entry::Domain(base)) => self.node(base, name, path, depth),
+            Some(Entry::Array(item)) => {
+                let item = item_of(source, item);
+                let child = self.node(&item, "item", path, depth + 1)?;
+                let field = child.field.clone();
+                let mut node = leaf(Kind::List(Box::new(child)), source, name, path, DataType::List);
+                node.field.children.push(field);
+                Ok(node)
+            }
+            Some(Entry::Composite(attributes)) => {
+                let children = attributes
+                    .iter()
+                    .map(|(name, source)| self.node(source, name, &format!("{path}.{name}"), depth + 1))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let fields = children.iter().map(|child| child.field.clone()).collect();
+                let mut node = leaf(Kind::Struct(children), source, name, path, DataType::Struct);
+                node.field.children = fields;
+                Ok(node)
+            }
+            Some(Entry::Enum(labels)) => {
+                let index = match labels.len() {
+                    ..=0x100 => IndexType::UInt8,
+                    0x101..=0x1_0000 => IndexType::UInt16,
+                    _ => IndexType::UInt32,
+                };
+                let kind = Kind::Enum(labels.clone().into());
+                let mut node = leaf(kind, source, name, path, DataType::Dictionary { index, ordered: true });
+                node.field.children.push(Field::new("values", DataType::Utf8, true));
+                Ok(node)
+            }
+        }
+    }
+}
+
+/// An array's parentheses are its items'.
+fn item_of(array: &TypeRef, item: &TypeRef) -> TypeRef {
+    let name = if array.typmod < 0 { Some(item.name.as_str()) } else { array.name.strip_suffix("[]") };
+    TypeRef { oid: item.oid, typmod: array.typmod, name: name.unwrap_or(&item.name).to_owned() }
+}
+
+fn leaf(kind: Kind, source: &TypeRef, name: &str, path: &str, data_type: DataType) -> Node {
+    let field = Field::new(name, data_type, true);
+    Node { kind, path: path.to_owned(), type_name: source.name.clone(), field }
+}
+
+/// Text in place of what Arrow lacks.
+fn foreign(kind: Kind, source: &TypeRef, name: &str, path: &str) -> Node {
+    let mut node = leaf(kind, source, name, path, DataType::Utf8);
+    node.field.metadata.push((TYPE_KEY.to_owned(), source.name.clone()));
+    node
+}
+
+/// A type that needs no catalog and whose binary form is exact.
+fn scalar(type_oid: u32, typmod: i32, options: &QueryOptions) -> Option<Kind> {
+    Some(match type_oid {
+        oid::BOOL => Kind::Bool,
+        oid::INT2 => Kind::Int16,
+        oid::INT4 => Kind::Int32,
+        oid::INT8 => Kind::Int64,
+        oid::OID => Kind::UInt32,
+        oid::FLOAT4 => Kind::Float32,
+        oid::FLOAT8 => Kind::Float64,
+        oid::DATE => Kind::Date,
+        oid::TIME => Kind::Time,
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => Kind::Timestamp,
+        oid::INTERVAL => Kind::Interval,
+        oid::UUID => Kind::Uuid,
+        oid::MONEY => Kind::Money,
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::JSON | oid::NAME => Kind::Text,
+        oid::JSONB => Kind::Jsonb,
+        oid::BYTEA => Kind::Bytes,
+        oid::NUMERIC => decimal(typmod, options.numeric)?,
+        _ => return None,
+    })
+}
+
+fn decimal(typmod: i32, chosen: Option<(u8, u8)>) -> Option<Kind> {
+    /// What varlena's header adds to a typmod.
+    const HEADER: i32 = 4;
+    let (precision, scale) = if typmod >= HEADER {
+        // As numeric.c packs them; 15 made room for scales below 0 and above the precision.
+        let packed = typmod - HEADER;
+        (packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
+    } else {
+        chosen.map(|(precision, scale)| (i32::from(precision), i32::from(scale)))?
+    };
+    let precision = u8::try_from(precision).ok().filter(|precision| (1..=MAX_DECIMAL256).contains(precision))?;
+    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision)?;
+    Some(Kind::Decimal { precision, scale })
+}
+
+fn data_type(kind: &Kind, type_oid: u32, money_scale: u8) -> DataType {
+    match *kind {
+        Kind::Bool => DataType::Bool,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::Float32 => DataType::Float32,
+        Kind::Float64 => DataType::Float64,
+        Kind::Date => DataType::Date32,
+        Kind::Time => DataType::Time64(Unit::Microsecond),
+        Kind::Timestamp => {
+            let zone = (type_oid == oid::TIMESTAMPTZ).then(|| "UTC".to_owned());
+            DataType::Timestamp { unit: Unit::Microsecond, zone }
+        }
+        Kind::Interval => DataType::IntervalMonthDayNano,
+        Kind::Money => DataType::Decimal128 { precision: MONEY_DIGITS, scale: money_scale as i8 },
+        Kind::Decimal { precision, scale } if Kind::is_narrow(precision) => {
+            DataType::Decimal128 { precision, scale: scale as i8 }
+        }
+        Kind::Decimal { precision, scale } => DataType::Decimal256 { precision, scale: scale as i8 },
+        Kind::Bytes => DataType::Binary,
+        _ => DataType::Utf8,
+    }
+}
+
+fn without_form(source: &TypeRef, path: &str) -> Error {
+    let message = format!("column \"{path}\": type {} within a type that comes as text has no form yet", source.name);
+    Error::new(ErrorKind::Database, message)
+        .with_sqlstate("0A000")
+        .with_hint("cast the column to text, name it in the option as_text, or install the extension colonnade")
+}

@@ -1,0 +1,144 @@
+//! Arrays and composites: `array_send` and `record_send`.
+
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Fields};
+
+use super::column::{Column, buffer};
+use super::value::{Fault, LENGTH, Validity, array, value};
+use crate::Error;
+
+/// Bytes of a number.
+const NUMBER: usize = 4;
+
+/// Lists of items.
+#[derive(Debug)]
+pub(super) struct List {
+    offsets: Vec<i32>,
+    item: Box<Column>,
+    /// Where each item of a group of rows begins.
+    cursors: Vec<usize>,
+}
+
+impl List {
+    pub(super) fn new(item: Column) -> Self {
+        Self { offsets: vec![0], item: Box::new(item), cursors: Vec::new() }
+    }
+
+    /// An array is its number of dimensions, a flag, the items' type, then length and start of each dimension, then the
+    /// items.
+    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize], validity: &mut Validity) -> Result<(), Fault> {
+        let base = self.offsets.len() - 1;
+        let before = self.offsets.last().map_or(0, |last| *last as usize);
+        self.cursors.clear();
+        for (row, at) in cursors.iter_mut().enumerate() {
+            let start = *at + LENGTH;
+            match value(block, at)? {
+                None => validity.null(base + row),
+                Some(array) => self.items(&block[..*at], start, array.len())?,
+            }
+            let items = before + self.cursors.len();
+            self.offsets.push(i32::try_from(items).map_err(|_| {
+                Fault::Refused("54000", "a batch has more than 2^31 - 1 items of it: ask for smaller ones".to_owned())
+            })?);
+        }
+        // Each item's length has been seen, so none is read beyond its array.
+        Ok(self.item.decode(block, &mut self.cursors)?)
+    }
+
+    /// Finds the items of one array, which ends where `block` does.
+    fn items(&mut self, block: &[u8], start: usize, len: usize) -> Result<(), Fault> {
+        let number = |place: usize| array(block, start + place * NUMBER).map(i32::from_be_bytes);
+        let refused = |what: String| Err(Fault::Refused("0A000", format!("{what} has no form as a list")));
+        if len < 3 * NUMBER {
+            return Err(Fault::Damaged);
+        }
+        let (count, mut at) = match number(0)? {
+            0 => (0, start + 3 * NUMBER),
+            1 if len < 5 * NUMBER => return Err(Fault::Damaged),
+            1 => {
+                let (count, first) = (number(3)?, number(4)?);
+                if first != 1 {
+                    return refused(format!("an array that starts at {first}"));
+                }
+                (count, start + 5 * NUMBER)
+            }
+            dimensions @ 2.. => return refused(format!("an array of {dimensions} dimensions")),
+            ..0 => return Err(Fault::Damaged),
+        };
+        for _ in 0..count {
+            self.cursors.push(at);
+            value(block, &mut at)?;
+        }
+        if at == block.len() { Ok(()) } else { Err(Fault::Damaged) }
+    }
+
+    pub(super) fn finish(&mut self, item: &DataType) -> Result<(Vec<Buffer>, Vec<ArrayData>), Error> {
+        let offsets = buffer(&mut self.offsets);
+        self.offsets.push(0);
+        Ok((vec![offsets], vec![self.item.data(item)?]))
+    }
+}
+
+/// Rows of attributes.
+#[derive(Debug)]
+pub(super) struct Struct {
+    attributes: Vec<Column>,
+}
+
+impl Struct {
+    pub(super) fn new(attributes: Vec<Column>) -> Self {
+        Self { attributes }
+    }
+
+    /// A row is its number of attributes, then the type and the value of each.
+    pub(super) fn decode(
+        &mut self,
+        block: &[u8],
+        cursors: &mut [usize],
+        base: usize,
+        validity: &mut Validity,
+    ) -> Result<(), Fault> {
+        let starts = cursors.to_vec();
+        // Of a row that is NULL, each attribute is read from the row's own length, which is that of a NULL.
+        let mut null = vec![false; starts.len()];
+        let mut inner = starts.clone();
+        for (row, at) in cursors.iter_mut().enumerate() {
+            match value(block, at)? {
+                None => {
+                    validity.null(base + row);
+                    null[row] = true;
+                }
+                Some(attributes) => {
+                    let count: [u8; NUMBER] = array(attributes, 0)?;
+                    if u32::from_be_bytes(count) as usize != self.attributes.len() {
+                        return Err(Fault::Damaged);
+                    }
+                    inner[row] = starts[row] + LENGTH + NUMBER;
+                }
+            }
+        }
+        for attribute in &mut self.attributes {
+            for (row, at) in inner.iter_mut().enumerate() {
+                if null[row] {
+                    *at = starts[row];
+                } else if cursors[row] - *at < NUMBER {
+                    return Err(Fault::Damaged);
+                } else {
+                    *at += NUMBER;
+                }
+            }
+            attribute.decode(block, &mut inner)?;
+            // A value must not leave its row: the next attribute starts within it.
+            if inner.iter().zip(&*cursors).any(|(at, end)| at > end) {
+                return Err(Fault::Damaged);
+            }
+        }
+        let whole = inner.iter().zip(&*cursors).zip(&null).all(|((at, end), null)| *null || at == end);
+        if whole { Ok(()) } else { Err(Fault::Damaged) }
+    }
+
+    pub(super) fn finish(&mut self, fields: &Fields) -> Result<Vec<ArrayData>, Error> {
+        self.attributes.iter_mut().zip(fields).map(|(attribute, field)| attribute.data(field.data_type())).collect()
+    }
+}

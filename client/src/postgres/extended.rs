@@ -1,0 +1,154 @@
+//! The messages of the extended query protocol.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>
+
+use super::message::{self, Body, framed};
+use crate::Error;
+
+/// How a column's values are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// By the type's output function.
+    Text,
+    /// By the type's send function.
+    #[default]
+    Binary,
+}
+
+/// A column of a result, as RowDescription has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResultColumn {
+    pub(crate) name: String,
+    /// The type, which is never a domain.
+    pub(crate) type_oid: u32,
+    /// What stands in the type's parentheses, as the type encodes it; −1 if nothing.
+    pub(crate) typmod: i32,
+}
+
+/// Messages that are sent together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch(Vec<u8>);
+
+impl Batch {
+    /// Parse: makes a prepared statement without parameters. The empty name is that of the one that the next Parse
+    /// replaces.
+    ///
+    /// # Errors
+    /// The text holds a NUL or is too long for a message.
+    pub(crate) fn parse(mut self, name: &str, sql: &str) -> Result<Self, Error> {
+        message::check_text(sql)?;
+        self.push(b'P', &[name.as_bytes(), b"\0", sql.as_bytes(), b"\0", &0u16.to_be_bytes()]);
+        Ok(self)
+    }
+
+    /// Describe: asks for the columns of a statement.
+    pub(crate) fn describe(mut self, name: &str) -> Self {
+        self.push(b'D', &[b"S", name.as_bytes(), b"\0"]);
+        self
+    }
+
+    /// Bind and Execute: runs a statement to its end. `formats` are those of its columns.
+    pub(crate) fn run(mut self, name: &str, formats: &[Format]) -> Self {
+        let mut codes = Vec::with_capacity(2 * formats.len());
+        for format in formats {
+            codes.extend_from_slice(&(*format as u16).to_be_bytes());
+        }
+        // A result has 1664 columns at most.
+        let count = (formats.len() as u16).to_be_bytes();
+        self.push(b'B', &[b"\0", name.as_bytes(), b"\0", &[0; 4], &count, &codes]);
+        self.push(b'E', &[b"\0", &0u32.to_be_bytes()]);
+        self
+    }
+
+    /// Close: forgets a statement, if there is one of this name.
+    pub(crate) fn close(mut self, name: &str) -> Self {
+        self.push(b'C', &[b"S", name.as_bytes(), b"\0"]);
+        self
+    }
+
+    /// Flush: asks for the answers so far, without an end of the transaction.
+    pub(crate) fn flush(mut self) -> Vec<u8> {
+        self.push(b'H', &[]);
+        self.0
+    }
+
+    /// Sync: ends the transaction, unless the user has begun one, and asks for ReadyForQuery.
+    pub(crate) fn sync(mut self) -> Vec<u8> {
+        self.push(b'S', &[]);
+        self.0
+    }
+
+    fn push(&mut self, kind: u8, parts: &[&[u8]]) {
+        self.0.extend_from_slice(&framed(Some(kind), &parts.concat()));
+    }
+}
+
+/// RowDescription.
+///
+/// # Errors
+/// The message ends too early.
+pub(crate) fn row_description(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
+    let mut body = Body(body);
+    let count = body.u16()?;
+    let mut columns = Vec::new();
+    for _ in 0..count {
+        let name = body.text()?.into_owned();
+        let (_table, _attribute) = (body.u32()?, body.u16()?);
+        let (type_oid, _length) = (body.u32()?, body.u16()?);
+        let (typmod, _format) = (body.u32()? as i32, body.u16()?);
+        columns.push(ResultColumn { name, type_oid, typmod });
+    }
+    Ok(columns)
+}
+
+/// The values of a DataRow in text; `None` is NULL.
+///
+/// # Errors
+/// The message ends too early.
+pub(crate) fn text_row(row: &[u8]) -> Result<Vec<Option<String>>, Error> {
+    let mut row = Body(row);
+    let count = row.u16()?;
+    let mut values = Vec::new();
+    for _ in 0..count {
+        // −1 is NULL.
+        values.push(match usize::try_from(row.u32()? as i32) {
+            Ok(len) => Some(String::from_utf8_lossy(row.bytes(len)?).into_owned()),
+            Err(_) => None,
+        });
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn messages_have_the_bytes_of_the_documentation() {
+        let parsed = Batch::default().parse("s", "x").unwrap().flush();
+        assert_eq!(parsed, b"P\0\0\0\x0as\0x\0\0\0H\0\0\0\x04");
+        assert_eq!(Batch::default().describe("").close("s").sync(), b"D\0\0\0\x06S\0C\0\0\0\x07Ss\0S\0\0\0\x04");
+        let run = Batch::default().run("s", &[Format::Binary, Format::Text]).0;
+        assert_eq!(run, b"B\0\0\0\x11\0s\0\0\0\0\0\0\x02\0\x01\0\0E\0\0\0\x09\0\0\0\0\0");
+        assert!(Batch::default().parse("", "a\0b").is_err());
+    }
+
+    #[test]
+    fn a_description_gives_names_and_types() {
+        // select 1::numeric(12,3) as "a b"
+        let body = b"\0\x01a b\0\0\0\0\0\0\0\0\0\x06\xa4\xff\xff\0\x0c\0\x07\0\0";
+        let column = ResultColumn { name: "a b".to_owned(), type_oid: 1700, typmod: (12 << 16 | 3) + 4 };
+        assert_eq!(row_description(body).unwrap(), [column]);
+        for end in 0..body.len() {
+            assert!(row_description(&body[..end]).is_err());
+        }
+        assert_eq!(row_description(b"\0\0").unwrap(), []);
+    }
+
+    #[test]
+    fn a_row_gives_its_values() {
+        assert_eq!(text_row(b"\0\x02\0\0\0\x01a\xff\xff\xff\xff").unwrap(), [Some("a".to_owned()), None]);
+        assert!(text_row(b"\0\x01\0\0\0\x05a").is_err());
+    }
+}

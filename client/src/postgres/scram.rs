@@ -1,0 +1,177 @@
+//! SCRAM-SHA-256, the client's half: RFC 5802 and 7677, as PostgreSQL uses them.
+//! <https://www.postgresql.org/docs/current/sasl-authentication.html>
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+
+use super::message::protocol;
+use crate::{Error, ErrorKind};
+
+/// The mechanism's name.
+pub(crate) const MECHANISM: &str = "SCRAM-SHA-256";
+
+/// No channel binding.
+const GS2_HEADER: &str = "n,,";
+/// The user's name is that of the start-up message; what stands here is passed over.
+const USER: &str = "n=";
+const NONCE_BYTES: usize = 18;
+/// PostgreSQL's default is 4096. A server must not keep this process busy for minutes.
+const MAX_ITERATIONS: u32 = 10_000_000;
+
+type Key = [u8; 32];
+
+/// A conversation that has begun.
+pub(crate) struct Scram {
+    password: Vec<u8>,
+    nonce: String,
+    first_bare: String,
+}
+
+/// A conversation in which the server has yet to prove that it knows the password, too.
+pub(crate) struct Proven {
+    server_signature: Key,
+}
+
+impl Scram {
+    /// Begins one, with a nonce of its own.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn begin(password: &str) -> Result<Self, Error> {
+        let mut random = [0; NONCE_BYTES];
+        getrandom::fill(&mut random)
+            .map_err(|cause| Error::new(ErrorKind::Connect, "the system has no random numbers").with_cause(cause))?;
+        Ok(Self::with(password, USER, BASE64.encode(random)))
+    }
+
+    fn with(password: &str, user: &str, nonce: String) -> Self {
+        // What cannot be normalized is taken as it is; so does PostgreSQL.
+        let password = stringprep::saslprep(password).map_or(password.into(), |normal| normal);
+        let first_bare = format!("{user},r={nonce}");
+        Self { password: password.as_bytes().to_vec(), nonce, first_bare }
+    }
+
+    /// The first message.
+    pub(crate) fn first(&self) -> String {
+        format!("{GS2_HEADER}{}", self.first_bare)
+    }
+
+    /// The answer to the server's first message, which proves that this side knows the password.
+    ///
+    /// # Errors
+    /// The server's message is not one.
+    pub(crate) fn answer(self, server_first: &str) -> Result<(String, Proven), Error> {
+        let odd = || protocol("a SCRAM message that is not one");
+        let mut parts = server_first.split(',');
+        let mut part = |key: &str| parts.next().and_then(|part| part.strip_prefix(key)).ok_or_else(odd);
+        let (nonce, salt, iterations) = (part("r=")?, part("s=")?, part("i=")?);
+        let salt = BASE64.decode(salt).map_err(|_| odd())?;
+        let iterations: u32 = iterations.parse().map_err(|_| odd())?;
+        // Without a part of its own, the server could replay what another one has said.
+        if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
+            return Err(odd());
+        }
+        if !(1..=MAX_ITERATIONS).contains(&iterations) {
+            return Err(protocol(format!("a SCRAM message that asks for {iterations} iterations")));
+        }
+        let salted = salted_password(&self.password, &salt, iterations);
+        let client_key = hmac(&salted, b"Client Key");
+        let stored_key: Key = Sha256::digest(client_key).into();
+        let without_proof = format!("c={},r={nonce}", BASE64.encode(GS2_HEADER));
+        let message = format!("{},{server_first},{without_proof}", self.first_bare);
+        let mut proof = hmac(&stored_key, message.as_bytes());
+        proof.iter_mut().zip(client_key).for_each(|(byte, key)| *byte ^= key);
+        let server_signature = hmac(&hmac(&salted, b"Server Key"), message.as_bytes());
+        Ok((format!("{without_proof},p={}", BASE64.encode(proof)), Proven { server_signature }))
+    }
+}
+
+impl Proven {
+    /// Checks the server's last message.
+    ///
+    /// # Errors
+    /// Whoever sent it does not know the password.
+    pub(crate) fn check(&self, server_final: &str) -> Result<(), Error> {
+        let signature = server_final.split(',').next().and_then(|part| part.strip_prefix("v="));
+        match signature.and_then(|signature| BASE64.decode(signature).ok()) {
+            Some(signature) if signature == self.server_signature => Ok(()),
+            _ => Err(Error::new(ErrorKind::Connect, "the server could not prove that it knows the password")
+                .with_hint("whatever answers there may not be the server that it claims to be")),
+        }
+    }
+}
+
+/// PBKDF2 with one block, RFC 8018 §5.2.
+fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> Key {
+    let mut last = hmac(password, &[salt, &1u32.to_be_bytes()].concat());
+    let mut sum = last;
+    for _ in 1..iterations {
+        last = hmac(password, &last);
+        sum.iter_mut().zip(last).for_each(|(byte, other)| *byte ^= other);
+    }
+    sum
+}
+
+fn hmac(key: &[u8], message: &[u8]) -> Key {
+    // HMAC takes keys of any length, so there is always one; an empty code would fail every check.
+    Hmac::<Sha256>::new_from_slice(key).map_or([0; 32], |mac| mac.chain_update(message).finalize().into_bytes().into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NONCE: &str = "rOprNGfwEbeRWgbNEkqO";
+    const SERVER_FIRST: &str = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+    const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
+
+    fn scram() -> Scram {
+        Scram::with("pencil", "n=user", NONCE.to_owned())
+    }
+
+    #[test]
+    fn the_example_of_rfc_7677() {
+        assert_eq!(scram().first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
+        let (answer, proven) = scram().answer(SERVER_FIRST).unwrap();
+        assert_eq!(
+            answer,
+            "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+        );
+        assert!(proven.check(SERVER_FINAL).is_ok());
+        assert!(proven.check("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G5=").is_err());
+        assert!(proven.check("e=other-error").is_err());
+    }
+
+    #[test]
+    fn a_server_that_does_not_play_along_is_refused() {
+        for first in [
+            "",
+            "r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+            "r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=?,i=4096",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=0",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4000000000",
+        ] {
+            assert!(scram().answer(first).is_err(), "{first}");
+        }
+    }
+
+    #[test]
+    fn no_two_conversations_are_the_same() {
+        assert_ne!(Scram::begin("x").unwrap().first(), Scram::begin("x").unwrap().first());
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(text in ".{0,60}", password in ".{0,20}") {
+            let _ = Scram::with(&password, USER, NONCE.to_owned()).answer(&text);
+            let _ = Proven { server_signature: [0; 32] }.check(&text);
+        }
+    }
+}

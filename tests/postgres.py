@@ -30,6 +30,10 @@ ROOT = Path(__file__).parents[1]
 PATIENCE = 60
 SUPERUSER = "tester"
 
+#: SQLSTATEs that tell of a backend being terminated. None was told if it was waiting for the client to read, as core has it
+#: (ProcessClientWriteInterrupt() of src/backend/tcop/postgres.c).
+TERMINATED = ("57P01", None)
+
 #: Nothing here outlives the test, and little else may run beside it.
 SETTINGS = {
     "fsync": "off",
@@ -181,6 +185,14 @@ class Cluster:
     def connect(self, database: str = "postgres", user: str = SUPERUSER) -> psycopg.Connection[tuple[Any, ...]]:
         """A session of psycopg's, with every statement a transaction of its own."""
         return psycopg.connect(self.dsn(database, user), autocommit=True)
+
+    @contextmanager
+    def prepared(self, setup: str, undo: str) -> Iterator[None]:
+        """What `setup` makes is there for the time of the block."""
+        with self.connect() as session:
+            session.execute(setup)
+            yield
+            session.execute(f"set client_min_messages to warning; {undo}")
 
     @property
     def log(self) -> Path:

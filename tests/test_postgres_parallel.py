@@ -214,6 +214,6 @@ def test_a_process_that_is_terminated_is_an_error(parallel: pg.Cluster, victim: 
         with pytest.raises(colonnade.OperationalError) as caught:
             for _ in batches:
                 pass
-        assert caught.value.sqlstate == "57P01"
+        assert caught.value.sqlstate in pg.TERMINATED
         assert connection.is_open == (victim == "parallel worker")
         wait_until(lambda: workers(session) == 0)

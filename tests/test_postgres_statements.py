@@ -44,10 +44,8 @@ ROWS = {"a": [1, 2, 3, 4, 5], "b": [f"row {number}" for number in range(1, 6)]}
 
 @pytest.fixture(scope="module")
 def prepared(postgres: pg.Cluster) -> Iterator[pg.Cluster]:
-    with postgres.connect() as session:
-        session.execute(SETUP)
+    with postgres.prepared(SETUP, "drop schema statements cascade"):
         yield postgres
-        session.execute("set client_min_messages to warning; drop schema statements cascade")
 
 
 @pytest.fixture

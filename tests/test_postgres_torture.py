@@ -76,11 +76,10 @@ def postgres(either: pg.Cluster) -> pg.Cluster:
 @pytest.fixture(scope="module")
 def tortured(postgres: pg.Cluster) -> Iterator[str]:
     """A schema with the table."""
-    with postgres.connect() as session:
-        session.execute("create schema torture; set search_path to torture, public")
-        session.execute((Path(__file__).parent / "torture.sql").read_text())
+    script = (Path(__file__).parent / "torture.sql").read_text()
+    setup = f"create schema torture; set search_path to torture, public; {script}"
+    with postgres.prepared(setup, "drop schema torture cascade; drop extension hstore"):
         yield "torture.torture"
-        session.execute("set client_min_messages to warning; drop schema torture cascade; drop extension hstore")
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ impl ArrowStream {
         let deadline = Instant::now() + STOP_LIMIT;
         while Instant::now() < deadline {
             self.canceller.as_ref().map_or(Ok(()), |canceller| canceller.cancel())?;
-            if feed::drain(batches, INSIST, |item| (!matches!(item, Ok(Some(_)))).then_some(())).is_some() {
+            if feed::drain(batches, INSIST, |item| !matches!(item, Ok(Some(_)))) != Err(RecvTimeoutError::Timeout) {
                 break;
             }
         }

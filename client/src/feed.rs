@@ -31,13 +31,19 @@ pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothi
     Err(Nothing::Interrupted)
 }
 
-/// Passes over items until `last` finds the one that ends the queue. `None` if that takes too long.
-pub(crate) fn drain<T, R>(queue: &Receiver<T>, limit: Duration, mut last: impl FnMut(T) -> Option<R>) -> Option<R> {
+/// Passes over items until `last` finds the one that ends the queue.
+///
+/// # Errors
+/// That takes too long, or the other end is gone.
+pub(crate) fn drain<T>(
+    queue: &Receiver<T>,
+    limit: Duration,
+    mut last: impl FnMut(T) -> bool,
+) -> Result<(), RecvTimeoutError> {
     let deadline = Instant::now() + limit;
     loop {
-        let item = queue.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
-        if let Some(end) = last(item) {
-            return Some(end);
+        if last(queue.recv_timeout(deadline.saturating_duration_since(Instant::now()))?) {
+            return Ok(());
         }
     }
 }

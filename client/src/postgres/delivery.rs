@@ -1,9 +1,10 @@
 //! How a server delivers results: it announces the format, or it is a PostgreSQL whose extension has to be found and
 //! loaded. PROTOCOL §1.
 
+use super::extended::text_row;
 use super::incoming::Tick;
 use super::link::Link;
-use super::message::{self, Body, protocol, shown};
+use super::message::{self, protocol, shown};
 use super::request;
 use crate::{Dialect, Error, ErrorKind};
 
@@ -122,7 +123,7 @@ fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<Strin
         let (kind, len) = link.incoming.header(tick)?;
         let bytes = link.incoming.body(kind, len, tick)?;
         match kind {
-            b'D' if value.is_none() => value = first_value(Body(&bytes))?,
+            b'D' if value.is_none() => value = first_value(&bytes)?,
             b'E' => failed = Some(message::error_response(&bytes)),
             b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' => {}
             b'Z' => return Ok(failed.map_or(Ok(value), Err)),
@@ -132,14 +133,8 @@ fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<Strin
 }
 
 /// The first value of a DataRow in text.
-fn first_value(mut row: Body<'_>) -> Result<Option<String>, Error> {
-    if row.u16()? == 0 {
-        return Ok(None);
-    }
-    let len = row.u32()?;
-    // −1 is NULL.
-    let Ok(len) = usize::try_from(len as i32) else { return Ok(None) };
-    Ok(Some(String::from_utf8_lossy(row.bytes(len)?).into_owned()))
+fn first_value(row: &[u8]) -> Result<Option<String>, Error> {
+    Ok(text_row(row)?.into_iter().next().flatten())
 }
 
 #[cfg(test)]
@@ -181,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_row_gives_its_first_value() {
-        assert_eq!(first_value(Body(b"\0\x02\0\0\0\x01a\xff\xff\xff\xff")).unwrap().as_deref(), Some("a"));
-        assert_eq!(first_value(Body(b"\0\x01\xff\xff\xff\xff")).unwrap(), None);
-        assert_eq!(first_value(Body(b"\0\0")).unwrap(), None);
-        assert!(first_value(Body(b"\0\x01\0\0\0\x05a")).is_err());
-        assert!(first_value(Body(b"\0")).is_err());
+        assert_eq!(first_value(b"\0\x02\0\0\0\x01a\xff\xff\xff\xff").unwrap().as_deref(), Some("a"));
+        assert_eq!(first_value(b"\0\x01\xff\xff\xff\xff").unwrap(), None);
+        assert_eq!(first_value(b"\0\0").unwrap(), None);
+        assert!(first_value(b"\0\x01\0\0\0\x05a").is_err());
+        assert!(first_value(b"\0").is_err());
     }
 }

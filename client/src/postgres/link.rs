@@ -44,7 +44,11 @@ impl Server {
         match &*name {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
-            name => self.delivery = Delivery::announced(name, &value).unwrap_or(self.delivery.clone()),
+            name => {
+                if let Some(delivery) = Delivery::announced(name, &value) {
+                    self.delivery = delivery;
+                }
+            }
         }
         Ok(())
     }
@@ -59,7 +63,7 @@ impl Link {
     /// Connects, logs in, and finds out how the server delivers.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, it asks for what this client cannot give, or it does not know the format.
+    /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
         let socket = Socket::connect(target)?;
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);

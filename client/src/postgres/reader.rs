@@ -71,8 +71,8 @@ impl Drop for Reader {
 pub(crate) fn stop(shared: &Shared, control: &Control, events: &Receiver<Event>) -> Error {
     let cancelled = shared.cancel_running(Some(control.number));
     control.stop.store(true, Ordering::Release);
-    let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)).then_some(()));
-    if ended.is_none() {
+    let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)));
+    if ended.is_err() {
         shared.close();
     }
     let mut error = interrupted().with_origin(&shared.name);

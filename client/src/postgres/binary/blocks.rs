@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::postgres::copy_out::{check_size, no_memory};
 use crate::postgres::incoming::{Incoming, Tick};
 use crate::postgres::message::{self, HEADER};
-use crate::{Error, Pool};
+use crate::{Buffer, Error, Pool};
 
 /// Bytes of a block, unless a single row is larger: it should still be in a cache when it is decoded.
 const BLOCK: usize = 256 << 10;
@@ -47,23 +47,23 @@ pub(super) fn receive(
             }
             return Ok(());
         };
-        if next > buffer.as_ref().len() + buffer.missing() || buffer.missing() == 0 {
-            let mut fresh = take((next - whole).max(BLOCK))?;
-            fresh.extend(&buffer.as_ref()[whole..]);
-            let full = std::mem::replace(&mut buffer, fresh).freeze();
-            if whole > 0 {
-                sink(full.slice(..whole));
+        // Passes the whole rows on; the part of one goes into another block.
+        let mut pass_on = |buffer: &mut Buffer, whole: &mut usize| -> Result<(), Error> {
+            let mut fresh = take((next - *whole).max(BLOCK))?;
+            fresh.extend(&buffer.as_ref()[*whole..]);
+            let full = std::mem::replace(buffer, fresh).freeze();
+            if *whole > 0 {
+                sink(full.slice(..*whole));
             }
-            whole = 0;
+            *whole = 0;
+            Ok(())
+        };
+        if next > buffer.as_ref().len() + buffer.missing() || buffer.missing() == 0 {
+            pass_on(&mut buffer, &mut whole)?;
         }
         match incoming.receive(&mut buffer, tick)? {
             // Rows that come slowly are passed on all the same.
-            0 if whole > 0 => {
-                let mut fresh = take((next - whole).max(BLOCK))?;
-                fresh.extend(&buffer.as_ref()[whole..]);
-                sink(std::mem::replace(&mut buffer, fresh).freeze().slice(..whole));
-                whole = 0;
-            }
+            0 if whole > 0 => pass_on(&mut buffer, &mut whole)?,
             count => {
                 tick()?;
                 if count < TOO_FEW && incoming.received() - before > HASTE {

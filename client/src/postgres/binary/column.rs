@@ -120,26 +120,28 @@ impl Column {
     pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), Error> {
         let Self { values, validity, rows, .. } = self;
         let read = match values {
-            Values::Bool(to) => each(block, cursors, to, validity, |[byte]| Ok(byte)),
-            Values::Int16(to) => each(block, cursors, to, validity, |bytes| Ok(i16::from_be_bytes(bytes))),
-            Values::Int32(to) => each(block, cursors, to, validity, |bytes| Ok(i32::from_be_bytes(bytes))),
-            Values::Int64(to) => each(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes))),
-            Values::UInt32(to) => each(block, cursors, to, validity, |bytes| Ok(u32::from_be_bytes(bytes))),
-            Values::Float32(to) => each(block, cursors, to, validity, |bytes| Ok(f32::from_be_bytes(bytes))),
-            Values::Float64(to) => each(block, cursors, to, validity, |bytes| Ok(f64::from_be_bytes(bytes))),
-            Values::Date(to) => each(block, cursors, to, validity, datetime::date),
-            Values::Timestamp(to) => each(block, cursors, to, validity, datetime::timestamp),
-            Values::Interval(to) => each(block, cursors, to, validity, datetime::interval),
-            Values::Money(to) => each(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes).into())),
-            Values::Decimal128(to, decimal) => each_value(block, cursors, to, validity, |value| {
+            Values::Bool(to) => each(block, cursors, to, validity, fixed, |[byte]| Ok(byte)),
+            Values::Int16(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i16::from_be_bytes(bytes))),
+            Values::Int32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i32::from_be_bytes(bytes))),
+            Values::Int64(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i64::from_be_bytes(bytes))),
+            Values::UInt32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(u32::from_be_bytes(bytes))),
+            Values::Float32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(f32::from_be_bytes(bytes))),
+            Values::Float64(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(f64::from_be_bytes(bytes))),
+            Values::Date(to) => each(block, cursors, to, validity, fixed, datetime::date),
+            Values::Timestamp(to) => each(block, cursors, to, validity, fixed, datetime::timestamp),
+            Values::Interval(to) => each(block, cursors, to, validity, fixed, datetime::interval),
+            Values::Money(to) => {
+                each(block, cursors, to, validity, fixed, |bytes| Ok(i64::from_be_bytes(bytes).into()))
+            }
+            Values::Decimal128(to, decimal) => each(block, cursors, to, validity, value, |value| {
                 decimal
                     .short(value)
                     .map_or_else(|| decimal.wide(value).map(|wide| i256::from_le_bytes(wide).as_i128()), Ok)
             }),
             Values::Decimal256(to, decimal) => {
-                each_value(block, cursors, to, validity, |value| decimal.wide(value).map(i256::from_le_bytes))
+                each(block, cursors, to, validity, value, |value| decimal.wide(value).map(i256::from_le_bytes))
             }
-            Values::Enum(to, labels) => each_value(block, cursors, to, validity, |label| {
+            Values::Enum(to, labels) => each(block, cursors, to, validity, value, |label| {
                 labels.numbers.get(label).copied().ok_or_else(|| {
                     let why = format!("a label was added to type {} while the query ran", self.type_name);
                     Fault::Refused("55000", why)
@@ -227,42 +229,20 @@ impl Column {
     }
 }
 
-/// Appends a value of `N` bytes a row.
+/// Appends a value a row: `read` steps over its bytes (by [`fixed`] or [`value`]), `convert` says what they mean.
 #[inline]
-fn each<const N: usize, T: Copy + Default>(
-    block: &[u8],
+fn each<'b, B, T: Copy + Default>(
+    block: &'b [u8],
     cursors: &mut [usize],
     to: &mut Vec<T>,
     validity: &mut Validity,
-    convert: impl Fn([u8; N]) -> Result<T, Fault>,
+    read: impl Fn(&'b [u8], &mut usize) -> Result<Option<B>, Fault>,
+    convert: impl Fn(B) -> Result<T, Fault>,
 ) -> Result<(), Fault> {
     let base = to.len();
     to.reserve(cursors.len());
     for (row, at) in cursors.iter_mut().enumerate() {
-        to.push(match fixed(block, at)? {
-            Some(bytes) => convert(bytes)?,
-            None => {
-                validity.null(base + row);
-                T::default()
-            }
-        });
-    }
-    Ok(())
-}
-
-/// The same for values of any length.
-#[inline]
-fn each_value<T: Copy + Default>(
-    block: &[u8],
-    cursors: &mut [usize],
-    to: &mut Vec<T>,
-    validity: &mut Validity,
-    convert: impl Fn(&[u8]) -> Result<T, Fault>,
-) -> Result<(), Fault> {
-    let base = to.len();
-    to.reserve(cursors.len());
-    for (row, at) in cursors.iter_mut().enumerate() {
-        to.push(match value(block, at)? {
+        to.push(match read(block, at)? {
             Some(bytes) => convert(bytes)?,
             None => {
                 validity.null(base + row);

@@ -35,9 +35,8 @@ def main() -> None:
         return
 
     database = generate(arguments.scale)
-    with duckdb.connect(str(database), read_only=True) as connection:
-        print("asking DuckDB itself …", flush=True)
-        expected = connection.sql("SELECT count(*), sum(hash(lineitem)::HUGEINT)::VARCHAR FROM lineitem").fetchall()[0]
+    print("asking DuckDB itself …", flush=True)
+    expected = own_answer(database)
     with tempfile.TemporaryDirectory() as directory, served(database, Path(directory) / "colonnade.sock") as uris:
         print(f"{'':22}{'rows':>12}{'seconds':>9}{'MB/s':>8}{'wire B/row':>12}{'peak MB':>9}  same as DuckDB")
         same = [report(how, uri, into, expected) for how, uri in uris.items() for into in ("arrow", "pandas")]
@@ -115,18 +114,34 @@ def read(uri: str, into: str) -> None:
         seconds = time.perf_counter() - start
     peak = peak_bytes()
     table = data if into == "arrow" else pa.Table.from_pandas(data, schema=result.schema, preserve_index=False)
-    with duckdb.connect() as connection:
-        connection.register("result", table)
-        [(checksum,)] = connection.sql("SELECT sum(hash(result)::HUGEINT)::VARCHAR FROM result").fetchall()
     found = {
         "rows": len(data),
         "seconds": seconds,
         "arrow_bytes": table.nbytes,
         "wire_bytes": result.stats.wire_bytes,
         "peak_bytes": peak,
-        "checksum": checksum,
+        "checksum": checksum(table),
     }
     print(json.dumps(found))
+
+
+#: A number that depends on every value and not on the rows' order.
+CHECKSUM = "sum(hash({0})::HUGEINT)::VARCHAR"
+
+
+def own_answer(database: Path) -> tuple[int, str]:
+    """The number of rows and the checksum of lineitem, by DuckDB where it lies."""
+    with duckdb.connect(str(database), read_only=True) as connection:
+        [answer] = connection.sql(f"SELECT count(*), {CHECKSUM.format('lineitem')} FROM lineitem").fetchall()
+    return answer
+
+
+def checksum(table: Any) -> str:
+    """That of a table that has arrived."""
+    with duckdb.connect() as connection:
+        connection.register("result", table)
+        [(checksum,)] = connection.sql(f"SELECT {CHECKSUM.format('result')} FROM result").fetchall()
+    return checksum
 
 
 def peak_bytes() -> int:

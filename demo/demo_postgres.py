@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from demo import QUERY, generate, peak_bytes
+from demo import QUERY, checksum, generate, own_answer, peak_bytes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
@@ -40,8 +40,7 @@ def main() -> None:
         return
 
     database = generate(arguments.scale)
-    with duckdb.connect(str(database), read_only=True) as connection:
-        expected = connection.sql("SELECT count(*), sum(hash(lineitem)::HUGEINT)::VARCHAR FROM lineitem").fetchall()[0]
+    expected = own_answer(database)
     # A quarter of the memory, as PostgreSQL's documentation has it.
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (4 << 20)
     print("starting PostgreSQL with the extension, and loading lineitem …", flush=True)
@@ -133,14 +132,6 @@ def arrow_type(name: str) -> Any:
 
     types = {"bigint": pa.int64(), "integer": pa.int32(), "date": pa.date32(), "character varying": pa.string()}
     return types.get(name) or pa.decimal128(15, 2)
-
-
-def checksum(table: Any) -> str:
-    """A number that depends on every value and not on the rows' order."""
-    with duckdb.connect() as connection:
-        connection.register("result", table)
-        [(checksum,)] = connection.sql("SELECT sum(hash(result)::HUGEINT)::VARCHAR FROM result").fetchall()
-    return checksum
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[1]
 PATIENCE = 60
 SUPERUSER = "tester"
 
-#: SQLSTATEs that tell of a backend being terminated. None was told if it was waiting for the client to read, as core has it
-#: (ProcessClientWriteInterrupt() of src/backend/tcop/postgres.c).
+#: SQLSTATEs that tell of a backend being terminated. As core has it, none was told if it waited for the client to read
+#: (ProcessClientWriteInterrupt() in src/backend/tcop/postgres.c).
 TERMINATED = ("57P01", None)
 
 #: Nothing here outlives the test, and little else may run beside it.

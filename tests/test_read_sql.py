@@ -125,10 +125,11 @@ def test_the_arguments_are_connectorxs() -> None:
     names = [parameter.name for parameter in parameters]
     assert names == [
         *("conn", "query", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
-        *("index_col", "strategy", "pre_execution_query", "params", "compression", "numeric", "as_text", "parallel"),
+        *("index_col", "strategy", "pre_execution_query", "params", "options"),
     ]
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
-    assert {parameter.kind for parameter in parameters[2:]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {parameter.kind for parameter in parameters[2:-1]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert parameters[-1].kind == inspect.Parameter.VAR_KEYWORD
 
 
 # --- connect ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 mod allocator;
 pub mod arrow_stream;
 mod batch;
+mod connect;
 mod environment;
 mod error;
 mod feed;
@@ -29,6 +30,7 @@ mod uri;
 
 pub use allocator::HugePages;
 pub use batch::Batch;
+pub use connect::connect;
 pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Time, Value, bind};
 pub use pool::{ALIGNMENT, Buffer, Pool};

@@ -4,7 +4,7 @@
 >>> frame = colonnade.read_sql("postgresql://localhost:5433/", "select * from lineitem")  # doctest: +SKIP
 """
 
-from ._api import Connection, connect, read_sql
+from ._connection import Connection, connect
 from ._core import __version__
 from ._errors import (
     DatabaseError,
@@ -17,6 +17,7 @@ from ._errors import (
     OperationalError,
     ProgrammingError,
 )
+from ._read_sql import read_sql
 from ._result import Result, Stats
 
 __all__ = [

@@ -1,8 +1,10 @@
 """The extension module. What the package exports is in the modules around it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypedDict, final, type_check_only
+from typing import TypedDict, Unpack, final, type_check_only
+
+from ._options import Params, QueryOptions
 
 __version__: str
 __all__ = ["Batch", "Column", "Connection", "Production", "Server", "Stream", "Table", "__version__", "bind", "connect"]
@@ -20,7 +22,7 @@ class StatsDict(TypedDict):
     server: str
 
 def connect(uri: str) -> Connection: ...
-def bind(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> str: ...
+def bind(sql: str, params: Params | None = None) -> str: ...
 
 @final
 class Connection:
@@ -30,20 +32,8 @@ class Connection:
     def server(self) -> str: ...
     @property
     def is_open(self) -> bool: ...
-    def query(
-        self,
-        sql: str,
-        params: Sequence[Any] | Mapping[str, Any] | None = None,
-        *,
-        compression: str | None = None,
-        chunk_rows: int | None = None,
-        chunk_bytes: int | None = None,
-        max_message_bytes: int | None = None,
-        numeric: tuple[int, int] | None = None,
-        as_text: Sequence[str] | None = None,
-        parallel: str | None = None,
-    ) -> Stream: ...
-    def execute(self, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> int | None: ...
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
+    def execute(self, sql: str, params: Params | None = None) -> int | None: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 

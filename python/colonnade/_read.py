@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _output
-from ._api import connect
+from ._connection import connect
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:

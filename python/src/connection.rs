@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use client::{QueryOptions, Target};
+use client::QueryOptions;
 use colonnade_client as client;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error::to_py;
 use crate::params;
@@ -20,13 +22,31 @@ pub(crate) struct Connection {
     server: String,
 }
 
-/// Connects to the server that a `postgresql://` URI names.
+/// Connects to the database that a URI names.
 #[pyfunction]
 pub(crate) fn connect(py: Python<'_>, uri: &str) -> PyResult<Connection> {
-    let target = Target::parse(uri).map_err(|error| to_py(py, &error))?;
-    let inner = wait(py, |keep| client::postgres::connect(target, keep))?;
-    let (name, server) = (client::Connection::name(&inner).to_owned(), client::Connection::server(&inner).to_owned());
-    Ok(Connection { inner: RwLock::new(Some(Arc::new(inner))), name, server })
+    let inner = wait(py, |keep| client::connect(uri, keep))?;
+    let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
+    Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
+}
+
+/// Python's keyword arguments; None is as good as none.
+fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
+    let mut options = QueryOptions::default();
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "compression" => options.compression = value.extract()?,
+            "chunk_rows" => options.chunk_rows = value.extract()?,
+            "chunk_bytes" => options.chunk_bytes = value.extract()?,
+            "max_message_bytes" => options.max_message_bytes = value.extract()?,
+            "numeric" => options.numeric = value.extract()?,
+            "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
+            "parallel" => options.parallel = value.extract()?,
+            _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
+        }
+    }
+    Ok(options)
 }
 
 impl Connection {
@@ -56,27 +76,17 @@ impl Connection {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
     }
 
-    #[pyo3(signature = (sql, params=None, *, compression=None, chunk_rows=None, chunk_bytes=None,
-                        max_message_bytes=None, numeric=None, as_text=None, parallel=None))]
-    #[allow(clippy::too_many_arguments, reason = "these are Python's keyword arguments")]
+    #[pyo3(signature = (sql, params=None, **options))]
     fn query(
         &self,
         py: Python<'_>,
         sql: &str,
         params: Option<&Bound<'_, PyAny>>,
-        compression: Option<String>,
-        chunk_rows: Option<u32>,
-        chunk_bytes: Option<u64>,
-        max_message_bytes: Option<u64>,
-        numeric: Option<(u8, u8)>,
-        as_text: Option<Vec<String>>,
-        parallel: Option<String>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
-        let as_text = as_text.unwrap_or_default();
-        let options =
-            QueryOptions { compression, chunk_rows, chunk_bytes, max_message_bytes, numeric, as_text, parallel };
+        let options = query_options(options)?;
         let stream = wait(py, |keep| inner.query(&sql, &options, keep))?;
         Ok(Stream::new(stream, &self.name, &self.server))
     }

@@ -139,7 +139,7 @@ def test_the_arguments_are_connectorxs() -> None:
     ("uri", "error", "message"),
     [
         ("lineitem.duckdb", colonnade.InterfaceError, "not a URI"),
-        ("mysql://h/d", colonnade.NotSupportedError, "mysql://"),
+        ("oracle://h/d", colonnade.NotSupportedError, "oracle:"),
         ("postgresql://h:port/d", colonnade.InterfaceError, "port"),
         ("postgresql://h/d?sslmode=require", colonnade.NotSupportedError, "sslmode=require"),
         ("duckdb://host/file", colonnade.InterfaceError, "duckdb:relative"),

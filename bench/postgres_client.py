@@ -2,22 +2,19 @@
 
     python bench/postgres_client.py PEER DIRECTORY PORT TABLE [OPTIONS as JSON]
 
-It imports what it needs, says `ready`, waits for a line, connects, reads the table, and prints what that took as a line
-of JSON; connecting is inside the clock. It ends without tear-down.
+Connecting is inside the clock.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
-from process import memory
+from turns import answer
 
 #: Prepares a peer and gives what is timed; that gives the table, or the number of bytes for peers that only receive.
 Peer = Callable[["Place"], Callable[[], Any]]
@@ -46,6 +43,9 @@ def colonnade(place: Place) -> Callable[[], Any]:
 
     options = dict(place.options)
     uri = place.uri
+    into = options.pop("into", "arrow")
+    if into == "pandas":
+        import pandas as pd  # noqa: F401
     if options.pop("unix", False):
         uri = f"postgresql://tester@/postgres?host={place.directory}&port={place.port}"
 
@@ -53,7 +53,8 @@ def colonnade(place: Place) -> Callable[[], Any]:
         connection = colonnade.connect(uri)
         if "parallel" in options:
             connection.execute("SET max_parallel_workers_per_gather = 2")
-        return connection.query(place.query, **options).to_arrow()
+        result = connection.query(place.query, **options)
+        return result.to_pandas() if into == "pandas" else result.to_arrow()
 
     return read
 
@@ -110,7 +111,10 @@ def connectorx(place: Place) -> Callable[[], Any]:
     import connectorx
     import pyarrow as pa  # noqa: F401
 
-    return lambda: connectorx.read_sql(place.uri, place.query, return_type="arrow", **place.options)
+    options = {"return_type": "arrow", **place.options}
+    if options["return_type"] == "pandas":
+        import pandas as pd  # noqa: F401
+    return lambda: connectorx.read_sql(place.uri, place.query, **options)
 
 
 @peer
@@ -232,22 +236,7 @@ def pandas_sqlalchemy(place: Place) -> Callable[[], Any]:
 def main() -> None:
     name, directory, port, table = sys.argv[1:5]
     options = json.loads(sys.argv[5]) if len(sys.argv) > 5 else {}
-    read = PEERS[name](Place(directory, port, table, options))
-    print("ready", flush=True)
-    sys.stdin.readline()
-    cpu, wall = time.process_time(), time.perf_counter()
-    found = read()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    result = {
-        "wall": wall,
-        "client_cpu": cpu,
-        "client_peak": memory(os.getpid(), "VmHWM"),
-        "rows": None if isinstance(found, int) else len(found),
-        "bytes": found if isinstance(found, int) else None,
-    }
-    print(json.dumps(result), flush=True)
-    # Freeing gigabytes object by object is nobody's measurement.
-    os._exit(0)
+    answer(PEERS[name](Place(directory, port, table, options)))
 
 
 if __name__ == "__main__":

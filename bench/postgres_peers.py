@@ -13,41 +13,24 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import statistics
-import subprocess
 import sys
-import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import data
 from postgres_tables import SETTINGS, cpu, load, pg
 from process import memory
+from turns import Contender, Row, median, reading, reason, table_of_clients
 
 HERE = Path(__file__).parent
 #: Tables and the rows that are taken of them.
 TABLES = {"lineitem": ("lineitem", None), "flights": ("flights", None), "acs": ("acs", None)}
 #: For peers that need minutes for more.
 SMALL = "lineitem1m"
-TIMEOUT = 900
 #: Rows of the results of which the second must cost a backend no more memory than the first.
 GROWTH = (1_000_000, 100_000_000)
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A way to read a table."""
-
-    name: str
-    peer: str
-    options: dict[str, Any] = field(default_factory=dict)
-    #: Runs in the peers' environment.
-    other: bool = False
-    #: Row by row; left out on large tables.
-    slow: bool = False
 
 
 def copy(options: str, *before: str) -> dict[str, Any]:
@@ -79,11 +62,17 @@ END_TO_END = [
     Contender("Colonnade, unix socket", "colonnade", {"unix": True}),
     Contender("Colonnade, 2 workers", "colonnade", {"parallel": "on"}),
     Contender("Colonnade light", "colonnade", {"compression": "light"}),
+    Contender("Colonnade, no extension", "colonnade", {"extension": False}),
+    Contender("Colonnade, no extension, unix socket", "colonnade", {"extension": False, "unix": True}),
+    Contender("COPY binary, thrown away", "drain", copy("FORMAT binary")),
     Contender("DuckDB postgres_scan", "duckdb_scan", other=True),
     Contender("DuckDB postgres_scan, 1 thread", "duckdb_scan", {"threads": 1}, other=True),
     Contender("ConnectorX", "connectorx", other=True),
     Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
     Contender("ADBC", "adbc", other=True),
+    Contender("Colonnade into pandas", "colonnade", {"into": "pandas"}),
+    Contender("Colonnade into pandas, no extension", "colonnade", {"into": "pandas", "extension": False}),
+    Contender("ConnectorX into pandas", "connectorx", {"return_type": "pandas"}, other=True),
     Contender("COPY csv, pyarrow.csv", "copy_csv", other=True),
     Contender("arrow-odbc", "arrow_odbc", other=True),
     Contender("turbodbc", "turbodbc", other=True),
@@ -104,29 +93,19 @@ def measure(cluster: pg.Cluster, contender: Contender, table: str, last: str, pe
         options["partition_on"] = KEYS[table]
     python = peers if contender.other else sys.executable
     command = [python, str(HERE / "postgres_client.py"), contender.peer, str(cluster.directory), str(cluster.port)]
-    client = subprocess.Popen(
-        [*command, table, json.dumps(options)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with client:
-        assert client.stdout is not None
-        client.stdout.readline()
-        before = cpu(cluster)
+    with nullcontext() if options.pop("extension", True) else without_extension(cluster):
+        return reading([*command, table, json.dumps(options)], lambda: cpu(cluster))
+
+
+@contextmanager
+def without_extension(cluster: pg.Cluster) -> Iterator[None]:
+    """PostgreSQL as it is."""
+    with cluster.connect() as session:
+        session.execute("DROP EXTENSION colonnade")
         try:
-            out, errors = client.communicate("go\n", timeout=TIMEOUT)
-        except subprocess.TimeoutExpired:
-            client.kill()
-            return {"error": f"took more than {TIMEOUT} s"}
-    # A backend that has just lost its client needs a moment to be reaped.
-    time.sleep(0.3)
-    server_cpu = cpu(cluster) - before
-    lines = [line for line in out.splitlines() if line.startswith("{")]
-    if not lines:
-        return {"error": (errors.strip().splitlines() or ["no answer"])[-1][:200]}
-    return {**json.loads(lines[-1]), "server_cpu": server_cpu}
+            yield
+        finally:
+            session.execute("CREATE EXTENSION colonnade")
 
 
 PARTS = {"server": SERVER, "end to end": END_TO_END}
@@ -170,16 +149,6 @@ def backend_memory(cluster: pg.Cluster) -> dict[int, int]:
     return peaks
 
 
-def median(results: list[Row], part: str, table: str, contender: str, *fields: str) -> float | None:
-    """The median of the sum of some fields."""
-    found = [
-        sum(row[field] for field in fields)
-        for row in results
-        if (row["part"], row["table"], row["contender"]) == (part, table, contender) and "error" not in row
-    ]
-    return statistics.median(found) if found else None
-
-
 def server_table(results: list[Row], table: str, rows: int) -> list[str]:
     lines = [
         f"### The server's side: {table}, {rows} rows",
@@ -202,35 +171,10 @@ def server_table(results: list[Row], table: str, rows: int) -> list[str]:
     return [*lines, ""]
 
 
-def reason(results: list[Row], table: str, contender: str) -> str:
-    errors = [
-        row["error"] for row in results if (row["table"], row["contender"]) == (table, contender) and "error" in row
-    ]
-    return f"not measured: {errors[0].replace('|', '/')}" if errors else "not measured"
-
-
 def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
-    lines = [
-        f"### Into a pyarrow.Table: {table}, {rows} rows",
-        "",
-        "| | wall s | client CPU s | server CPU s | total CPU s | client's peak MB |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    for contender in END_TO_END:
-        if contender.slow and table != SMALL:
-            continue
-        cells = [
-            median(results, "end to end", table, contender.name, *fields)
-            for fields in (("wall",), ("client_cpu",), ("server_cpu",), ("client_cpu", "server_cpu"), ("client_peak",))
-        ]
-        if cells[0] is None:
-            lines.append(f"| {contender.name} | {reason(results, table, contender.name)} | | | | |")
-            continue
-        wall, client, server, total, peak = (cell or 0.0 for cell in cells)
-        lines.append(
-            f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {peak / 1e6:.0f} |"
-        )
-    return [*lines, ""]
+    contenders = [contender for contender in END_TO_END if table == SMALL or not contender.slow]
+    title = f"### From end to end: {table}, {rows} rows, into a pyarrow.Table unless it says otherwise"
+    return [title, "", *table_of_clients(results, "end to end", table, contenders)]
 
 
 def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import postgres_peers
+import turns
 from data import DIRECTORY
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -32,6 +33,10 @@ OVER_BINARY = {"Colonnade plain": 0.28, "Colonnade light": 0.35}
 OVER_FLOOR = {"Colonnade plain": 1.8}
 # Its client's CPU seconds, and how many times less CPU and wall time than the best peer it takes.
 CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
+# PostgreSQL as it is: the client's CPU over that of the best peer, the wall time over that of throwing COPY binary away; and into
+# pandas, CPU and memory over ConnectorX's.
+STOCK = "Colonnade, no extension"
+STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
 
 
 def command(*words: str) -> str:
@@ -115,7 +120,7 @@ def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
 
 def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
     def median(part: str, contender: str, *fields: str) -> float:
-        return postgres_peers.median(results, part, "lineitem", contender, *fields) or float("nan")
+        return turns.median(results, part, "lineitem", contender, *fields) or float("nan")
 
     lines = []
     for base, aims in (("COPY binary", OVER_BINARY), (postgres_peers.FLOOR, OVER_FLOOR)):
@@ -129,7 +134,7 @@ def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
     lines.append(f"- PostgreSQL, client CPU: {client:.2f} s {mark} (≤ {CLIENT_CPU_AIM} s)")
     for what, aim, fields in (("CPU", CPU_AIM, ("client_cpu", "server_cpu")), ("wall", WALL_AIM, ("wall",))):
         peers = {
-            contender.name: postgres_peers.median(results, "end to end", "lineitem", contender.name, *fields)
+            contender.name: turns.median(results, "end to end", "lineitem", contender.name, *fields)
             for contender in postgres_peers.END_TO_END
             if contender.other
         }
@@ -140,6 +145,32 @@ def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def stock_aims(results: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for table in ("lineitem", "flights", "acs"):
+
+        def ratio(ours: str, theirs: str, field: str, table: str = table) -> float:
+            found = [turns.median(results, "end to end", table, name, field) for name in (ours, theirs)]
+            return (found[0] or float("nan")) / (found[1] or float("nan"))
+
+        peers = [contender.name for contender in postgres_peers.END_TO_END if contender.other and not contender.slow]
+        peers = [name for name in peers if "pandas" not in name]
+        costs = {name: turns.median(results, "end to end", table, name, "client_cpu") for name in peers}
+        if found := {name: cost for name, cost in costs.items() if cost is not None}:
+            best = min(found, key=lambda name: found[name])
+            lines.append(times(ratio(STOCK, best, "client_cpu"), STOCK_CPU_AIM, f"{table}, client CPU", best))
+        thrown = "COPY binary, thrown away"
+        lines.append(times(ratio(STOCK, thrown, "wall"), STOCK_WALL_AIM, f"{table}, wall", thrown))
+        ours, theirs = "Colonnade into pandas, no extension", "ConnectorX into pandas"
+        for field, what in (("client_cpu", "client CPU"), ("client_peak", "peak memory")):
+            lines.append(times(ratio(ours, theirs, field), PANDAS_AIM, f"{table} into pandas, {what}", theirs))
+    return lines
+
+
+def times(ratio: float, aim: float, what: str, whose: str) -> str:
+    return f"- PostgreSQL as it is, {what}: {ratio:.2f} x {whose} {'✓' if ratio <= aim else '✗'} (≤ {aim})"
+
+
 def main() -> None:
     wire = json.loads((DIRECTORY / "wire.json").read_text())
     end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
@@ -148,7 +179,13 @@ def main() -> None:
         "# What `make bench` measured\n\nWritten by `bench/report.py`; `make bench` does all of it again.\n",
         "\n".join(machine()) + "\n",
         "## Beside what was aimed at\n",
-        "\n".join(wire_aims(wire) + end_to_end_aims(end_to_end["results"]) + postgres_aims(postgres["results"])) + "\n",
+        "\n".join(
+            wire_aims(wire)
+            + end_to_end_aims(end_to_end["results"])
+            + postgres_aims(postgres["results"])
+            + stock_aims(postgres["results"])
+        )
+        + "\n",
         "## The format, one core\n",
         (DIRECTORY / "wire.md").read_text().strip() + "\n",
         "## End to end\n",

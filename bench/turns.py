@@ -1,0 +1,115 @@
+"""What benchmarks with several contenders share: a client process for each reading, turns, medians.
+
+A client process imports what it needs, says `ready`, waits for a line, reads, and prints what that took as a line of
+JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from process import memory
+
+TIMEOUT = 900
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to read a table."""
+
+    name: str
+    peer: str
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Runs in the peers' environment.
+    other: bool = False
+    #: Row by row; left out on large tables.
+    slow: bool = False
+
+
+def answer(read: Callable[[], Any]) -> None:
+    """The client's side: times `read`, which gives something with a length, or a number of bytes. Ends the process."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+    cpu, wall = time.process_time(), time.perf_counter()
+    found = read()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    result = {
+        "wall": wall,
+        "client_cpu": cpu,
+        "client_peak": memory(os.getpid(), "VmHWM"),
+        "rows": None if isinstance(found, int) else len(found),
+        "bytes": found if isinstance(found, int) else None,
+    }
+    print(json.dumps(result), flush=True)
+    # Freeing gigabytes object by object is nobody's measurement.
+    os._exit(0)
+
+
+def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.0) -> Row:
+    """The parent's side: what the client process says, with the server's CPU seconds beside it."""
+    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with client:
+        assert client.stdout is not None
+        client.stdout.readline()
+        before = server_cpu()
+        try:
+            out, errors = client.communicate("go\n", timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            client.kill()
+            return {"error": f"took more than {TIMEOUT} s"}
+    # A server process that has just lost its client needs a moment to be reaped.
+    time.sleep(0.3)
+    spent = server_cpu() - before
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if not lines:
+        return {"error": (errors.strip().splitlines() or ["no answer"])[-1][:200]}
+    return {**json.loads(lines[-1]), "server_cpu": spent}
+
+
+def median(results: list[Row], part: str, table: str, contender: str, *fields: str) -> float | None:
+    """The median of the sum of some fields."""
+    found = [
+        sum(row[field] for field in fields)
+        for row in results
+        if (row["part"], row["table"], row["contender"]) == (part, table, contender) and "error" not in row
+    ]
+    return statistics.median(found) if found else None
+
+
+def reason(results: list[Row], table: str, contender: str) -> str:
+    """Why there is no measurement."""
+    errors = [
+        row["error"] for row in results if (row["table"], row["contender"]) == (table, contender) and "error" in row
+    ]
+    return f"not measured: {errors[0].replace('|', '/')}" if errors else "not measured"
+
+
+def table_of_clients(results: list[Row], part: str, table: str, contenders: Sequence[Contender]) -> list[str]:
+    """Wall time, CPU and memory of each contender, in Markdown."""
+    lines = [
+        "| | wall s | client CPU s | server CPU s | total CPU s | client's peak MB |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for contender in contenders:
+        cells = [
+            median(results, part, table, contender.name, *fields)
+            for fields in (("wall",), ("client_cpu",), ("server_cpu",), ("client_cpu", "server_cpu"), ("client_peak",))
+        ]
+        if cells[0] is None:
+            lines.append(f"| {contender.name} | {reason(results, table, contender.name)} | | | | |")
+            continue
+        wall, client, server, total, peak = (cell or 0.0 for cell in cells)
+        lines.append(
+            f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {peak / 1e6:.0f} |"
+        )
+    return [*lines, ""]

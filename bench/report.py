@@ -33,8 +33,8 @@ OVER_BINARY = {"Colonnade plain": 0.28, "Colonnade light": 0.35}
 OVER_FLOOR = {"Colonnade plain": 1.8}
 # Its client's CPU seconds, and how many times less CPU and wall time than the best peer it takes.
 CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
-# PostgreSQL as it is: the client's CPU over that of the best peer, the wall time over that of throwing COPY binary away; and into
-# pandas, CPU and memory over ConnectorX's.
+# PostgreSQL as it is: the client's CPU over that of the best peer, the wall time over throwing COPY binary away;
+# and into pandas, CPU and memory over ConnectorX's.
 STOCK = "Colonnade, no extension"
 STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
 

@@ -126,9 +126,6 @@ extern ColonnadeStatus colonnade_end_message(ColonnadeEncoder *encoder, Colonnad
 extern ColonnadeStatus colonnade_adopt_chunk(ColonnadeEncoder *encoder, const uint8_t *bytes, size_t length,
                                              ColonnadeMessage *message, ColonnadeError *error);
 
-/* Tells what sending the last message cost: how long the socket made the writer wait. */
-extern void colonnade_sent(ColonnadeEncoder *encoder, size_t bytes, uint64_t nanoseconds);
-
 /* The highest version of the stream format that is written. */
 extern uint32_t colonnade_format_version(void);
 

@@ -25,9 +25,8 @@ static void
 send_message(void *owner, const ColonnadeMessage *message)
 {
     Receiver *receiver = owner;
-    uint64 elapsed = send_copy_data(message);
 
-    colonnade_sent(receiver->stream->encoder, message->length, elapsed);
+    send_copy_data(message);
     if (receiver->statement->chunk_rows != NULL)
         receiver->rows += message->rows;
     receiver->bytes += message->length;

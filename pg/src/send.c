@@ -8,7 +8,6 @@
 #include "libpq/libpq.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "portability/instr_time.h"
 
 #define LINK_SAME_MACHINE 0
 #define LINK_LOOPBACK 1
@@ -88,16 +87,13 @@ stage(const char *bytes, Size length)
  * pq_putmessage() would copy everything through a buffer of 8 KB, with a system call each. Writing the slices from where they are
  * keeps the order of bytes as long as that buffer is empty, which pq_flush() sees to; it also makes the socket blocking.
  */
-uint64
+void
 send_copy_data(const ColonnadeMessage *message)
 {
     char header[COPY_DATA_HEADER] = {COPY_DATA_MESSAGE};
     uint32 length = pg_hton32((uint32) (message->length + sizeof(length)));
-    instr_time start;
-    instr_time elapsed;
 
     memcpy(header + 1, &length, sizeof(length));
-    INSTR_TIME_SET_CURRENT(start);
     if (!ClientConnectionLost)
         (void) pq_flush();
     staged = 0;
@@ -105,8 +101,5 @@ send_copy_data(const ColonnadeMessage *message)
     for (size_t i = 0; i < message->count; i++)
         stage((const char *) message->slices[i].bytes, message->slices[i].length);
     write_staged();
-    INSTR_TIME_SET_CURRENT(elapsed);
-    INSTR_TIME_SUBTRACT(elapsed, start);
     CHECK_FOR_INTERRUPTS();
-    return (uint64) (INSTR_TIME_GET_DOUBLE(elapsed) * 1e9);
 }

@@ -9,10 +9,7 @@
 /* How far away the client is, as ColonnadeOptions says it. */
 extern uint8 link_to_client(void);
 
-/*
- * Sends `message`; gives the nanoseconds that took. Ends the session (as core does: at the next interrupt check) if the client is
- * gone.
- */
-extern uint64 send_copy_data(const ColonnadeMessage *message);
+/* Sends `message`. Ends the session (as core does: at the next interrupt check) if the client is gone. */
+extern void send_copy_data(const ColonnadeMessage *message);
 
 #endif

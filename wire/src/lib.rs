@@ -7,7 +7,7 @@
 //! ```text
 //!   Column<&[u8]> ──> Encoder::chunk ──> Chunk::slices ──> (a socket, a file) ──> Decoder::message ──> Column<Bytes>
 //!                        │ Config                                                     EncodedChunk::column
-//!                        └── Controller
+//!                        └── Controller; a Writer is both
 //! ```
 //!
 //! This crate does no I/O and knows no database. With the feature `arrow` it also bridges to arrow-rs.
@@ -53,14 +53,16 @@ mod int;
 mod message;
 mod schema;
 mod simd;
+mod writer;
 
 pub use bitmap::Bitmap;
 pub use column::{Column, Values};
 pub use config::{Codec, CodecSet, Config, EncodingSet, Level, UnknownName};
-pub use controller::{ChunkCost, Controller, Link};
+pub use controller::{ChunkCost, Controller, Link, LinkSample};
 pub use decode::{Decoder, EncodedChunk, Message, Totals};
 pub use encode::{Chunk, Encoder};
 pub use encoding::Encoding;
 pub use error::{Damage, DecodeError, EncodeError};
 pub use message::{HEADER_LEN, Limits, message_length};
 pub use schema::{DataType, Field, IndexType, Layout, Schema, Unit};
+pub use writer::{Queue, Writer};

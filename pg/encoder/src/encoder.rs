@@ -1,9 +1,7 @@
 //! An encoder with its controller and the message it handed out last.
 
-use std::time::{Duration, Instant};
-
 use colonnade_wire::{
-    Chunk, ChunkCost, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Schema, UnknownName,
+    Chunk, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Schema, UnknownName, Writer,
 };
 
 use crate::error::Failure;
@@ -12,8 +10,7 @@ use crate::{ColonnadeMessage, ColonnadeOptions, ColonnadeSlice, memory};
 
 /// What a caller holds a pointer to.
 pub struct ColonnadeEncoder {
-    encoder: Encoder,
-    controller: Controller,
+    writer: Writer,
     /// The chunk handed out last. It borrows from the caller's columns, which outlive it by contract.
     chunk: Option<Chunk<'static>>,
     /// The message handed out last, if it was no chunk.
@@ -42,8 +39,7 @@ impl ColonnadeEncoder {
             Some(name) => Controller::fixed(name.parse().map_err(unknown)?),
         };
         Ok(Self {
-            encoder: Encoder::new(schema).allow(encodings, codecs),
-            controller,
+            writer: Writer::new(Encoder::new(schema).allow(encodings, codecs), controller),
             chunk: None,
             message: Vec::new(),
             slices: Vec::new(),
@@ -51,12 +47,12 @@ impl ColonnadeEncoder {
     }
 
     pub(crate) fn schema_message(&mut self) -> ColonnadeMessage {
-        let message = self.encoder.schema_message();
+        let message = self.writer.encoder().schema_message();
         self.hand_out(message)
     }
 
     pub(crate) fn end_message(&mut self) -> ColonnadeMessage {
-        let message = self.encoder.end_message();
+        let message = self.writer.encoder().end_message();
         self.hand_out(message)
     }
 
@@ -65,19 +61,10 @@ impl ColonnadeEncoder {
     /// The columns' buffers stay valid and unchanged until the next call.
     pub(crate) unsafe fn chunk(&mut self, rows: usize, raw: &[ColonnadeColumn]) -> Result<ColonnadeMessage, Failure> {
         self.release();
-        let config = self.controller.next_config();
-        memory::ask(most_memory(config, raw))?;
+        memory::ask(most_memory(self.writer.next_config(), raw))?;
         // SAFETY: as promised by the caller.
-        let columns = unsafe { input::columns(self.encoder.schema(), raw) }?;
-        let started = Instant::now();
-        let chunk = self.encoder.chunk(rows, &columns, config)?;
-        self.controller.encoded(&ChunkCost {
-            config,
-            rows,
-            plain_bytes: chunk.plain_bytes(),
-            wire_bytes: chunk.len(),
-            elapsed: started.elapsed(),
-        });
+        let columns = unsafe { input::columns(self.writer.encoder().schema(), raw) }?;
+        let chunk = self.writer.chunk(rows, &columns)?;
         Ok(self.hand_out_chunk(chunk))
     }
 
@@ -86,19 +73,15 @@ impl ColonnadeEncoder {
     /// As for [`Self::chunk`].
     pub(crate) unsafe fn adopt(&mut self, message: &'static [u8]) -> Result<ColonnadeMessage, Failure> {
         self.release();
-        let chunk = self.encoder.adopt(message)?;
+        let chunk = self.writer.encoder().adopt(message)?;
         Ok(self.hand_out_chunk(chunk))
-    }
-
-    pub(crate) fn sent(&mut self, bytes: usize, blocked: Duration) {
-        self.controller.sent(bytes, blocked);
     }
 
     /// Takes back what was handed out last.
     fn release(&mut self) {
         self.slices.clear();
         if let Some(chunk) = self.chunk.take() {
-            self.encoder.recycle(chunk);
+            self.writer.recycle(chunk);
         }
     }
 

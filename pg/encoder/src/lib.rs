@@ -10,7 +10,6 @@ mod input;
 mod memory;
 
 use std::ffi::c_char;
-use std::time::Duration;
 
 use colonnade_wire::Config;
 
@@ -195,20 +194,6 @@ pub unsafe extern "C" fn colonnade_end_message(
         unsafe { message.write((*encoder).end_message()) };
         Ok(())
     })
-}
-
-/// `bytes` were handed to the socket, which made the writer wait for `nanoseconds`.
-///
-/// # Safety
-///
-/// `encoder` is valid and used by nobody else meanwhile.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn colonnade_sent(encoder: *mut ColonnadeEncoder, bytes: usize, nanoseconds: u64) {
-    let _ = guard(std::ptr::null_mut(), || {
-        // SAFETY: as promised by the caller.
-        unsafe { (*encoder).sent(bytes, Duration::from_nanos(nanoseconds)) };
-        Ok(())
-    });
 }
 
 /// The version of the stream format; FORMAT.md.

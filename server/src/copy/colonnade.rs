@@ -1,11 +1,9 @@
 //! `FORMAT colonnade`: each CopyData message carries one message of the stream (FORMAT.md, PROTOCOL.md).
 
-use std::time::Instant;
-
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
-use colonnade_wire::{ChunkCost, Controller, Encoder};
+use colonnade_wire::{Controller, Encoder, Writer};
 
 use super::Context;
 use super::options::ColonnadeOptions;
@@ -24,15 +22,15 @@ pub(super) fn write(
         None => Controller::auto(context.output.link()),
     };
     response(context);
-    let mut stream = Stream { context, options, encoder, controller };
-    let message = stream.encoder.schema_message();
+    let mut stream = Stream { context, options, writer: Writer::new(encoder, controller) };
+    let message = stream.writer.encoder().schema_message();
     stream.send(&[&message], 1)?;
     let mut sent = 0;
     while let Some(batch) = stream.context.next()? {
         stream.batch(&batch)?;
         sent += batch.num_rows() as u64;
     }
-    let message = stream.encoder.end_message();
+    let message = stream.writer.encoder().end_message();
     stream.send(&[&message], 1)?;
     Ok(sent)
 }
@@ -43,8 +41,7 @@ const COLUMN_OVERHEAD: usize = 512;
 struct Stream<'s, 'c> {
     context: &'s mut Context<'c>,
     options: &'s ColonnadeOptions,
-    encoder: Encoder,
-    controller: Controller,
+    writer: Writer,
 }
 
 impl Stream<'_, '_> {
@@ -68,18 +65,9 @@ impl Stream<'_, '_> {
 
     fn chunk(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         self.context.control.check()?;
-        let config = self.controller.next_config();
-        let started = Instant::now();
-        let chunk = self.encoder.chunk(batch.num_rows(), &columns_from_batch(batch), config)?;
-        self.controller.encoded(&ChunkCost {
-            config,
-            rows: chunk.rows(),
-            plain_bytes: chunk.plain_bytes(),
-            wire_bytes: chunk.len(),
-            elapsed: started.elapsed(),
-        });
+        let chunk = self.writer.chunk(batch.num_rows(), &columns_from_batch(batch))?;
         self.send(&chunk.slices(), batch.num_rows())?;
-        self.encoder.recycle(chunk);
+        self.writer.recycle(chunk);
         Ok(())
     }
 
@@ -89,9 +77,7 @@ impl Stream<'_, '_> {
         let header = backend::copy_data_header(bytes).filter(|_| bytes <= limit);
         let Some(header) = header else { return Err(Failure::MessageTooLarge { bytes, rows, limit }) };
         let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(message.iter().copied()).collect();
-        let started = Instant::now();
         self.context.output.send(&slices)?;
-        self.controller.sent(bytes, started.elapsed());
         Ok(())
     }
 }

@@ -1,0 +1,223 @@
+//! The search for the configuration with the most rows a second.
+
+use std::time::Duration;
+
+use super::ladder::{LADDER, Rung};
+use super::link::Rate;
+use super::{ChunkCost, LinkSample};
+use crate::{CodecSet, Config};
+
+/// What another rung must promise to be better by, or the choice would flutter.
+const HYSTERESIS: f64 = 0.98;
+/// How much better than thought an unknown rung may turn out: it is worth a trial if it would win then.
+const HOPE: (f64, f64) = (0.65, 0.65);
+/// The same for one that was tried before.
+const LITTLE_HOPE: (f64, f64) = (0.8, 0.9);
+/// Weight of the newest chunk.
+const NEWEST: f64 = 0.3;
+/// What CPU time costs besides the time that it takes: of two rungs that are as fast, the one with less work is better.
+const PRICE: f64 = 0.02;
+/// From this share on, encoding and sending are taken to run beside each other as far as they can.
+const NEARLY: f64 = 0.95;
+/// Trials may take this share of all time, and this part of a chunk's time ahead of it.
+const TRIALS: (f64, f64) = (0.01, 0.75);
+/// Chunks between two trials of a rung, at first and at most; they double.
+const PATIENCE: (u32, u32) = (8, 512);
+/// A link that has become so many times faster or slower makes old trials worth repeating.
+const CHANGE: f64 = 1.6;
+/// A link that has fallen by this is unsteady for so long.
+const FALL: f64 = 4.0;
+const UNSTEADY: Duration = Duration::from_secs(10);
+/// Nanoseconds that the encoding of a chunk may take.
+const LONGEST: f64 = 40e6;
+/// The first chunk is smaller by as many powers of two, the second by one less, and so on.
+const BEGIN: u32 = 3;
+/// The part of a chunk that is tried.
+pub(crate) const PART: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Adaptive {
+    rungs: Vec<Rung>,
+    current: usize,
+    rate: Rate,
+    /// The rate at which the rungs were judged the last time.
+    judged: f64,
+    /// Bytes of a chunk that leave while the next one is encoded, if encoding takes long enough: all, or what a socket's
+    /// buffer holds.
+    beside: f64,
+    /// The last chunk, until it has been sent: time of encoding, bytes.
+    pending: Option<(f64, f64)>,
+    last: LinkSample,
+    /// Nanoseconds spent on trials.
+    trials: f64,
+    /// Plain bytes of the last chunk, and of the largest.
+    plain: f64,
+    full: f64,
+    /// Until when the link is taken to be one that may fall again at any moment: what was encoded for a fast link then is
+    /// in the way.
+    unsteady: Duration,
+    /// The next chunk is smaller than a full one by so many powers of two.
+    small: u32,
+}
+
+impl Adaptive {
+    pub(super) fn new(codecs: CodecSet) -> Self {
+        let rungs: Vec<_> = LADDER.into_iter().filter(|rung| codecs.contains(rung.config.codec)).collect();
+        let current = rungs.iter().position(|rung| rung.config == Config::LIGHT).unwrap_or(0);
+        Self {
+            rungs,
+            current,
+            rate: Rate::default(),
+            judged: 0.0,
+            beside: f64::INFINITY,
+            pending: None,
+            last: LinkSample::default(),
+            trials: 0.0,
+            plain: 0.0,
+            full: 0.0,
+            unsteady: Duration::ZERO,
+            small: BEGIN,
+        }
+    }
+
+    /// The best of the rungs that are known well enough.
+    pub(super) fn choose(&mut self) -> Config {
+        let Some(rate) = self.rate.expected() else { return self.rungs[self.current].config };
+        let own = self.rungs[self.current];
+        let now = self.value(&own, rate);
+        // While the link keeps up, more work on fewer bytes gains nothing, whatever the rate is.
+        let is_limit = self.rate.is_limit();
+        let candidates =
+            self.rungs.iter().enumerate().filter(|(_, rung)| {
+                (rung.known || rung.config == Config::PLAIN) && (is_limit || rung.time <= own.time)
+            });
+        let best = candidates.map(|(index, rung)| (index, self.value(rung, rate))).min_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((index, _)) = best.filter(|(_, value)| *value < now * HYSTERESIS) {
+            self.current = index;
+            // On a hope, a small chunk is risked first.
+            if !is_limit {
+                self.small = BEGIN;
+            }
+        }
+        if let Some(rate) =
+            self.rate.measured().filter(|rate| !(self.judged / CHANGE..self.judged * CHANGE).contains(rate))
+        {
+            if rate < self.judged / FALL {
+                self.unsteady = self.last.at + UNSTEADY;
+            }
+            self.judged = rate;
+            self.rate.hope_again();
+            for rung in &mut self.rungs {
+                (rung.wait, rung.patience) = (0, 0);
+            }
+        }
+        self.rungs[self.current].config
+    }
+
+    pub(super) fn trial(&mut self, plain_bytes: usize) -> Option<Config> {
+        for rung in &mut self.rungs {
+            rung.wait = rung.wait.saturating_sub(1);
+        }
+        let (rate, own) = (self.rate.measured().filter(|_| self.rate.is_limit())?, self.rungs[self.current]);
+        // What a trial would add must be small beside what has passed.
+        let now = self.value(&own, rate);
+        let allowed = TRIALS.0 * self.last.at.as_nanos() as f64 + TRIALS.1 * now * plain_bytes as f64 - self.trials;
+        let hopeful = |rung: &Rung| {
+            let (time, size) = if rung.known { LITTLE_HOPE } else { HOPE };
+            self.value(&Rung { time: rung.time * time, size: rung.size * size, ..*rung }, rate)
+        };
+        let affordable = |rung: &Rung| (rung.time + own.time) * (plain_bytes / PART) as f64 <= allowed;
+        let candidates = self.rungs.iter().enumerate().filter(|(index, rung)| {
+            *index != self.current && rung.wait == 0 && rung.config != Config::PLAIN && affordable(rung)
+        });
+        let (index, hope) =
+            candidates.map(|(index, rung)| (index, hopeful(rung))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        if hope >= now * HYSTERESIS {
+            return None;
+        }
+        let rung = &mut self.rungs[index];
+        rung.patience = (rung.patience * 2).clamp(PATIENCE.0, PATIENCE.1);
+        rung.wait = rung.patience;
+        Some(rung.config)
+    }
+
+    pub(super) fn tried(&mut self, own: &ChunkCost, other: &ChunkCost) {
+        self.trials += (own.elapsed + other.elapsed).as_nanos() as f64;
+        let (Some((own_time, own_size)), Some((time, size))) = (per_byte(own), per_byte(other)) else { return };
+        let current = self.rungs[self.current];
+        if let Some(rung) = self.rungs.iter_mut().find(|rung| rung.config == other.config) {
+            // A part costs more a byte than the whole; how much, the current configuration tells.
+            rung.time = current.time * (time / own_time);
+            rung.size = current.size * (size / own_size);
+            rung.known = true;
+        }
+    }
+
+    pub(super) fn encoded(&mut self, cost: &ChunkCost) {
+        let Some((time, size)) = per_byte(cost) else { return };
+        self.plain = cost.plain_bytes as f64;
+        self.full = self.full.max(self.plain);
+        self.small = self.small.saturating_sub(1);
+        self.pending = Some((cost.elapsed.as_nanos() as f64, cost.wire_bytes as f64));
+        let Some(index) = self.rungs.iter().position(|rung| rung.config == cost.config) else { return };
+        let before = self.rungs[index];
+        let weight = if before.known { NEWEST } else { 1.0 };
+        // What makes this one cost more, another machine or other data, makes the others cost more, too.
+        let drift = |was: f64, is: f64| (is / was).powf(weight).clamp(0.01, 100.0);
+        let (slower, larger) = (drift(before.time, time), drift(before.size, size));
+        // Plain chunks say nothing about the others' work: they are a list of buffers.
+        let alone = cost.config == Config::PLAIN;
+        for (other, rung) in self.rungs.iter_mut().enumerate() {
+            if other == index {
+                (rung.time, rung.size, rung.known) = (rung.time * slower, rung.size * larger, true);
+            } else if !alone && rung.config != Config::PLAIN {
+                (rung.time, rung.size) = (rung.time * slower, rung.size * larger);
+            }
+        }
+    }
+
+    pub(super) fn link(&mut self, sample: &LinkSample) {
+        self.rate.sample(sample);
+        let sent = sample.sent.saturating_sub(self.last.sent);
+        if sent > 0
+            && let (Some((encoding, bytes)), Some(rate)) = (self.pending.take(), self.rate.measured())
+        {
+            let blocked = sample.at.saturating_sub(self.last.at).as_nanos() as f64;
+            let beside = (bytes - blocked * rate).max(0.0);
+            if beside >= NEARLY * bytes.min(encoding * rate) {
+                self.beside = self.beside.max(beside);
+            } else if self.beside.is_finite() {
+                self.beside += NEWEST * (beside - self.beside);
+            } else {
+                self.beside = beside;
+            }
+        }
+        self.last = *sample;
+    }
+
+    /// The part of a chunk that the next one is to be: at first little is known, and a small chunk tells as much as a
+    /// large one.
+    pub(super) fn share(&self) -> f64 {
+        let least = if self.last.at < self.unsteady {
+            BEGIN
+        } else {
+            // While a chunk is encoded, the link may have changed.
+            (self.rungs[self.current].time * self.full / LONGEST).log2().ceil().clamp(0.0, f64::from(BEGIN)) as u32
+        };
+        1.0 / f64::from(1u32 << self.small.max(least))
+    }
+
+    /// Nanoseconds a plain byte takes from end to end.
+    fn value(&self, rung: &Rung, rate: f64) -> f64 {
+        let sending = rung.size / rate;
+        PRICE * rung.time + rung.time + sending - rung.time.min(sending).min(self.beside / rate / self.plain.max(1.0))
+    }
+}
+
+/// Nanoseconds and bytes on the wire for each plain byte.
+fn per_byte(cost: &ChunkCost) -> Option<(f64, f64)> {
+    let plain = cost.plain_bytes as f64;
+    // A clock that stands still must not make anything free.
+    let time = (cost.elapsed.as_nanos() as f64 / plain).max(1e-3);
+    (cost.plain_bytes > 0 && cost.wire_bytes > 0).then(|| (time, cost.wire_bytes as f64 / plain))
+}

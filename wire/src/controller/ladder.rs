@@ -1,0 +1,35 @@
+//! The configurations that a controller chooses from, and what they cost on other data.
+
+use crate::Config;
+
+/// A configuration with what is thought of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rung {
+    pub(super) config: Config,
+    /// Nanoseconds a plain byte takes.
+    pub(super) time: f64,
+    /// Bytes that a plain byte becomes.
+    pub(super) size: f64,
+    /// Whether this stream has shown it, or only the table.
+    pub(super) known: bool,
+    /// Chunks that pass before it may be tried again.
+    pub(super) wait: u32,
+    /// By how many it was made to wait the last time.
+    pub(super) patience: u32,
+}
+
+const fn rung(config: Config, time: f64, size: f64) -> Rung {
+    Rung { config, time, size, known: false, wait: 0, patience: 0 }
+}
+
+/// From the least work to the most. Geometric means over a table of sales, one of flights, one of a census and one of
+/// free text, on one core; what matters is how they stand to one another, since the first chunk corrects the whole.
+pub(super) const LADDER: [Rung; 7] = [
+    rung(Config::PLAIN, 0.07, 1.0),
+    rung(Config::LIGHT, 0.25, 0.32),
+    rung(Config::LIGHT_FSST, 0.5, 0.26),
+    rung(Config::LIGHT_LZ4, 0.65, 0.25),
+    rung(Config::light_zstd(1), 0.95, 0.21),
+    rung(Config::light_zstd(3), 1.2, 0.2),
+    rung(Config::light_zstd(9), 4.0, 0.185),
+];

@@ -1,0 +1,203 @@
+//! How fast the link takes bytes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a socket says at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkSample {
+    /// Time since the stream's begin.
+    pub at: Duration,
+    /// Bytes handed to the socket since then.
+    pub sent: u64,
+    /// Bytes of these that the peer has not acknowledged (Linux: SIOCOUTQ).
+    pub queued: u64,
+    /// Bytes of these that have not left yet (Linux: SIOCOUTQNSD). While there are some, it is the link that is waited
+    /// for.
+    pub unsent: u64,
+    /// Time since the connection's begin in which the peer's window was the limit (Linux: TCP_INFO's
+    /// tcpi_rwnd_limited): then the peer is slow, not the link.
+    pub peer_limited: Duration,
+}
+
+/// An estimate of the link's rate, in bytes a nanosecond, from times in which something waited to be sent. Otherwise it
+/// would be the writer's own rate that is measured.
+#[derive(Debug)]
+pub(super) struct Rate {
+    last: Option<LinkSample>,
+    /// Busy spans: when they ended, their lengths and bytes.
+    spans: VecDeque<(Duration, f64, f64)>,
+    /// The highest rate that was seen since something waited: the link can do at least this.
+    floor: f64,
+    /// How much more than that is hoped for; it grows while nothing waits.
+    hope: f64,
+    /// By how much it grows.
+    growth: f64,
+    /// Spans on end that were unlike those before.
+    leaps: usize,
+}
+
+/// Busy time that the estimate looks back upon: a link that changes is followed within a second.
+const WINDOW: f64 = 250e6;
+/// Or bytes, in so many spans.
+const ENOUGH: (f64, usize) = (2e6, 4);
+/// Spans that differ by such a factor, so many on end, tell of a link that has changed. One alone is a burst.
+const LEAP: (f64, usize) = (4.0, 3);
+/// What ended longer ago than this is forgotten.
+const MEMORY: Duration = Duration::from_secs(2);
+/// Less than this says nothing: acknowledgements come in bursts.
+const LEAST: (f64, f64, f64) = (2e6, 65536.0, 1e6);
+/// By how much hope grows with each span in which nothing waited, at most and at least. To be wrong costs a chunk that is
+/// too large for the link.
+const GROWTH: (f64, f64) = (1.5, 1.005);
+/// Once the link was measured, hope grows so much in this time.
+const PACE: f64 = 25e6;
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self { last: None, spans: VecDeque::new(), floor: 0.0, hope: 1.0, growth: GROWTH.0, leaps: 0 }
+    }
+}
+
+impl Rate {
+    pub(super) fn sample(&mut self, now: &LinkSample) {
+        let Some(last) = self.last.replace(*now) else { return };
+        // A clock or a counter that runs backwards: begin anew.
+        let (Some(time), Some(sent)) = (now.at.checked_sub(last.at), now.sent.checked_sub(last.sent)) else { return };
+        let limited = now.peer_limited.saturating_sub(last.peer_limited).min(time);
+        let time = (time - limited).as_nanos() as f64;
+        let drained = now.sent.saturating_sub(now.queued).saturating_sub(last.sent.saturating_sub(last.queued)) as f64;
+        if time <= 0.0 {
+            return;
+        }
+        if now.unsent > 0 && (last.unsent > 0 || sent > 0) {
+            self.notice_leap(time, drained);
+            self.spans.push_back((now.at, time, drained));
+            self.forget(now.at);
+            if self.measured().is_some() {
+                if self.hope > 1.0 {
+                    // It was in vain, or nearly so: hope more slowly.
+                    self.growth = (self.growth.sqrt()).max(GROWTH.1);
+                }
+                (self.hope, self.floor) = (1.0, 0.0);
+            }
+        } else if drained >= LEAST.1 && limited.is_zero() {
+            self.floor = self.floor.max(drained / time);
+            self.hope = self.hope.max(1.0)
+                * self.growth.powf(if self.measured().is_none() { 1.0 } else { (time / PACE).min(1.0) });
+        }
+    }
+
+    /// After several spans that tell of another link than those before them, these others are forgotten.
+    fn notice_leap(&mut self, time: f64, bytes: f64) {
+        let (total, sum) = self.total();
+        let leaps = (bytes * total) > LEAP.0 * (sum * time) || (bytes * total) * LEAP.0 < sum * time;
+        self.leaps = if leaps { self.leaps + 1 } else { 0 };
+        if self.leaps >= LEAP.1 {
+            self.spans.drain(..self.spans.len().saturating_sub(self.leaps - 1));
+            self.leaps = 0;
+        }
+    }
+
+    /// Keeps the newest spans that are enough for an estimate.
+    fn forget(&mut self, now: Duration) {
+        let (mut time, mut bytes) = self.total();
+        while let Some(&(ended, span, sent)) = self.spans.front() {
+            (time, bytes) = (time - span, bytes - sent);
+            let enough = time >= WINDOW || (bytes >= ENOUGH.0 && self.spans.len() > ENOUGH.1);
+            let stale = now.saturating_sub(ended) > MEMORY && self.spans.len() > 1;
+            if !enough && !stale {
+                break;
+            }
+            self.spans.pop_front();
+        }
+    }
+
+    fn total(&self) -> (f64, f64) {
+        self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.1, sum.1 + span.2))
+    }
+
+    /// Bytes a nanosecond, from busy spans alone; `None` as long as the link has never been waited for.
+    pub(super) fn measured(&self) -> Option<f64> {
+        let (time, bytes) = self.total();
+        ((time >= LEAST.0 || bytes >= LEAST.2) && bytes > 0.0).then_some(bytes / time)
+    }
+
+    /// What the link is thought to take. One that nothing waits for takes more than it was given; how much more shows only
+    /// step by step.
+    pub(super) fn expected(&self) -> Option<f64> {
+        let hoped = self.measured().unwrap_or(0.0).max(self.floor) * self.hope;
+        (hoped > 0.0).then_some(hoped)
+    }
+
+    /// The link is not what it was: hope as at the beginning.
+    pub(super) fn hope_again(&mut self) {
+        self.growth = GROWTH.0;
+    }
+
+    /// Whether the link was waited for of late; else it is the writer that is slow.
+    pub(super) fn is_limit(&self) -> bool {
+        self.measured().is_some() && self.hope <= 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: u64, sent: u64, queued: u64, unsent: u64) -> LinkSample {
+        LinkSample { at: Duration::from_millis(at), sent, queued, unsent, peer_limited: Duration::ZERO }
+    }
+
+    #[test]
+    fn a_full_queue_shows_the_rate() {
+        let mut rate = Rate::default();
+        rate.sample(&sample(0, 0, 0, 0));
+        rate.sample(&sample(10, 2_000_000, 1_000_000, 900_000));
+        rate.sample(&sample(20, 2_000_000, 0, 0));
+        assert_eq!(rate.measured(), Some(0.1));
+    }
+
+    #[test]
+    fn an_empty_queue_shows_a_floor_only() {
+        let mut rate = Rate::default();
+        rate.sample(&sample(0, 0, 0, 0));
+        rate.sample(&sample(10, 2_000_000, 0, 0));
+        assert_eq!(rate.measured(), None);
+        assert!(rate.expected().is_some_and(|rate| rate > 0.2));
+    }
+
+    #[test]
+    fn time_that_the_peer_took_is_not_the_links() {
+        let mut rate = Rate::default();
+        rate.sample(&sample(0, 0, 0, 0));
+        let mut slow = sample(100, 2_000_000, 1_000_000, 900_000);
+        slow.peer_limited = Duration::from_millis(90);
+        rate.sample(&slow);
+        assert_eq!(rate.measured(), Some(0.1));
+    }
+
+    #[test]
+    fn clocks_and_counters_may_jump() {
+        let mut rate = Rate::default();
+        for (at, sent, queued) in
+            [(50, 10, 0), (0, 500_000, 1), (u64::MAX / 2, 3, u64::MAX), (7, u64::MAX, 0), (7, 0, 9)]
+        {
+            rate.sample(&sample(at, sent, queued, queued));
+            assert!(rate.measured().is_none_or(|rate| rate.is_finite() && rate >= 0.0));
+        }
+    }
+
+    #[test]
+    fn a_change_is_followed_within_a_second() {
+        let mut rate = Rate::default();
+        let mut sent = 0;
+        for (until, bytes) in [(1000, 1_250_000), (1500, 12_500)] {
+            for at in (until - 1000..until).step_by(10) {
+                sent += bytes;
+                rate.sample(&sample(at + 1000, sent, 5_000_000, 4_000_000));
+            }
+        }
+        assert!(rate.measured().is_some_and(|rate| (rate - 0.00125).abs() < 1e-4));
+    }
+}

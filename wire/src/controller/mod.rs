@@ -1,0 +1,128 @@
+//! How the next chunk is encoded.
+
+mod adaptive;
+mod ladder;
+mod link;
+
+use std::time::Duration;
+
+use crate::{CodecSet, Config};
+use adaptive::Adaptive;
+pub(crate) use adaptive::PART;
+pub use link::LinkSample;
+
+/// How far away the reader is, as far as the writer can tell before anything was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// A unix socket.
+    SameMachine,
+    /// TCP on the loopback interface.
+    Loopback,
+    /// Anything else.
+    Remote,
+}
+
+/// What a chunk, or a part of one, cost to encode.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkCost {
+    /// The configuration it was encoded with.
+    pub config: Config,
+    /// Rows.
+    pub rows: usize,
+    /// Bytes of its plain buffers.
+    pub plain_bytes: usize,
+    /// Bytes of its message.
+    pub wire_bytes: usize,
+    /// Time that encoding took.
+    pub elapsed: Duration,
+}
+
+/// Told what each chunk cost to encode and how the link drains; says how to encode the next one.
+///
+/// One controller serves one stream. [`Controller::fixed`] always says the same. [`Controller::auto`] goes by the kind of
+/// link alone (the heuristic of "Don't Hold My Data Hostage" §4, with light encodings in place of a compressor).
+/// [`Controller::adaptive`] looks for the configuration with the most rows a second from end to end: it knows by a table
+/// what each one costs on other data, corrects that by what it sees, and tries others on a part of a chunk, where they
+/// could win and rarely. It holds on simulated links; on real ones of a machine that is busy it still takes the machine's
+/// slowness for the link's, so nothing uses it yet.
+///
+/// It has no clock: all times are given to it.
+#[derive(Debug)]
+pub struct Controller(Mode);
+
+#[derive(Debug)]
+enum Mode {
+    Fixed(Config),
+    Adaptive(Box<Adaptive>),
+}
+
+impl Controller {
+    /// Always `config`.
+    pub fn fixed(config: Config) -> Self {
+        Self(Mode::Fixed(config))
+    }
+
+    /// What suits `link`.
+    pub fn auto(link: Link) -> Self {
+        Self::fixed(match link {
+            Link::SameMachine | Link::Loopback => Config::PLAIN,
+            Link::Remote => Config::LIGHT,
+        })
+    }
+
+    /// What suits the link as it shows itself, for a reader that takes `codecs`.
+    pub fn adaptive(codecs: CodecSet) -> Self {
+        Self(Mode::Adaptive(Box::new(Adaptive::new(codecs))))
+    }
+
+    /// How much of a full chunk the next one is to hold, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        match &self.0 {
+            Mode::Fixed(_) => 1.0,
+            Mode::Adaptive(adaptive) => adaptive.share(),
+        }
+    }
+
+    /// How to encode the next chunk.
+    pub fn next_config(&mut self) -> Config {
+        match &mut self.0 {
+            Mode::Fixed(config) => *config,
+            Mode::Adaptive(adaptive) => adaptive.choose(),
+        }
+    }
+
+    /// A configuration to try on a part of the next chunk of `plain_bytes`; the stream gets nothing of it. What it cost
+    /// is told to [`Controller::tried`], together with what [`Controller::next_config`] costs on the same part.
+    pub fn trial(&mut self, plain_bytes: usize) -> Option<Config> {
+        match &mut self.0 {
+            Mode::Fixed(_) => None,
+            Mode::Adaptive(adaptive) => adaptive.trial(plain_bytes),
+        }
+    }
+
+    /// What a part of a chunk cost as the chunk's own configuration would have it, and as the one on trial.
+    pub fn tried(&mut self, own: &ChunkCost, other: &ChunkCost) {
+        if let Mode::Adaptive(adaptive) = &mut self.0 {
+            adaptive.tried(own, other);
+        }
+    }
+
+    /// A chunk was encoded.
+    pub fn encoded(&mut self, cost: &ChunkCost) {
+        if let Mode::Adaptive(adaptive) = &mut self.0 {
+            adaptive.encoded(cost);
+        }
+    }
+
+    /// What the socket says now: to be told before and after each chunk is sent, and while one waits for the other.
+    pub fn link(&mut self, sample: &LinkSample) {
+        if let Mode::Adaptive(adaptive) = &mut self.0 {
+            adaptive.link(sample);
+        }
+    }
+
+    /// Whether it learns anything from [`Controller::link`]: asking a socket costs system calls.
+    pub fn is_adaptive(&self) -> bool {
+        matches!(self.0, Mode::Adaptive(_))
+    }
+}

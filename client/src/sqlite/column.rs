@@ -215,7 +215,7 @@ impl Column {
             Values::Time(values) => primitive::<Time64MicrosecondType>(values, nulls),
             Values::Timestamp(values) => primitive::<TimestampMicrosecondType>(values, nulls),
             Values::Instant(values) => {
-                Arc::new(PrimitiveArray::<TimestampMicrosecondType>::new(renewed(values), nulls).with_timezone_utc())
+                Arc::new(PrimitiveArray::<TimestampMicrosecondType>::new(renewed(values), nulls).with_timezone("UTC"))
             }
             Values::Binary(strings) => {
                 let (offsets, data) = strings.finish();
@@ -272,7 +272,6 @@ impl Column {
             }
             _ => ("22005", format!("{value} value")),
         };
-        let (name, quoted) = (&self.name, self.name.replace('"', "\"\""));
         let to = match cell {
             Cell::Integer(_) => "INTEGER",
             Cell::Real(_) => "REAL",
@@ -282,9 +281,7 @@ impl Column {
         Fault {
             sqlstate,
             what: format!("{what} in {column}"),
-            hint: format!(
-                "cast the column in the query, as in CAST(\"{quoted}\" AS {to}), or read it as text: as_text=[{name:?}]"
-            ),
+            hint: format!("cast it in the query, CAST(… AS {to}), or read it as text: as_text=[{:?}]", self.name),
             row: None,
         }
     }
@@ -292,11 +289,10 @@ impl Column {
     #[cold]
     fn not_utf8(&self, offsets: &OffsetBuffer<i32>, data: &[u8]) -> Fault {
         let bad = |pair: &[i32]| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err();
-        let quoted = self.name.replace('"', "\"\"");
         Fault {
             sqlstate: "22021",
             what: "a TEXT value that is not UTF-8".to_owned(),
-            hint: format!("cast the column in the query: CAST(\"{quoted}\" AS BLOB)"),
+            hint: "cast it in the query, CAST(… AS BLOB)".to_owned(),
             row: offsets.windows(2).position(bad),
         }
     }

@@ -31,6 +31,11 @@ pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
         ffi::SQLITE_NOTADB => Error::new(ErrorKind::Connect, "the file is not an SQLite database, or it is encrypted"),
         ffi::SQLITE_CORRUPT => database("XX001", &format!("the file is damaged: {message}"))
             .with_hint("look at what PRAGMA integrity_check says, and restore the file from a backup"),
+        ffi::SQLITE_READONLY if code == ffi::SQLITE_READONLY_ROLLBACK => database(
+            "25006",
+            "a writer died within a transaction, and its journal has to be rolled back before anybody can read",
+        )
+        .with_hint("open the file once with a tool that writes, such as sqlite3, and look at a table"),
         // What a write-ahead log needs beside the file cannot be made.
         ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
         ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),

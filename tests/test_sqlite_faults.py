@@ -161,7 +161,7 @@ def test_a_file_that_vanishes_or_shrinks(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_made(tmp_path: Path) -> None:
-    """A database in WAL mode in a directory that is not ours to write to. Root may write anywhere: it drops its rights."""
+    """A database in WAL mode in a directory that we may not write to. Root may, and so drops its rights."""
     script = """
 import colonnade, os, pyarrow, sys
 if os.getuid() == 0:
@@ -219,7 +219,7 @@ def test_cancel_from_another_thread(what: str) -> None:
 @pytest.mark.parametrize("call", ["query(sql).to_arrow()", "execute(sql)"])
 def test_ctrl_c(what: str, call: str) -> None:
     script = f"""
-import colonnade, os, signal, threading
+import colonnade, os, pyarrow, signal, threading
 with colonnade.connect("sqlite::memory:") as connection:
     sql = {ENDLESS.format(what)!r}
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -73,7 +73,9 @@ fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
 
 fn failed(cause: &ArrowError) -> Error {
     let text = cause.to_string();
-    // arrow-rs puts the producer's own words behind this.
+    // arrow-rs puts the producer's own words behind this; pyarrow, those of an exception in front of its traceback.
     let message = text.split_once("Producer error: ").map_or(text.as_str(), |(_, message)| message);
+    let message = message.split(". Detail: Python exception: ").next().unwrap_or(message);
+    let message = message.strip_prefix("Unknown error: ").unwrap_or(message);
     Error::new(ErrorKind::Database, message)
 }

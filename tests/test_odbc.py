@@ -61,7 +61,7 @@ VALUES: list[tuple[str, pa.DataType, Any]] = [
     (
         "'-9999999999999999999999999999.9999999999'::numeric(38,10)",
         pa.decimal128(38, 10),
-        -(Decimal(10) ** 28 - Decimal("1e-10")),
+        Decimal("-9999999999999999999999999999.9999999999"),
     ),
     ("1.5::numeric(50,10)", pa.utf8(), "1.5000000000"),
     ("'NaN'::numeric(5,2)", None, "a value that decimal128\\(5, 2\\) does not hold"),

@@ -160,7 +160,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         if "without truncation" in message:
             return _errors.DataError(
                 message,
-                hint="allow longer values: max_message_bytes=…, or the driver's own limit (psqlODBC's MaxLongVarcharSize)",
+                hint="allow longer values: max_message_bytes=…, or an option of psqlODBC, MaxLongVarcharSize",
                 source=self.name,
             )
         kind = {

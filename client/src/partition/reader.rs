@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 
 use arrow_schema::SchemaRef;
 
-use super::{Offer, Split};
+use super::{Offer, Split, text};
 use crate::feed::{self, Nothing};
+use crate::scan::tokens;
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
@@ -49,7 +50,8 @@ pub fn read(
 }
 
 /// Reads several queries with the same columns, `at_once` of them beside one another, as one result whose parts they are. All see one
-/// state of the database. `None` if the source cannot do that: then they can only be read one after the other.
+/// state of the database. `None` if the source cannot do that, or they do not only read: then they can only be read one after the
+/// other.
 ///
 /// # Errors
 /// As for [`Connection::query`]; the queries have different columns.
@@ -63,12 +65,18 @@ pub fn read_each(
 ) -> Result<Option<Box<dyn ResultStream>>, Error> {
     let Offer::Parts(source) = connection.partitioning() else { return Ok(None) };
     let at_once = at_once.min(queries.len());
-    if at_once <= 1 {
+    if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query))) {
         return Ok(None);
     }
     match source.siblings(at_once, setup, true, keep) {
         Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, options, keep)?))),
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        // Nor has it to be able to: they can follow one another. 53 is the class of resources that are used up.
+        Err(error)
+            if error.kind() == ErrorKind::Unsupported
+                || error.sqlstate().is_some_and(|code| code.starts_with("53")) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error.with_origin(connection.name())),
     }
 }

@@ -19,6 +19,9 @@ const CLAUSES: [(&str, &str); 7] = [
 /// Words that a query begins with.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
 
+/// Words of statements that do not only read.
+const WRITES: [&str; 6] = ["insert", "update", "delete", "merge", "into", "share"];
+
 /// Checks that a statement can be cut, as far as its text tells; `tokens` are all of its.
 ///
 /// # Errors
@@ -32,8 +35,8 @@ pub(crate) fn check<'a>(tokens: impl Iterator<Item = Token<'a>>) -> Result<(), E
     // How many parentheses are around the whole of it.
     let around = (0..).find(|depth| !is_around(&tokens, &depths, *depth)).unwrap_or_default();
     let end = tokens.len() - around;
-    let first = tokens.get(around).map_or("", word).to_ascii_lowercase();
-    if !QUERIES.contains(&first.as_str()) {
+    let first = tokens.iter().find(|token| !is(token, "("));
+    if !first.is_some_and(|first| QUERIES.iter().any(|query| is(first, query))) {
         return Err(refused("only SELECT, WITH, VALUES and TABLE can be read in parts"));
     }
     for index in around..end {
@@ -48,6 +51,14 @@ pub(crate) fn check<'a>(tokens: impl Iterator<Item = Token<'a>>) -> Result<(), E
         }
     }
     Ok(())
+}
+
+/// Whether a statement only reads, as far as its text tells.
+pub(crate) fn reads<'a>(tokens: impl Iterator<Item = Token<'a>>) -> bool {
+    let tokens: Vec<_> = tokens.filter(|token| !matches!(token, Token::Blank(_))).collect();
+    let first = tokens.iter().find(|token| !is(token, "("));
+    first.is_some_and(|first| QUERIES.iter().any(|query| is(first, query)))
+        && !tokens.iter().any(|token| WRITES.iter().any(|write| is(token, write)))
 }
 
 /// For each token, how many brackets are open before it; `None` if they do not match.

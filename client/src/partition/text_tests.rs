@@ -48,6 +48,17 @@ fn only_one_query_is_taken() {
 }
 
 #[test]
+fn what_writes_is_known() {
+    assert!(reads(tokens("(select 'delete' from t order by a)")));
+    for sql in
+        ["with d as (delete from t returning a) select * from d", "insert into t values (1) returning a", "show all"]
+    {
+        assert!(!reads(tokens(sql)), "{sql}");
+    }
+    assert!(!reads(tokens("select 1 for update")) && !reads(tokens("select 1 into t")));
+}
+
+#[test]
 fn a_part_is_the_query_and_its_condition() {
     let cuts = ["10".to_owned(), "20".to_owned()];
     let texts = parts("select 1 -- x", "k", &cuts);

@@ -10,12 +10,17 @@ use crate::partition::{Split, text};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::request::string;
 use crate::scan::{Token, tokens};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Error, ErrorKind, Keep};
 
 /// Clauses behind WHERE, or that leave no place for it.
 const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
 /// Settings that leave a plain scan only.
-const PLAIN: [&str; 4] = ["enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_tidscan"];
+const PLAIN: [(&str, &str); 4] = [
+    ("enable_indexscan", "off"),
+    ("enable_indexonlyscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_tidscan", "off"),
+];
 
 impl PostgresConnection {
     /// The parts of a query that reads one table, by ranges of its blocks.
@@ -30,13 +35,7 @@ impl PostgresConnection {
             return Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on"));
         }
         let text = Text::of(query).ok_or_else(|| no_plain_read("it is more than SELECT … FROM … WHERE …"))?;
-        // What is set, and what fails, in here leaves no trace; the locks were taken before.
-        self.execute("SAVEPOINT colonnade", keep)?;
-        let found = self.plain_table(query, &text, keep);
-        if found.as_ref().is_ok() || found.as_ref().is_err_and(|error| error.kind() != ErrorKind::ConnectionLost) {
-            self.execute("ROLLBACK TO SAVEPOINT colonnade", keep)?;
-        }
-        let table = found?;
+        let table = self.aside(&PLAIN, keep, |keep| self.plain_table(query, &text, keep))?;
         let size = format!(
             "SELECT pg_catalog.pg_relation_size(oid) / pg_catalog.current_setting('block_size')::pg_catalog.int8, \
              relkind = 'r' AND NOT relispartition AND relam IN (0, 2) \
@@ -53,8 +52,6 @@ impl PostgresConnection {
 
     /// The name of the table that a query reads and does nothing else, if rows can be chosen by their place then.
     fn plain_table(&self, query: &str, text: &Text<'_>, keep: Keep<'_>) -> Result<String, Error> {
-        let off: Vec<_> = PLAIN.iter().map(|name| format!("pg_catalog.set_config('{name}', 'off', true)")).collect();
-        self.execute(&format!("SELECT {}", off.join(", ")), keep)?;
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let top = plan.text(0, 0).unwrap_or_default().trim();
         let scan = top.strip_prefix("Seq Scan on ");

@@ -32,6 +32,9 @@ const STATE: &str = "\
 const STEADY: &str = "SELECT pg_catalog.set_config('synchronize_seqscans', 'off', true), \
                       pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)";
 
+/// The forms of values that mean the same under all settings.
+const READABLE: [(&str, &str); 3] = [("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "3")];
+
 impl Partitioning for PostgresConnection {
     fn siblings(
         &self,
@@ -88,14 +91,33 @@ impl Partitioning for PostgresConnection {
             self.check_repeatable(query, key.origin == (0, 0), keep)?;
         }
         let key = self.key(key, keep)?;
-        let cuts = match &split.range {
-            Some(range) => self.even_cuts(&key, range, split.count, keep)?,
-            None => self.balanced_cuts(query, &key, split.count, keep)?,
-        };
+        let cuts = self.aside(&READABLE, keep, |keep| match &split.range {
+            Some(range) => self.even_cuts(&key, range, split.count, keep),
+            None => self.balanced_cuts(query, &key, split.count, keep),
+        })?;
         if cuts.is_empty() {
             return Ok(vec![query.to_owned()]);
         }
         Ok(text::parts(query, &key.expression, &cuts))
+    }
+}
+
+impl PostgresConnection {
+    /// Asks the database under other settings. These do not outlive it; the transaction's snapshot and the locks that
+    /// were taken before stay.
+    fn aside<T>(
+        &self,
+        settings: &[(&str, &str)],
+        keep: Keep<'_>,
+        work: impl FnOnce(Keep<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.execute("SAVEPOINT colonnade", keep)?;
+        let calls: Vec<_> =
+            settings.iter().map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)")).collect();
+        self.execute(&format!("SELECT {}", calls.join(", ")), keep)?;
+        let done = work(keep)?;
+        self.execute("ROLLBACK TO SAVEPOINT colonnade", keep)?;
+        Ok(done)
     }
 }
 

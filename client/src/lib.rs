@@ -22,6 +22,7 @@ mod environment;
 mod error;
 mod feed;
 mod literal;
+pub mod partition;
 mod pool;
 pub mod postgres;
 mod produced;

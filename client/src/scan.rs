@@ -44,7 +44,7 @@ pub(crate) fn statement(sql: &str) -> &str {
 
 impl Token<'_> {
     /// Bytes of the text.
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Code(text) | Self::Blank(text) | Self::Quoted(text) => text.len(),
             Self::Positional(text) | Self::Named(text) => text.len() + 1,

@@ -34,6 +34,9 @@ def _close_all() -> None:
 class ArrowSource(ABC, Generic[Query]):
     """One connection of another library's. It delivers one result at a time, as a server's would."""
 
+    #: Whether the library uses all cores for one result by itself, so that parts would gain nothing.
+    uses_all_cores = False
+
     def __init__(self, name: str, server: str) -> None:
         self.name = name
         self.server = server

@@ -39,6 +39,7 @@ class Connection:
     """
 
     def __init__(self, source: Source) -> None:
+        #: For the rest of this package too.
         self._source = source
 
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Result:

@@ -14,6 +14,8 @@ from ._options import Params, QueryOptions
 class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
 
+    uses_all_cores = True
+
     def __init__(self, path: str) -> None:
         self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
         name = f"duckdb:{path}" if not path.startswith("/") else f"duckdb://{path}"

@@ -136,9 +136,11 @@ impl Stream {
         let batches = wait(py, |keep| {
             let mut batches = Vec::new();
             while let Some(batch) = self.shared.next(keep)? {
-                batches.push(if decode { batch.decode()?.into() } else { batch });
+                batches.push((batch.part(), if decode { batch.decode()?.into() } else { batch }));
             }
-            Ok(batches)
+            // Parts arrive beside one another; the rows of each are in order already.
+            batches.sort_by_key(|(part, _)| *part);
+            Ok(batches.into_iter().map(|(_, batch)| batch).collect())
         })?;
         Ok(Table::new(self.schema.clone(), batches))
     }

@@ -158,14 +158,16 @@ with colonnade.connect("sqlite:///:memory:") as connection:
 def test_a_snapshot_while_others_write(tmp_path: Path) -> None:
     """In WAL mode writers go on while a result is read, and what they write is not in it."""
     path = tmp_path / "wal.db"
-    conn = make(path, "pragma journal_mode = wal; create table t (i INTEGER)")
-    with closing(sqlite3.connect(path)) as writer, colonnade.connect(conn) as connection:
-        writer.executemany("insert into t values (?)", ((i,) for i in range(200_000)))
-        writer.commit()
+    script = "pragma journal_mode = wal; create table t (i INTEGER)"
+    conn = make(path, script, "t", [(i,) for i in range(200_000)])
+    with colonnade.connect(conn) as connection:
         batches = iter(connection.query("select i from t"))
         rows = next(batches).num_rows
-        writer.execute("delete from t")
-        writer.commit()
+        # In another process: two libraries in one do not see each other's locks.
+        delete = (
+            f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('delete from t'); c.commit(); c.close()"
+        )
+        subprocess.run([sys.executable, "-c", delete], check=True)
         assert rows + sum(batch.num_rows for batch in batches) == 200_000
         assert connection.query("select count(*) as n from t").to_arrow().to_pylist() == [{"n": 0}]
 

@@ -65,7 +65,7 @@ pub fn read_each(
 ) -> Result<Option<Box<dyn ResultStream>>, Error> {
     let Offer::Parts(source) = connection.partitioning() else { return Ok(None) };
     let at_once = at_once.min(queries.len());
-    if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query))) {
+    if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query, connection.dialect()))) {
         return Ok(None);
     }
     match source.siblings(at_once, setup, true, keep) {

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Dialect;
 use crate::scan::tokens;
 
 fn why(sql: &str) -> String {
-    check(tokens(sql)).map_or_else(|error| error.message().to_owned(), |()| String::new())
+    check(tokens(sql, Dialect::Postgres)).map_or_else(|error| error.message().to_owned(), |()| String::new())
 }
 
 #[test]
@@ -49,13 +50,13 @@ fn only_one_query_is_taken() {
 
 #[test]
 fn what_writes_is_known() {
-    assert!(reads(tokens("(select 'delete' from t order by a)")));
+    assert!(reads(tokens("(select 'delete' from t order by a)", Dialect::Postgres)));
     for sql in
         ["with d as (delete from t returning a) select * from d", "insert into t values (1) returning a", "show all"]
     {
-        assert!(!reads(tokens(sql)), "{sql}");
+        assert!(!reads(tokens(sql, Dialect::Postgres)), "{sql}");
     }
-    assert!(!reads(tokens("select 1 for update")) && !reads(tokens("select 1 into t")));
+    assert!(!reads(tokens("select 1 for update", Dialect::Postgres)) && !reads(tokens("select 1 into t", Dialect::Postgres)));
 }
 
 #[test]
@@ -96,6 +97,6 @@ proptest! {
 
     #[test]
     fn no_text_is_too_odd(sql in "[(\\[\\]);a '\"/*\\-]{0,30}|(select|order|limit|as|[().]| ){0,20}") {
-        let _ = check(tokens(&sql));
+        let _ = check(tokens(&sql, Dialect::Postgres));
     }
 }

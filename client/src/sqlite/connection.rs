@@ -9,6 +9,7 @@ use super::library::{self, Database, Interrupt};
 use super::location::Location;
 use super::rows::Rows;
 use crate::feed::{self, Nothing, POLL};
+use crate::partition::Offer;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
@@ -17,6 +18,7 @@ use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, R
 pub struct SqliteConnection(Arc<Shared>);
 
 struct Shared {
+    location: Location,
     name: String,
     software: String,
     interrupt: Interrupt,
@@ -49,6 +51,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
         Err(nothing) => return Err(nobody(&nothing).with_origin(&name)),
     };
     Ok(SqliteConnection(Arc::new(Shared {
+        location: location.clone(),
         name,
         software: format!("SQLite {}", library::version()),
         interrupt: database.interrupt(),
@@ -121,19 +124,12 @@ impl Connection for SqliteConnection {
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let (database, lease) = self.0.take(keep)?;
-        let canceller = lease.canceller();
-        let (sender, done) = sync_channel(1);
         let sql = sql.to_owned();
-        produced::spawn("colonnade-sqlite", move || {
-            let changed = run(&database, &sql);
-            lease.give_back(database);
-            let _ = sender.send(changed);
-        })?;
-        match self.0.wait(&done, &canceller, keep)? {
-            Some(changed) => changed.map_err(|error| error.with_origin(&self.0.name)),
-            None => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
-        }
+        self.work(keep, move |database| run(database, &sql))
+    }
+
+    fn partitioning(&self) -> Offer<'_> {
+        Offer::Parts(self)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -163,6 +159,32 @@ impl Connection for SqliteConnection {
         }
         *state = State::Closed;
         self.0.changed.notify_all();
+    }
+}
+
+impl SqliteConnection {
+    pub(super) fn location(&self) -> &Location {
+        &self.0.location
+    }
+
+    /// Does something with the database on a thread of its own, which can be given up.
+    pub(super) fn work<T: Send + 'static>(
+        &self,
+        keep: Keep<'_>,
+        work: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (database, lease) = self.0.take(keep)?;
+        let canceller = lease.canceller();
+        let (sender, done) = sync_channel(1);
+        produced::spawn("colonnade-sqlite", move || {
+            let result = work(&database);
+            lease.give_back(database);
+            let _ = sender.send(result);
+        })?;
+        match self.0.wait(&done, &canceller, keep)? {
+            Some(result) => result.map_err(|error| error.with_origin(&self.0.name)),
+            None => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+        }
     }
 }
 

@@ -126,6 +126,12 @@ impl Database {
         Ok((statement, rest))
     }
 
+    /// Whether BEGIN was said, and its end was not.
+    pub(super) fn in_transaction(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_get_autocommit(self.raw()) == 0 }
+    }
+
     /// Rows that the last statement changed.
     pub(super) fn changes(&self) -> u64 {
         // SAFETY: the connection is open.

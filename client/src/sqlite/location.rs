@@ -72,6 +72,11 @@ impl Location {
         if self.path.starts_with('/') { format!("sqlite://{}", self.path) } else { format!("sqlite:{}", self.path) }
     }
 
+    /// The file's name; `None` if there is no file.
+    pub(super) fn file_name(&self) -> Option<&str> {
+        (self.path != MEMORY).then_some(&self.path)
+    }
+
     /// What SQLite is to open, and whether that is a URI of SQLite's own.
     pub(super) fn file(&self) -> Result<(CString, bool), Error> {
         let name = if self.immutable { self.immutable_uri() } else { self.path.clone() };

@@ -10,6 +10,7 @@ mod fault;
 mod kind;
 mod library;
 mod location;
+mod partition;
 mod rows;
 
 pub use connection::{SqliteConnection, connect};

@@ -10,7 +10,7 @@ use crate::partition::{Split, text};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::request::string;
 use crate::scan::{Token, tokens};
-use crate::{Error, ErrorKind, Keep};
+use crate::{Dialect, Error, ErrorKind, Keep};
 
 /// Clauses behind WHERE, or that leave no place for it.
 const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
@@ -77,7 +77,7 @@ fn no_plain_read(why: &str) -> Error {
 
 /// The name at the start of a plan's line, with its schema.
 fn first_name(line: &str) -> &str {
-    let end = tokens(line).take_while(|token| !matches!(token, Token::Blank(_))).map(|token| token.len()).sum();
+    let end = tokens(line, Dialect::Postgres).take_while(|token| !matches!(token, Token::Blank(_))).map(|token| token.len()).sum();
     &line[..end]
 }
 
@@ -104,7 +104,7 @@ impl<'a> Text<'a> {
         let (mut depth, mut position, mut found) = (0usize, 0, None);
         let mut previous = "";
         let mut first = None;
-        for token in tokens(query) {
+        for token in tokens(query, Dialect::Postgres) {
             position += token.len();
             let word = match token {
                 Token::Code(word) => word,

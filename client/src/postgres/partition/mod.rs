@@ -15,7 +15,7 @@ use super::connection::PostgresConnection;
 use super::request::string;
 use crate::partition::{Partitioning, Split, text};
 use crate::scan::{statement, tokens};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
 /// What other connections have to be told of this one: whether it has temporary tables, and how to give them its settings and its
 /// role. The settings of a transaction and the encoding of text are each connection's own.
@@ -82,7 +82,7 @@ impl Partitioning for PostgresConnection {
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let query = statement(query);
-        text::check(tokens(query))?;
+        text::check(tokens(query, Dialect::Postgres))?;
         // This also takes the locks on the tables, as the parts will.
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep)?;
         let Some(key) = &split.key else { return self.blocks(query, split, keep) };

@@ -4,7 +4,7 @@ use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::request::string;
 use crate::scan::{Token, tokens};
-use crate::{Error, Keep};
+use crate::{Dialect, Error, Keep};
 
 /// Functions and words that give the time at which a transaction or statement began.
 const CLOCKS: [&str; 9] = [
@@ -59,7 +59,7 @@ impl PostgresConnection {
 
 /// The names in a query as the database knows them, and whether each is called as a function.
 fn words(query: &str) -> Vec<(String, bool)> {
-    let mut tokens = tokens(query).filter(|token| !matches!(token, Token::Blank(_))).peekable();
+    let mut tokens = tokens(query, Dialect::Postgres).filter(|token| !matches!(token, Token::Blank(_))).peekable();
     let mut words = Vec::new();
     while let Some(token) = tokens.next() {
         let word = match token {

@@ -56,7 +56,10 @@ fn what_writes_is_known() {
     {
         assert!(!reads(tokens(sql, Dialect::Postgres)), "{sql}");
     }
-    assert!(!reads(tokens("select 1 for update", Dialect::Postgres)) && !reads(tokens("select 1 into t", Dialect::Postgres)));
+    assert!(
+        !reads(tokens("select 1 for update", Dialect::Postgres))
+            && !reads(tokens("select 1 into t", Dialect::Postgres))
+    );
 }
 
 #[test]

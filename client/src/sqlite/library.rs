@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use libsqlite3_sys as ffi;
@@ -34,7 +34,7 @@ struct Handle {
 struct Watch {
     stop: AtomicBool,
     /// Attempts at a lock before it is given up.
-    retries: c_int,
+    retries: AtomicI32,
 }
 
 // SAFETY: opened without a mutex, a connection may go from thread to thread as long as one at a time uses it
@@ -79,8 +79,7 @@ impl Database {
         // SAFETY: both pointers are valid for the call.
         let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, ptr::null()) };
         let Some(raw) = NonNull::new(raw) else { return Err(fault::error(ffi::SQLITE_NOMEM, "", Stage::Open)) };
-        let retries = c_int::try_from(patience.as_millis() / RETRY.as_millis()).unwrap_or(c_int::MAX);
-        let watch = Box::new(Watch { stop: AtomicBool::new(false), retries });
+        let watch = Box::new(Watch { stop: AtomicBool::new(false), retries: AtomicI32::new(0) });
         let database = Self(Arc::new(Handle { raw, watch }));
         if code != ffi::SQLITE_OK {
             return Err(database.error(code, Stage::Open));
@@ -91,7 +90,14 @@ impl Database {
             ffi::sqlite3_progress_handler(database.raw(), STEPS, Some(progress), watch);
             ffi::sqlite3_busy_handler(database.raw(), Some(busy), watch);
         }
+        database.set_patience(patience);
         Ok(database)
+    }
+
+    /// How long to wait for a lock from now on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        let retries = c_int::try_from(patience.as_millis() / RETRY.as_millis()).unwrap_or(c_int::MAX);
+        self.0.watch.retries.store(retries, Ordering::Relaxed);
     }
 
     /// What stops a query from outside.
@@ -271,7 +277,7 @@ extern "C" fn progress(watch: *mut c_void) -> c_int {
 extern "C" fn busy(watch: *mut c_void, attempts: c_int) -> c_int {
     // SAFETY: as above.
     let watch = unsafe { &*watch.cast::<Watch>() };
-    if watch.stop.load(Ordering::Acquire) || attempts >= watch.retries {
+    if watch.stop.load(Ordering::Acquire) || attempts >= watch.retries.load(Ordering::Relaxed) {
         return 0;
     }
     std::thread::sleep(RETRY);

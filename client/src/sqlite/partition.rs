@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::connection::{self, SqliteConnection};
 use super::kind::Kind;
@@ -104,10 +105,10 @@ fn begin_together(siblings: &[SqliteConnection], index: Option<&str>, keep: Keep
     let mut reason = "somebody writes to it all the time".to_owned();
     for _ in 0..ATTEMPTS {
         let before = index.map(header).transpose()?;
-        match siblings.iter().try_for_each(|sibling| sibling.ask(BEGIN, keep).map(drop)) {
+        match begin(siblings, keep) {
             Ok(()) if before == index.map(header).transpose()? => return Ok(()),
             Ok(()) => {}
-            // A writer that waits for the first sibling lets no other one begin: it goes first.
+            // The writer goes first.
             Err(error) if error.sqlstate() == Some("55P03") => error.message().clone_into(&mut reason),
             Err(error) => return Err(error),
         }
@@ -117,6 +118,20 @@ fn begin_together(siblings: &[SqliteConnection], index: Option<&str>, keep: Keep
         }
     }
     Err(unsupported(&format!("the file cannot show one state to several connections: {reason}")).with_hint(CONSISTENT))
+}
+
+/// Only the first one waits for others: a writer that waits for it would let no other begin however long that waited.
+fn begin(siblings: &[SqliteConnection], keep: Keep<'_>) -> Result<(), Error> {
+    for (index, sibling) in siblings.iter().enumerate() {
+        if index > 0 {
+            sibling.work(keep, |database| {
+                database.set_patience(Duration::ZERO);
+                Ok(())
+            })?;
+        }
+        sibling.ask(BEGIN, keep)?;
+    }
+    Ok(())
 }
 
 /// The first read takes the lock, or the snapshot.

@@ -77,7 +77,10 @@ fn no_plain_read(why: &str) -> Error {
 
 /// The name at the start of a plan's line, with its schema.
 fn first_name(line: &str) -> &str {
-    let end = tokens(line, Dialect::Postgres).take_while(|token| !matches!(token, Token::Blank(_))).map(|token| token.len()).sum();
+    let end = tokens(line, Dialect::Postgres)
+        .take_while(|token| !matches!(token, Token::Blank(_)))
+        .map(|token| token.len())
+        .sum();
     &line[..end]
 }
 

@@ -115,7 +115,7 @@ def test_errors_are_one_line_that_says_what_to_do(uri: str, tmp_path: Path) -> N
     assert "SQLSTATE 42P01" in failed("read", uri, "select * from no_such_table", "-o", out)
     assert "SQLSTATE 42601" in failed("read", uri, "selec 1")
     assert "refused" in failed("read", "postgresql://127.0.0.1:1/", "select 1")
-    assert "use postgresql:// or duckdb:" in failed("read", "oracle://h/", "select 1")
+    assert "use postgresql://" in failed("read", "oracle://h/", "select 1")
     assert ".parquet, .csv, .arrow" in failed("read", uri, "select 1", "-o", tmp_path / "out.xlsx")
     assert "No such file" in failed("read", uri, "select 1", "-o", tmp_path / "no" / "out.csv")
     assert "plain, light" in failed("read", uri, "select 1", "--compression", "gzip")

@@ -15,6 +15,7 @@ use crate::{Error, ErrorKind};
 pub struct Batch {
     schema: SchemaRef,
     rows: Rows,
+    part: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +30,19 @@ const PINNED_EIGHTHS: usize = 7;
 impl Batch {
     /// `message` is the range of addresses of the bytes that `chunk` was opened from.
     pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message } }
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0 }
+    }
+
+    /// The same rows as those of a part, by its number from 0 on.
+    #[must_use]
+    pub(crate) fn of_part(mut self, part: usize) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// Which part of the result the rows are of, if it is read in parts: the order of the parts is that of their numbers.
+    pub fn part(&self) -> usize {
+        self.part
     }
 
     /// Number of rows.
@@ -94,7 +107,7 @@ impl Batch {
 
 impl From<RecordBatch> for Batch {
     fn from(batch: RecordBatch) -> Self {
-        Self { schema: batch.schema(), rows: Rows::Decoded(batch) }
+        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0 }
     }
 }
 

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), `colonnade serve` or
-//! PostgreSQL with the extension, or towards a PostgreSQL as it is; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
+//! PostgreSQL with the extension, or towards a PostgreSQL as it is;
+//! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;
 pub mod arrow_stream;
@@ -21,10 +22,13 @@ mod environment;
 mod error;
 mod feed;
 mod literal;
+pub mod partition;
 mod pool;
 pub mod postgres;
+mod produced;
 mod scan;
 mod source;
+pub mod sqlite;
 mod stats;
 mod uri;
 
@@ -34,6 +38,7 @@ pub use connect::connect;
 pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Time, Value, bind};
 pub use pool::{ALIGNMENT, Buffer, Pool};
+pub use produced::Produced;
 pub use source::{Cancel, Connection, Keep, QueryOptions, ResultStream};
 pub use stats::Stats;
 pub use uri::{Address, Target};

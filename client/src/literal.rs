@@ -3,6 +3,8 @@
 //! COPY takes no parameters (PostgreSQL's protocol §55.2.3 gives it none), so the client puts them into the text: never
 //! inside quotes or comments, and each as one expression that means exactly the value.
 
+mod sqlite;
+
 use std::fmt::Write as _;
 
 use crate::scan::{Token, tokens};
@@ -17,6 +19,8 @@ pub enum Dialect {
     DuckDb,
     /// PostgreSQL's, whatever the session's settings.
     Postgres,
+    /// SQLite's, which has numbers, text and blobs only.
+    Sqlite,
 }
 
 /// A parameter's value.
@@ -106,7 +110,7 @@ pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<Stri
     let mut used = vec![false; parameters.len()];
     let mut bound = String::with_capacity(sql.len() + 16 * used.len());
     let mut after_literal = false;
-    for token in tokens(sql) {
+    for token in tokens(sql, dialect) {
         // Two quotes that meet, or a number and a point, would become one token.
         if (after_literal && !matches!(token, Token::Blank(_))) || ends_in_quote(&bound, &token) {
             bound.push(' ');
@@ -169,6 +173,9 @@ impl Parameters {
 /// Appends one expression. Casts keep the type what it is; the parentheses of a negative number keep `x-$1` from
 /// becoming a comment.
 fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> Result<(), String> {
+    if dialect == Dialect::Sqlite {
+        return sqlite::literal(sql, value);
+    }
     let names = dialect.names();
     if depth > MAX_DEPTH {
         return Err(format!("its lists are more than {MAX_DEPTH} levels deep"));
@@ -200,18 +207,12 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
                 Dialect::DuckDb => {
                     push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
                 }
-                Dialect::Postgres => {
+                Dialect::Postgres | Dialect::Sqlite => {
                     push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
                 }
             }
         }
-        Value::Uuid(bytes) => {
-            sql.push_str("CAST('");
-            for (index, byte) in bytes.iter().enumerate() {
-                push(sql, format_args!("{}{byte:02x}", if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" }));
-            }
-            sql.push_str("' AS UUID)");
-        }
+        Value::Uuid(bytes) => push(sql, format_args!("CAST('{}' AS UUID)", uuid(*bytes))),
         // An array without elements takes its type from where it stands.
         Value::List(values) if values.is_empty() && dialect == Dialect::Postgres => sql.push_str("'{}'"),
         Value::List(values) => {
@@ -238,7 +239,9 @@ impl Dialect {
     fn names(self) -> Names {
         match self {
             Self::DuckDb => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
-            Self::Postgres => Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
+            Self::Postgres | Self::Sqlite => {
+                Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" }
+            }
         }
     }
 }
@@ -256,7 +259,7 @@ fn text(sql: &mut String, text: &str, dialect: Dialect) {
 fn bytes(sql: &mut String, bytes: &[u8], dialect: Dialect) {
     let (open, each, close) = match dialect {
         Dialect::DuckDb => ("CAST('", "\\x", "' AS BLOB)"),
-        Dialect::Postgres => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
+        Dialect::Postgres | Dialect::Sqlite => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
     };
     sql.push_str(open);
     bytes.iter().for_each(|byte| push(sql, format_args!("{each}{byte:02X}")));
@@ -298,6 +301,15 @@ impl std::fmt::Display for Time {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:02}:{:02}:{:02}.{:06}", self.hour, self.minute, self.second, self.microsecond)
     }
+}
+
+/// The usual 36 characters.
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        push(&mut text, format_args!("{}{byte:02x}", if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" }));
+    }
+    text
 }
 
 fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {

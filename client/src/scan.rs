@@ -1,5 +1,8 @@
 //! Just enough of SQL's lexical structure to tell code from quotes and comments.
-//! <https://www.postgresql.org/docs/current/sql-syntax-lexical.html>; DuckDB's is the same.
+//! <https://www.postgresql.org/docs/current/sql-syntax-lexical.html>; DuckDB's is the same. SQLite's
+//! (<https://www.sqlite.org/lang_keywords.html>, `lang_comment.html`) has more quotes for names, no dollar quotes, and comments that do not nest.
+
+use crate::Dialect;
 
 /// A run of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +22,18 @@ pub(crate) enum Token<'a> {
 /// The runs of `sql`, in order; together they are the whole text.
 pub(crate) struct Tokens<'a> {
     rest: &'a str,
+    dialect: Dialect,
 }
 
-pub(crate) fn tokens(sql: &str) -> Tokens<'_> {
-    Tokens { rest: sql }
+pub(crate) fn tokens(sql: &str, dialect: Dialect) -> Tokens<'_> {
+    Tokens { rest: sql, dialect }
 }
 
 /// `sql` without what ends a statement: semicolons, comments and white space. A statement that stands inside another
-/// one, such as COPY, must not carry them.
+/// one, such as PostgreSQL's COPY, must not carry them.
 pub(crate) fn statement(sql: &str) -> &str {
     let (mut position, mut end) = (0, 0);
-    for token in tokens(sql) {
+    for token in tokens(sql, Dialect::Postgres) {
         position += token.len();
         if !matches!(token, Token::Blank(_) | Token::Code(";")) {
             end = position;
@@ -40,7 +44,7 @@ pub(crate) fn statement(sql: &str) -> &str {
 
 impl Token<'_> {
     /// Bytes of the text.
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Code(text) | Self::Blank(text) | Self::Quoted(text) => text.len(),
             Self::Positional(text) | Self::Named(text) => text.len() + 1,
@@ -52,7 +56,7 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = Token<'a>;
 
     fn next(&mut self) -> Option<Token<'a>> {
-        let (kind, len) = token(self.rest)?;
+        let (kind, len) = token(self.rest, self.dialect)?;
         let (text, rest) = self.rest.split_at(len);
         self.rest = rest;
         Some(match kind {
@@ -74,16 +78,19 @@ enum Kind {
 }
 
 /// The kind and length of the first token. Every branch looks at ASCII only, so a length never splits a character.
-fn token(text: &str) -> Option<(Kind, usize)> {
+fn token(text: &str, dialect: Dialect) -> Option<(Kind, usize)> {
     let bytes = text.as_bytes();
     let first = *bytes.first()?;
+    let sqlite = dialect == Dialect::Sqlite;
     Some(match first {
+        b'`' if sqlite => (Kind::Quoted, quoted(bytes, 0, false)),
+        b'[' if sqlite => (Kind::Quoted, bytes.len().min(run(bytes, |byte| byte != b']') + 1)),
         b'\'' => (Kind::Quoted, quoted(bytes, 0, false)),
         b'"' => (Kind::Quoted, quoted(bytes, 0, false)),
-        b'e' | b'E' if bytes.get(1) == Some(&b'\'') => (Kind::Quoted, quoted(bytes, 1, true)),
+        b'e' | b'E' if !sqlite && bytes.get(1) == Some(&b'\'') => (Kind::Quoted, quoted(bytes, 1, true)),
         b'-' if bytes.get(1) == Some(&b'-') => (Kind::Blank, run(bytes, |byte| byte != b'\n' && byte != b'\r')),
-        b'/' if bytes.get(1) == Some(&b'*') => (Kind::Blank, comment(bytes)),
-        b'$' => dollar(text),
+        b'/' if bytes.get(1) == Some(&b'*') => (Kind::Blank, comment(bytes, !sqlite)),
+        b'$' => dollar(text, !sqlite),
         _ if first.is_ascii_whitespace() || first == 0x0b => {
             (Kind::Blank, run(bytes, |byte| byte.is_ascii_whitespace() || byte == 0x0b))
         }
@@ -92,15 +99,15 @@ fn token(text: &str) -> Option<(Kind, usize)> {
     })
 }
 
-/// A `$` after a word belongs to the word, so here it starts a placeholder, a dollar quote, or nothing.
-fn dollar(text: &str) -> (Kind, usize) {
+/// A `$` after a word belongs to the word, so here it starts a placeholder, a dollar quote if there are `quotes`, or nothing.
+fn dollar(text: &str, quotes: bool) -> (Kind, usize) {
     let bytes = text.as_bytes();
     let digits = run(&bytes[1..], |byte| byte.is_ascii_digit());
     if digits > 0 {
         return (Kind::Positional, 1 + digits);
     }
     let name = run(&bytes[1..], is_word);
-    if bytes.get(1 + name) == Some(&b'$') {
+    if quotes && bytes.get(1 + name) == Some(&b'$') {
         let tag = &text[..name + 2];
         let end = text[tag.len()..].find(tag).map_or(text.len(), |at| tag.len() + at + tag.len());
         return (Kind::Quoted, end);
@@ -127,12 +134,12 @@ fn quoted(bytes: &[u8], start: usize, backslashes: bool) -> usize {
     bytes.len()
 }
 
-/// The end of a comment; these nest.
-fn comment(bytes: &[u8]) -> usize {
+/// The end of a comment.
+fn comment(bytes: &[u8], nest: bool) -> usize {
     let (mut at, mut depth) = (2, 1);
     while at < bytes.len() && depth > 0 {
         match &bytes[at..] {
-            [b'/', b'*', ..] => (at, depth) = (at + 2, depth + 1),
+            [b'/', b'*', ..] if nest => (at, depth) = (at + 2, depth + 1),
             [b'*', b'/', ..] => (at, depth) = (at + 2, depth - 1),
             _ => at += 1,
         }
@@ -155,7 +162,11 @@ mod tests {
     use super::*;
 
     fn placeholders(sql: &str) -> Vec<&str> {
-        tokens(sql)
+        placeholders_of(sql, Dialect::Postgres)
+    }
+
+    fn placeholders_of(sql: &str, dialect: Dialect) -> Vec<&str> {
+        tokens(sql, dialect)
             .filter_map(|token| match token {
                 Token::Positional(text) | Token::Named(text) => Some(text),
                 _ => None,
@@ -175,6 +186,15 @@ mod tests {
     }
 
     #[test]
+    fn sqlite_has_quotes_and_comments_of_its_own() {
+        let placeholders = |sql| placeholders_of(sql, Dialect::Sqlite);
+        assert_eq!(placeholders("`$1``$2` [$3] $4 \"$5\"\"$6\" '$7''$8'$9"), ["4", "9"]);
+        assert_eq!(placeholders("/* $1 /* $2 */ $3 --$4\n$5"), ["3", "5"]);
+        assert_eq!(placeholders(r"'a\' $1 e'\' $2 $a$ $3"), ["1", "2", "a", "3"]);
+        assert_eq!(placeholders("[never closed $1"), Vec::<&str>::new());
+    }
+
+    #[test]
     fn a_statement_loses_its_tail() {
         assert_eq!(statement("select 1 ; -- done\n /* x */ ;; "), "select 1");
         assert_eq!(statement("select ';' -- ;"), "select ';'");
@@ -184,9 +204,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tokens_are_the_text(sql in "[-a$1'\"\\\\/*;eE\n é]{0,40}") {
+        fn the_tokens_are_the_text(sql in "[-a$1'\"\\\\/*;eE`\\[\\]\n é]{0,40}", sqlite: bool) {
             let mut back = String::new();
-            for token in tokens(&sql) {
+            for token in tokens(&sql, if sqlite { Dialect::Sqlite } else { Dialect::Postgres }) {
                 match token {
                     Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => back.push_str(text),
                     Token::Positional(text) | Token::Named(text) => { back.push('$'); back.push_str(text); }

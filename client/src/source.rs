@@ -3,6 +3,7 @@
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
+use crate::partition::Offer;
 use crate::{Batch, Dialect, Error, Stats};
 
 /// Asked before each chunk and about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
@@ -23,6 +24,11 @@ pub trait Connection: Send + Sync {
     /// # Errors
     /// As for [`Connection::query`].
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error>;
+
+    /// What it offers to whoever wants to read one result in parts.
+    fn partitioning(&self) -> Offer<'_> {
+        Offer::Nothing
+    }
 
     /// What can stop the running query from another thread.
     fn canceller(&self) -> Arc<dyn Cancel>;

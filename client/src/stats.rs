@@ -24,6 +24,19 @@ pub struct Stats {
     pub codecs: BTreeMap<&'static str, u64>,
 }
 
+impl Stats {
+    /// Adds what another part of the same result cost. The times are those of the whole and stay.
+    pub(crate) fn add(&mut self, part: &Self) {
+        self.rows += part.rows;
+        self.chunks += part.chunks;
+        self.wire_bytes += part.wire_bytes;
+        for (counts, more) in self.encodings.iter_mut().zip(&part.encodings) {
+            more.iter().for_each(|(encoding, count)| *counts.entry(*encoding).or_default() += count);
+        }
+        part.codecs.iter().for_each(|(codec, count)| *self.codecs.entry(*codec).or_default() += count);
+    }
+}
+
 /// [`Stats`] in the making.
 #[derive(Debug)]
 pub(crate) struct Meter {

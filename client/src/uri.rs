@@ -224,7 +224,7 @@ fn port(text: &str) -> Result<u16, Error> {
 }
 
 /// Percent-decoding, RFC 3986 §2.1.
-fn decode(text: &str) -> Result<String, Error> {
+pub(crate) fn decode(text: &str) -> Result<String, Error> {
     let malformed =
         || usage("the URI has a '%' that is not followed by two hexadecimal digits: write a percent as %25");
     let mut bytes = Vec::with_capacity(text.len());

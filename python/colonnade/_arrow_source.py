@@ -7,20 +7,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import NoReturn, TypeVar, Unpack
+from typing import Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from . import _core, _errors
 from ._options import Params, QueryOptions
 
 T = TypeVar("T")
+#: A statement with its parameters, in the library's terms.
+Query = TypeVar("Query")
 
 #: How long a result that was given up may keep its connection busy.
 _RELEASE_SECONDS = 10.0
 
 
 #: A query that still runs when the interpreter ends would meet a process that is half gone.
-_sources: WeakSet[ArrowSource] = WeakSet()
+_sources: WeakSet[ArrowSource[Any]] = WeakSet()
 
 
 @atexit.register
@@ -29,8 +31,11 @@ def _close_all() -> None:
         source.close()
 
 
-class ArrowSource(ABC):
+class ArrowSource(ABC, Generic[Query]):
     """One connection of another library's. It delivers one result at a time, as a server's would."""
+
+    #: Whether the library uses all cores for one result by itself, so that parts would gain nothing.
+    uses_all_cores = False
 
     def __init__(self, name: str, server: str) -> None:
         self.name = name
@@ -43,15 +48,15 @@ class ArrowSource(ABC):
     # --- what a source has to say -------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _bind(self, sql: str, params: Params | None) -> str:
-        """The statement with its parameters written in."""
+    def _bind(self, sql: str, params: Params | None) -> Query:
+        """The statement with its parameters."""
 
     @abstractmethod
-    def _start(self, sql: str, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: Query, options: QueryOptions) -> tuple[object, dict[int, str]]:
         """Runs a query: something with `__arrow_c_stream__`, and the database's types of the columns that are text."""
 
     @abstractmethod
-    def _effect(self, sql: str) -> int | None:
+    def _effect(self, query: Query) -> int | None:
         """Runs a statement, and counts the rows it touched."""
 
     @abstractmethod

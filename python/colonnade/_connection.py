@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from . import _core
@@ -38,6 +39,7 @@ class Connection:
     """
 
     def __init__(self, source: Source) -> None:
+        #: For the rest of this package too.
         self._source = source
 
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Result:
@@ -52,6 +54,9 @@ class Connection:
         `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
         dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
         extension, `compression` and `parallel` have no effect.
+
+        SQLite and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own placeholders,
+        both in order. ODBC's `max_message_bytes` is the longest value that it has room for.
         """
         return Result(self._source.query(sql, params, **options))
 
@@ -94,12 +99,27 @@ class Connection:
         return f"<colonnade.Connection {self.name}{'' if self.is_open else ', closed'}>"
 
 
+#: Sources that other libraries deliver as Arrow: their module here, and class.
+_LIBRARIES = {
+    "duckdb": ("_duckdb", "DuckdbSource"),
+    "adbc": ("_adbc", "AdbcSource"),
+    "odbc": ("_odbc", "OdbcSource"),
+}
+
+
 def connect(uri: str) -> Connection:
     """Connects to a database.
 
     * `postgresql://user@host:port/database`: PostgreSQL, with the extension or as it is, or a Colonnade server
     * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
+    * `sqlite:///absolute/path`, `sqlite:relative/path`: an SQLite file, to read; `?timeout=seconds` to wait for locks,
+      `?immutable=1` if nobody writes to it
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
+    * `adbc:DRIVER?option=value&…`: any ADBC driver, by its name or its library's path; options are the database's
+      (`uri` is most drivers'), or the connection's and statement's if they begin with `adbc.connection.` or
+      `adbc.statement.`
+    * `odbc:DSN=name;UID=user;PWD=password`, `odbc:Driver={name};Server=host;…`: any ODBC data source, by ODBC's own
+      connection string
     """
     return Connection(_source(uri))
 
@@ -110,8 +130,7 @@ def _source(uri: str) -> Source:
     scheme = scheme.partition("+")[0].lower()
     if not colon:
         raise InterfaceError("the connection string is not a URI: write postgresql://host/database or duckdb:file")
-    if scheme == "duckdb":
-        from ._duckdb import DuckdbSource
-
-        return DuckdbSource.from_uri(rest)
+    if scheme in _LIBRARIES:
+        module, name = _LIBRARIES[scheme]
+        return getattr(importlib.import_module(f".{module}", __package__), name).from_uri(rest)
     return _core.connect(f"{scheme}:{rest}")

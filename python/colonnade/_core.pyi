@@ -33,6 +33,25 @@ class Connection:
     @property
     def is_open(self) -> bool: ...
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
+    def partitioned(
+        self,
+        sql: str,
+        params: Params | None,
+        key: str | None,
+        count: int,
+        range: tuple[str, str] | None,
+        consistent: bool,
+        setup: list[str],
+        **options: Unpack[QueryOptions],
+    ) -> Stream: ...
+    def together(
+        self,
+        queries: list[str],
+        params: Params | None,
+        at_once: int | None,
+        setup: list[str],
+        **options: Unpack[QueryOptions],
+    ) -> Stream | None: ...
     def execute(self, sql: str, params: Params | None = None) -> int | None: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...

@@ -11,8 +11,10 @@ from ._exact import UnsupportedType, exact
 from ._options import Params, QueryOptions
 
 
-class DuckdbSource(ArrowSource):
+class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
+
+    uses_all_cores = True
 
     def __init__(self, path: str) -> None:
         self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
@@ -35,13 +37,13 @@ class DuckdbSource(ArrowSource):
     def _bind(self, sql: str, params: Params | None) -> str:
         return _core.bind(sql, params)
 
-    def _start(self, sql: str, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: str, options: QueryOptions) -> tuple[object, dict[int, str]]:
         """Nothing is encoded, so most options have nothing to say here."""
         if options.get("numeric") is not None or options.get("as_text"):
             raise _errors.NotSupportedError(
                 "numeric and as_text are for PostgreSQL: cast in the query", source=self.name
             )
-        relation = self._connection.sql(sql)
+        relation = self._connection.sql(query)
         if relation is None:
             raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
         try:
@@ -50,8 +52,8 @@ class DuckdbSource(ArrowSource):
             raise _errors.NotSupportedError(str(error), source=self.name) from error
         return made.relation, made.cast_from
 
-    def _effect(self, sql: str) -> int | None:
-        done = self._connection.execute(sql)
+    def _effect(self, query: str) -> int | None:
+        done = self._connection.execute(query)
         columns = [column[0] for column in done.description or []]
         rows = done.fetchall() if columns == ["Count"] else []
         return int(rows[0][0]) if rows else None

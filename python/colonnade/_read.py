@@ -7,9 +7,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _output
+from . import _convert, _output, _partition
 from ._connection import connect
 from ._errors import InterfaceError
+from ._options import QueryOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -46,6 +47,10 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
+    parser.add_argument(
+        "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"
+    )
+    parser.add_argument("--partition-num", metavar="N", type=int, help="how many parts")
     parser.set_defaults(run=run)
 
 
@@ -55,8 +60,10 @@ def run(args: argparse.Namespace) -> int:
     output: Path | None = args.output
     writer = _output.writer_of(output) if output is not None else None
     _convert.require("pyarrow", "colonnade read")
+    split = _partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
-        result = connection.query(sql, _parameters(args.param), compression=args.compression)
+        options = QueryOptions(compression=args.compression)
+        result = _partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None and writer is not None:
             _output.write(output, writer, result.schema, _with_progress(result))
         else:

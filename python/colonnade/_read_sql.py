@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from . import _convert
+from . import _convert, _partition
 from ._connection import Connection, connect
 from ._errors import InterfaceError, NotSupportedError
 from ._options import Params, QueryOptions
+from ._result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +24,9 @@ class ReadOptions(QueryOptions, total=False):
 
     protocol: str | None
     partition_on: str | None
-    partition_range: tuple[int, int] | None
+    partition_range: tuple[Any, Any] | None
     partition_num: int | None
+    consistent: bool
     index_col: str | None
     strategy: str | None
     pre_execution_query: str | list[str] | None
@@ -71,8 +73,9 @@ def read_sql(
     return_type: ReturnType = "pandas",
     protocol: str | None = None,
     partition_on: str | None = None,
-    partition_range: tuple[int, int] | None = None,
+    partition_range: tuple[Any, Any] | None = None,
     partition_num: int | None = None,
+    consistent: bool = True,
     index_col: str | None = None,
     strategy: str | None = None,
     pre_execution_query: str | list[str] | None = None,
@@ -84,14 +87,22 @@ def read_sql(
     conn
         A URI (see `connect`) or an open `Connection`.
     query
-        A query, or a list of queries with the same columns, whose rows follow one another.
+        A query, or a list of queries with the same columns, whose rows follow one another. Where the source can,
+        queries that only read are read beside one another and see one state of the database.
     return_type
         `"pandas"`, `"polars"`, `"arrow"` (a pyarrow.Table) or `"arrow_stream"` (a pyarrow.RecordBatchReader).
     protocol
         ConnectorX's choice of a wire. The connection's own is used whatever it says.
-    partition_on, partition_range, partition_num
-        ConnectorX's way to use several connections. One stream fills the link here, so the query runs once,
-        unpartitioned: no row is lost at the edges, and all come from one snapshot. The values are checked.
+    partition_on, partition_num
+        Reads `partition_num` parts of the result over connections of their own, cut by the values of the column
+        `partition_on`; rows without a value are read too. `partition_num` alone cuts PostgreSQL's tables by where their
+        rows lie, and bounds how many queries of a list run at once. DuckDB and Colonnade servers use all cores for one
+        stream, which is read then. The docs' page on partitions says more.
+    partition_range
+        `(low, high)`, to cut between them at equal distances in place of by the database's statistics. It filters
+        nothing: keys outside it belong to the first and the last part.
+    consistent
+        Whether all parts must see one state of the database, or else be refused. With False, each sees its own.
     index_col
         With pandas: the column that becomes the index.
     strategy
@@ -103,8 +114,9 @@ def read_sql(
     options
         See `Connection.query`.
     """
-    queries = _checked(query, return_type, partition_on, partition_range, partition_num, index_col, strategy)
-    before = [pre_execution_query] if isinstance(pre_execution_query, str) else pre_execution_query or []
+    queries = _checked(query, return_type, partition_on, index_col, strategy)
+    before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
+    split = _partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
         raise ValueError(f"protocol {protocol!r} is none of csv, binary, cursor, simple, text")
     if isinstance(conn, Mapping):
@@ -115,8 +127,8 @@ def read_sql(
         for statement in before:
             connection.execute(statement)
         if return_type == "arrow_stream":
-            return _reader(connection, queries, params, options, owned=connection is not conn)
-        return _frame(connection, queries, return_type, index_col, params, options)
+            return _reader(connection, queries, params, options, split, owned=connection is not conn)
+        return _frame(connection, queries, return_type, index_col, params, options, split)
     finally:
         if connection is not conn and return_type != "arrow_stream":
             connection.close()
@@ -126,8 +138,6 @@ def _checked(
     query: str | list[str],
     return_type: str,
     partition_on: str | None,
-    partition_range: tuple[int, int] | None,
-    partition_num: int | None,
     index_col: str | None,
     strategy: str | None,
 ) -> list[str]:
@@ -142,12 +152,6 @@ def _checked(
         raise ValueError("index_col needs return_type 'pandas'")
     if strategy is not None:
         raise NotSupportedError("strategy is for federated queries, which are not supported")
-    if partition_on is None and (partition_range is not None or partition_num is not None):
-        raise ValueError("partition_range and partition_num need partition_on")
-    if partition_num is not None and partition_num < 1:
-        raise ValueError("partition_num must be at least 1")
-    if partition_range is not None and partition_range[0] > partition_range[1]:
-        raise ValueError("partition_range must be (low, high)")
     if isinstance(query, str):
         return [query]
     if not query:
@@ -164,9 +168,10 @@ def _frame(
     index_col: str | None,
     params: Params | None,
     options: QueryOptions,
+    split: _partition.Split,
 ) -> Any:
-    if len(queries) == 1:
-        result = connection.query(queries[0], params, **options)
+    result = _open(connection, queries, params, options, split)
+    if result is not None:
         if return_type == "arrow":
             return result.to_arrow()
         if return_type == "polars":
@@ -188,12 +193,30 @@ def _frame(
     return frame if index_col is None else frame.set_index(index_col)
 
 
+def _open(
+    connection: Connection, queries: list[str], params: Params | None, options: QueryOptions, split: _partition.Split
+) -> Result | None:
+    """The one result of all queries; None if they can only follow one another."""
+    source = connection._source
+    if len(queries) == 1:
+        return _partition.start(source, queries[0], params, options, split)
+    return _partition.start_each(source, queries, params, options, split)
+
+
 def _reader(
-    connection: Connection, queries: list[str], params: Params | None, options: QueryOptions, *, owned: bool
+    connection: Connection,
+    queries: list[str],
+    params: Params | None,
+    options: QueryOptions,
+    split: _partition.Split,
+    *,
+    owned: bool,
 ) -> pa.RecordBatchReader:
     pa = _convert.require("pyarrow", "return_type 'arrow_stream'")
     try:
-        first = connection.query(queries[0], params, **options)
+        # Batch by batch, the rows of a list's queries follow one another.
+        only = _open(connection, queries, params, options, split) if len(queries) == 1 else None
+        first = only or connection.query(queries[0], params, **options)
     except BaseException:
         if owned:
             connection.close()

@@ -1,8 +1,10 @@
 //! `colonnade._core.Connection`.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::available_parallelism;
 
 use client::QueryOptions;
+use client::partition::{self, Split};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -89,6 +91,49 @@ impl Connection {
         let options = query_options(options)?;
         let stream = wait(py, |keep| inner.query(&sql, &options, keep))?;
         Ok(Stream::new(stream, &self.name, &self.server))
+    }
+
+    /// One query, read in parts.
+    #[pyo3(signature = (sql, params, key, count, range, consistent, setup, **options))]
+    #[allow(clippy::too_many_arguments, reason = "they are read_sql's")]
+    fn partitioned(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        key: Option<String>,
+        count: usize,
+        range: Option<(String, String)>,
+        consistent: bool,
+        setup: Vec<String>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stream> {
+        let inner = self.inner(py)?;
+        let sql = params::bound(sql, params, inner.dialect())?;
+        let options = query_options(options)?;
+        let split = Split { key, count, range, consistent };
+        let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
+        Ok(Stream::new(stream, &self.name, &self.server))
+    }
+
+    /// Several queries, read beside one another; None if they can only follow one another.
+    #[pyo3(signature = (queries, params, at_once, setup, **options))]
+    fn together(
+        &self,
+        py: Python<'_>,
+        queries: Vec<String>,
+        params: Option<&Bound<'_, PyAny>>,
+        at_once: Option<usize>,
+        setup: Vec<String>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<Stream>> {
+        let inner = self.inner(py)?;
+        let bound = |sql: &String| params::bound(sql, params, inner.dialect());
+        let queries = queries.iter().map(bound).collect::<PyResult<Vec<_>>>()?;
+        let options = query_options(options)?;
+        let at_once = at_once.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        let stream = wait(py, |keep| partition::read_each(&*inner, queries, at_once, &setup, &options, keep))?;
+        Ok(stream.map(|stream| Stream::new(stream, &self.name, &self.server)))
     }
 
     #[pyo3(signature = (sql, params=None))]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arrow_array::StructArray;
 use arrow_schema::{DataType, Field, SchemaRef};
-use client::arrow_stream::{ArrowStream, Release};
+use client::arrow_stream::{self, Release};
 use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
@@ -99,9 +99,9 @@ impl Stream {
     ) -> PyResult<(Self, Production)> {
         let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
-        let canceller = cancel.map(|call| Arc::new(Callback(call)) as Arc<dyn Cancel>);
+        let canceller = Arc::new(Callback(cancel));
         // The producer may run part of the query to learn the schema.
-        let opened = py.detach(|| ArrowStream::new(stream, name, canceller, &texts));
+        let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(Box::new(source), name, server);
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
@@ -136,9 +136,11 @@ impl Stream {
         let batches = wait(py, |keep| {
             let mut batches = Vec::new();
             while let Some(batch) = self.shared.next(keep)? {
-                batches.push(if decode { batch.decode()?.into() } else { batch });
+                batches.push((batch.part(), if decode { batch.decode()?.into() } else { batch }));
             }
-            Ok(batches)
+            // Parts arrive beside one another; the rows of each are in order already.
+            batches.sort_by_key(|(part, _)| *part);
+            Ok(batches.into_iter().map(|(_, batch)| batch).collect())
         })?;
         Ok(Table::new(self.schema.clone(), batches))
     }
@@ -228,13 +230,14 @@ pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
 }
 
-/// A Python function that stops a producer.
-struct Callback(Py<PyAny>);
+/// A Python function that stops a producer, if there is one.
+struct Callback(Option<Py<PyAny>>);
 
 impl Cancel for Callback {
     fn cancel(&self) -> Result<(), Error> {
+        let Some(call) = &self.0 else { return Ok(()) };
         // An interpreter that is shutting down stops the producer in its own way.
-        match Python::try_attach(|py| self.0.call0(py).map(drop)) {
+        match Python::try_attach(|py| call.call0(py).map(drop)) {
             Some(Err(cause)) => {
                 Err(Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(cause))
             }

@@ -15,10 +15,11 @@ use super::reader::Reader;
 use super::request;
 use super::socket::Socket;
 use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::partition::Offer;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Target};
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
-pub struct PostgresConnection(Arc<Shared>);
+pub struct PostgresConnection(pub(super) Arc<Shared>);
 
 /// What the user's side, the receiving thread and cancellers share.
 pub(crate) struct Shared {
@@ -102,6 +103,14 @@ impl Connection for PostgresConnection {
         Arc::new(Canceller(self.0.clone()))
     }
 
+    fn partitioning(&self) -> Offer<'_> {
+        match self.0.server.delivery {
+            // Its engine uses all cores for one stream.
+            Delivery::Served(_) => Offer::OneStream,
+            Delivery::Extension { .. } | Delivery::Stock => Offer::Parts(self),
+        }
+    }
+
     fn dialect(&self) -> Dialect {
         self.0.server.delivery.dialect()
     }
@@ -140,10 +149,10 @@ pub(crate) struct Control {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-type Started = (std::sync::mpsc::Receiver<Event>, Control);
+pub(super) type Started = (std::sync::mpsc::Receiver<Event>, Control);
 
 impl PostgresConnection {
-    fn start(&self, statement: Statement, keep: Keep<'_>) -> Result<Started, Error> {
+    pub(super) fn start(&self, statement: Statement, keep: Keep<'_>) -> Result<Started, Error> {
         let shared = &self.0;
         let (link, control) = shared.take(keep)?;
         let (sender, receiver) = sync_channel(AHEAD);
@@ -188,6 +197,11 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Whether the user has begun a transaction, as far as no query runs.
+    pub(crate) fn in_transaction(&self) -> bool {
+        matches!(&*self.state(), State::Idle(link, _) if !link.idle)
     }
 
     /// Gives the connection back, or ends it if `link` is `None`.

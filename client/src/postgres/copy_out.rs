@@ -14,6 +14,7 @@ use colonnade_wire::{Decoder, Limits, Message};
 use super::binary;
 use super::connection::{Control, Shared, died};
 use super::delivery::is_unknown_format;
+use super::extended::{ResultColumn, row_description, text_row};
 use super::incoming::Tick;
 use super::link::Link;
 use super::message::{self, Body, HEADER, protocol, shown};
@@ -32,6 +33,8 @@ pub(crate) enum Job {
     },
     /// Passes over all rows.
     Execute,
+    /// Passes rows on as texts.
+    Ask,
 }
 
 /// What the receiving thread sends.
@@ -53,6 +56,10 @@ pub(crate) enum Event {
     Message(Bytes),
     /// The columns of such rows, which come first.
     Columns(Vec<binary::Column>),
+    /// The columns of rows that come as texts.
+    Described(Vec<ResultColumn>),
+    /// Such a row.
+    Texts(Vec<Option<String>>),
     /// The connection is free again, or gone.
     Finished(Result<Finished, Error>),
 }
@@ -165,6 +172,14 @@ impl Answer<'_> {
                 (b'd', Job::Copy { limit }) if copying => self.chunk(link, len, limit, tick)?,
                 (b'd', Job::Execute) if copying => link.incoming.skip(len, tick)?,
                 (b'D' | b'T' | b'I', Job::Execute) => link.incoming.skip(len, tick)?,
+                (b'T', Job::Ask) => {
+                    let body = link.incoming.body(kind, len, tick)?;
+                    tell(self.events, self.stop, Event::Described(row_description(&body)?));
+                }
+                (b'D', Job::Ask) => {
+                    let body = link.incoming.body(kind, len, tick)?;
+                    tell(self.events, self.stop, Event::Texts(text_row(&body)?));
+                }
                 (b'D' | b'T', Job::Copy { .. }) if self.preceded && !self.copied => link.incoming.skip(len, tick)?,
                 (b'H', _) if !copying => {
                     // PostgreSQL's own COPY announces the extension's stream, as text. PROTOCOL §3.
@@ -292,7 +307,7 @@ impl CopyOut {
                     Err(self.reader.refuse(miscounted(totals.rows, rows)))
                 }
             }
-            Some(Event::Columns(_)) => Err(self.reader.refuse(died())),
+            Some(_) => Err(self.reader.refuse(died())),
             None => Ok(None),
         }
     }

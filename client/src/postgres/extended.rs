@@ -22,6 +22,8 @@ pub(crate) struct ResultColumn {
     pub(crate) type_oid: u32,
     /// What stands in the type's parentheses, as the type encodes it; −1 if nothing.
     pub(crate) typmod: i32,
+    /// The table and the number of its column that it is, through subqueries too; zeros if it is computed.
+    pub(crate) origin: (u32, u16),
 }
 
 /// Messages that are sent together.
@@ -92,10 +94,10 @@ pub(crate) fn row_description(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
     let mut columns = Vec::new();
     for _ in 0..count {
         let name = body.text()?.into_owned();
-        let (_table, _attribute) = (body.u32()?, body.u16()?);
+        let origin = (body.u32()?, body.u16()?);
         let (type_oid, _length) = (body.u32()?, body.u16()?);
         let (typmod, _format) = (body.u32()? as i32, body.u16()?);
-        columns.push(ResultColumn { name, type_oid, typmod });
+        columns.push(ResultColumn { name, type_oid, typmod, origin });
     }
     Ok(columns)
 }
@@ -138,7 +140,8 @@ mod tests {
     fn a_description_gives_names_and_types() {
         // select 1::numeric(12,3) as "a b"
         let body = b"\0\x01a b\0\0\0\0\0\0\0\0\0\x06\xa4\xff\xff\0\x0c\0\x07\0\0";
-        let column = ResultColumn { name: "a b".to_owned(), type_oid: 1700, typmod: (12 << 16 | 3) + 4 };
+        let typmod = (12 << 16 | 3) + 4;
+        let column = ResultColumn { name: "a b".to_owned(), type_oid: 1700, typmod, origin: (0, 0) };
         assert_eq!(row_description(body).unwrap(), [column]);
         for end in 0..body.len() {
             assert!(row_description(&body[..end]).is_err());

@@ -1,6 +1,7 @@
 //! PostgreSQL's protocol v3 towards a server that speaks the Colonnade format, `spec/PROTOCOL.md`, or towards any other:
 //! <https://www.postgresql.org/docs/current/protocol.html>.
 
+mod ask;
 mod authentication;
 mod binary;
 mod cancel;
@@ -11,6 +12,7 @@ mod extended;
 mod incoming;
 mod link;
 mod message;
+mod partition;
 mod reader;
 mod request;
 mod scram;

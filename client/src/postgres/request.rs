@@ -91,7 +91,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// A string that means the same whatever `standard_conforming_strings` is.
-fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }

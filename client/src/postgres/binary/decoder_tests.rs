@@ -33,8 +33,10 @@ fn catalog() -> Catalog {
 }
 
 fn decoder(types: &[u32], options: &QueryOptions) -> Decoder {
-    let described: Vec<_> =
-        types.iter().map(|oid| ResultColumn { name: "c".to_owned(), type_oid: *oid, typmod: -1 }).collect();
+    let described: Vec<_> = types
+        .iter()
+        .map(|oid| ResultColumn { name: "c".to_owned(), type_oid: *oid, typmod: -1, origin: (0, 0) })
+        .collect();
     let columns = kind::columns(&described, &catalog(), options).unwrap();
     let fields = columns.iter().map(|column| column.node.field.clone()).collect();
     let schema = colonnade_wire::arrow::schema_to_arrow(&Schema { fields, metadata: vec![] });

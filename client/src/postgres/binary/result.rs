@@ -54,7 +54,7 @@ impl Rows {
                     }
                     return self.decoder.batch();
                 }
-                Some(Event::Columns(_)) => return Err(died()),
+                Some(_) => return Err(died()),
                 None => self.ended = true,
             }
         }

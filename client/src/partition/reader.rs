@@ -1,0 +1,280 @@
+//! Reading the parts: a thread each, one queue, one result.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use arrow_schema::SchemaRef;
+
+use super::{Offer, Split, text};
+use crate::feed::{self, Nothing};
+use crate::scan::tokens;
+use crate::stats::Meter;
+use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
+
+/// Decoded batches that wait in the queue, for each thread that fills it.
+const AHEAD: usize = 2;
+
+/// Reads `query` in parts. Its rows come as they arrive; [`Batch::part`] gives their order. `setup` is run on each connection
+/// before. `query` has no parameters left.
+///
+/// # Errors
+/// The source cannot do that, and the message says why; otherwise as for [`Connection::query`].
+pub fn read(
+    connection: &dyn Connection,
+    query: &str,
+    split: &Split,
+    setup: &[String],
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<Box<dyn ResultStream>, Error> {
+    let source = match connection.partitioning() {
+        _ if split.count <= 1 => return connection.query(query, options, keep),
+        Offer::OneStream => return connection.query(query, options, keep),
+        Offer::Nothing => {
+            return Err(Error::new(ErrorKind::Unsupported, "this source cannot be read in parts")
+                .with_hint("leave partition_num out, or give a list of queries")
+                .with_origin(connection.name()));
+        }
+        Offer::Parts(source) => source,
+    };
+    let located = |error: Error| error.with_origin(connection.name());
+    let siblings = source.siblings(split.count, setup, split.consistent, keep).map_err(located)?;
+    let Some(Offer::Parts(first)) = siblings.first().map(|first| first.partitioning()) else {
+        return Err(located(Error::new(ErrorKind::Unsupported, "no connection is left to read parts with")));
+    };
+    let queries = first.parts(query, split, keep).map_err(located)?;
+    Ok(Box::new(Parts::open(siblings, queries, options, keep)?))
+}
+
+/// Reads several queries with the same columns, `at_once` of them beside one another, as one result whose parts they are. All see one
+/// state of the database. `None` if the source cannot do that, or they do not only read: then they can only be read one after the
+/// other.
+///
+/// # Errors
+/// As for [`Connection::query`]; the queries have different columns.
+pub fn read_each(
+    connection: &dyn Connection,
+    queries: Vec<String>,
+    at_once: usize,
+    setup: &[String],
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<Option<Box<dyn ResultStream>>, Error> {
+    let Offer::Parts(source) = connection.partitioning() else { return Ok(None) };
+    let at_once = at_once.min(queries.len());
+    if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query, connection.dialect()))) {
+        return Ok(None);
+    }
+    match source.siblings(at_once, setup, true, keep) {
+        Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, options, keep)?))),
+        // Nor has it to be able to: they can follow one another. 53 is the class of resources that are used up.
+        Err(error)
+            if error.kind() == ErrorKind::Unsupported
+                || error.sqlstate().is_some_and(|code| code.starts_with("53")) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error.with_origin(connection.name())),
+    }
+}
+
+/// What a thread tells of a part.
+enum Event {
+    /// It has been opened.
+    Opened,
+    /// Rows of it, decoded, and what it has cost so far.
+    Batch(Batch, Stats),
+    /// It was read to its end.
+    Ended(usize, Stats),
+    Failed(Error),
+}
+
+/// What the threads and the reader share.
+struct Shared {
+    /// The parts that nobody has begun to read.
+    waiting: Mutex<VecDeque<(usize, String)>>,
+    /// The columns of whichever part was opened first.
+    schema: OnceLock<SchemaRef>,
+    /// Set when no more is wanted.
+    stop: AtomicBool,
+    options: QueryOptions,
+}
+
+/// The parts of a result as one.
+struct Parts {
+    shared: Arc<Shared>,
+    schema: SchemaRef,
+    /// `None` once all is read, or one part has failed.
+    events: Option<Receiver<Event>>,
+    threads: Vec<JoinHandle<()>>,
+    /// All stay open until the end: what holds the common state of the database must outlive the part that it was opened for.
+    _connections: Vec<Arc<dyn Connection>>,
+    /// What each part has cost.
+    costs: Vec<Stats>,
+    /// Parts that have not ended.
+    left: usize,
+    meter: Meter,
+    name: String,
+}
+
+impl Parts {
+    /// Begins to read, and waits until the columns of a part are known.
+    fn open(
+        mut connections: Vec<Arc<dyn Connection>>,
+        queries: Vec<String>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Self, Error> {
+        let left = queries.len();
+        connections.truncate(left);
+        let (sender, events) = sync_channel(AHEAD * connections.len());
+        let shared = Arc::new(Shared {
+            waiting: Mutex::new(queries.into_iter().enumerate().collect()),
+            schema: OnceLock::new(),
+            stop: AtomicBool::new(false),
+            options: options.clone(),
+        });
+        let mut parts = Self {
+            shared: shared.clone(),
+            schema: SchemaRef::new(arrow_schema::Schema::empty()),
+            events: Some(events),
+            threads: Vec::with_capacity(connections.len()),
+            costs: vec![Stats::default(); left],
+            left,
+            meter: Meter::start(),
+            name: connections.first().map_or_else(String::new, |first| first.name().to_owned()),
+            _connections: connections.clone(),
+        };
+        for connection in connections {
+            let (shared, sender) = (shared.clone(), sender.clone());
+            let work = move || pull(&*connection, &shared, &sender);
+            let thread = thread::Builder::new().name("colonnade-part".to_owned()).spawn(work).map_err(|cause| {
+                parts.give_up(Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
+            })?;
+            parts.threads.push(thread);
+        }
+        drop(sender);
+        // The first thing that any part has to say.
+        parts.event(keep)?;
+        match shared.schema.get() {
+            Some(schema) => parts.schema = schema.clone(),
+            None => return Err(parts.give_up(Error::new(ErrorKind::ConnectionLost, "a reading thread died"))),
+        }
+        parts.meter.schema(parts.schema.fields().len());
+        Ok(parts)
+    }
+
+    /// What the next thread has to say; `None` at the end.
+    fn event(&mut self, keep: Keep<'_>) -> Result<Option<Event>, Error> {
+        let Some(events) = &self.events else { return Ok(None) };
+        match feed::receive(events, keep) {
+            Ok(Event::Failed(error)) => Err(self.give_up(error)),
+            Ok(event) => Ok(Some(event)),
+            Err(Nothing::Gone) => Err(self.give_up(Error::new(ErrorKind::ConnectionLost, "a reading thread died"))),
+            Err(Nothing::Interrupted) => Err(self.give_up(Error::new(ErrorKind::Interrupted, "interrupted"))),
+        }
+    }
+
+    /// Cancels all parts and waits until none runs any more.
+    fn give_up(&mut self, error: Error) -> Error {
+        self.shared.stop.store(true, Ordering::Release);
+        // A thread that waits for room in the queue learns of it this way.
+        self.events = None;
+        for thread in self.threads.drain(..) {
+            // One that panicked is over as well.
+            let _ = thread.join();
+        }
+        self.meter.end();
+        error.with_origin(&self.name)
+    }
+}
+
+impl ResultStream for Parts {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+        while self.left > 0 {
+            match self.event(keep)? {
+                Some(Event::Batch(batch, cost)) => {
+                    self.costs[batch.part()] = cost;
+                    return Ok(Some(batch));
+                }
+                Some(Event::Ended(part, cost)) => {
+                    self.costs[part] = cost;
+                    self.left -= 1;
+                }
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+        self.events = None;
+        self.meter.end();
+        Ok(None)
+    }
+
+    fn stats(&self) -> Stats {
+        let mut stats = self.meter.stats();
+        self.costs.iter().for_each(|cost| stats.add(cost));
+        stats
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        // The threads see to the rest.
+        self.shared.stop.store(true, Ordering::Release);
+    }
+}
+
+/// Reads one waiting part after the other. A thread's whole life.
+fn pull(connection: &dyn Connection, shared: &Shared, events: &SyncSender<Event>) {
+    let next = || shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    while let Some((part, query)) = next() {
+        if let Err(error) = pull_part(connection, shared, events, part, &query) {
+            // Whoever stopped the others has told why.
+            if !shared.stop.swap(true, Ordering::AcqRel) {
+                let _ = events.send(Event::Failed(error));
+            }
+            return;
+        }
+    }
+}
+
+fn pull_part(
+    connection: &dyn Connection,
+    shared: &Shared,
+    events: &SyncSender<Event>,
+    part: usize,
+    query: &str,
+) -> Result<(), Error> {
+    let mut keep = || !shared.stop.load(Ordering::Acquire);
+    let mut gone = |_| Error::new(ErrorKind::Interrupted, "interrupted");
+    let mut stream = connection.query(query, &shared.options, &mut keep)?;
+    let schema = shared.schema.get_or_init(|| stream.schema().clone()).clone();
+    if *stream.schema() != schema {
+        return Err(different(&schema, stream.schema()));
+    }
+    events.send(Event::Opened).map_err(&mut gone)?;
+    while let Some(batch) = stream.next(&mut keep)? {
+        let batch = Batch::from(batch.decode()?).of_part(part);
+        events.send(Event::Batch(batch, stream.stats())).map_err(&mut gone)?;
+    }
+    events.send(Event::Ended(part, stream.stats())).map_err(&mut gone)
+}
+
+fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
+    let list = |schema: &SchemaRef| {
+        let columns = schema.fields().iter().map(|field| format!("{:?} {}", field.name(), field.data_type()));
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    Error::new(ErrorKind::Usage, "the queries have different columns").with_detail(Some(format!(
+        "{} and {}",
+        list(one),
+        list(other)
+    )))
+}

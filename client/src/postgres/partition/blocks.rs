@@ -1,0 +1,196 @@
+//! Cuts between the blocks of a table, by the rows' own places: no key is needed, and none can be skewed.
+//! <https://www.postgresql.org/docs/current/ddl-system-columns.html>
+//!
+//! It has to be certain that each row of the result is one row of the table. The planner knows: if its plan for the query is a scan
+//! of the table and nothing above it, then so it is. A row keeps its place for as long as a snapshot sees it, and whoever
+//! would rewrite the table waits for the transactions of the parts.
+
+use super::unsupported;
+use crate::partition::{Split, text};
+use crate::postgres::connection::PostgresConnection;
+use crate::postgres::request::string;
+use crate::scan::{Token, tokens};
+use crate::{Dialect, Error, ErrorKind, Keep};
+
+/// Clauses behind WHERE, or that leave no place for it.
+const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
+/// Settings that leave a plain scan only.
+const PLAIN: [(&str, &str); 4] = [
+    ("enable_indexscan", "off"),
+    ("enable_indexonlyscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_tidscan", "off"),
+];
+
+impl PostgresConnection {
+    /// The parts of a query that reads one table, by ranges of its blocks.
+    pub(super) fn blocks(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        if !split.consistent {
+            return Err(unsupported(
+                "without partition_on, consistent=False is not possible: rows that move would be lost or doubled",
+            )
+            .with_hint("name a key in partition_on"));
+        }
+        if split.range.is_some() {
+            return Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on"));
+        }
+        let text = Text::of(query).ok_or_else(|| no_plain_read("it is more than SELECT … FROM … WHERE …"))?;
+        let table = self.aside(&PLAIN, keep, |keep| self.plain_table(query, &text, keep))?;
+        let size = format!(
+            "SELECT pg_catalog.pg_relation_size(oid) / pg_catalog.current_setting('block_size')::pg_catalog.int8, \
+             relkind = 'r' AND NOT relispartition AND relam IN (0, 2) \
+             FROM pg_catalog.pg_class WHERE oid = {}::pg_catalog.regclass",
+            string(&table)
+        );
+        let size = self.ask(&size, keep)?;
+        if size.text(0, 1) != Some("t") {
+            return Err(no_plain_read(&format!("{table} is no ordinary table")));
+        }
+        let blocks: u64 = size.text(0, 0).and_then(|text| text.parse().ok()).unwrap_or(0);
+        Ok(ranges(blocks, split.count).iter().map(|range| text.with(range)).collect())
+    }
+
+    /// The name of the table that a query reads and does nothing else, if rows can be chosen by their place then.
+    fn plain_table(&self, query: &str, text: &Text<'_>, keep: Keep<'_>) -> Result<String, Error> {
+        let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
+        let top = plan.text(0, 0).unwrap_or_default().trim();
+        let scan = top.strip_prefix("Seq Scan on ");
+        let table = scan.map(first_name).ok_or_else(|| no_plain_read(&format!("its plan is a {top}")))?;
+        let part = format!("EXPLAIN (VERBOSE, COSTS OFF) {}", text.with("ctid < '(0,0)'"));
+        let plan = self.ask(&part, keep).map_err(|error| match error.kind() {
+            ErrorKind::Database => no_plain_read(error.message()).with_cause(error),
+            _ => error,
+        })?;
+        let top = plan.text(0, 0).unwrap_or_default().trim();
+        // Before version 14 the whole table is scanned for each part.
+        match ["Tid Range Scan on ", "Seq Scan on "].iter().find_map(|scan| top.strip_prefix(scan)) {
+            Some(name) if first_name(name) == table => Ok(table.to_owned()),
+            _ => Err(no_plain_read(&format!("a part's plan is a {top}"))),
+        }
+    }
+}
+
+fn no_plain_read(why: &str) -> Error {
+    text::refused(&format!("without partition_on it must be the plain read of one table, but {why}"))
+        .with_hint("name a key in partition_on")
+}
+
+/// The name at the start of a plan's line, with its schema.
+fn first_name(line: &str) -> &str {
+    let end = tokens(line, Dialect::Postgres)
+        .take_while(|token| !matches!(token, Token::Blank(_)))
+        .map(|token| token.len())
+        .sum();
+    &line[..end]
+}
+
+/// Conditions that share all rows out, also those in blocks that come after the last one known.
+fn ranges(blocks: u64, count: usize) -> Vec<String> {
+    let count = (count as u64).clamp(1, blocks.max(1));
+    let edge = |part: u64| u128::from(blocks) * u128::from(part) / u128::from(count);
+    let from = |part: u64| (part > 0).then(|| format!("ctid >= '({},0)'", edge(part)));
+    let below = |part: u64| (part + 1 < count).then(|| format!("ctid < '({},0)'", edge(part + 1)));
+    let range = |part: u64| from(part).into_iter().chain(below(part)).collect::<Vec<_>>().join(" and ");
+    if count == 1 { vec!["true".to_owned()] } else { (0..count).map(range).collect() }
+}
+
+/// A query of the form SELECT … FROM … [WHERE …], or TABLE ….
+struct Text<'a> {
+    /// Up to and with WHERE, if there is one.
+    head: String,
+    condition: Option<&'a str>,
+}
+
+impl<'a> Text<'a> {
+    /// `None` if it is of another form.
+    fn of(query: &'a str) -> Option<Self> {
+        let (mut depth, mut position, mut found) = (0usize, 0, None);
+        let mut previous = "";
+        let mut first = None;
+        for token in tokens(query, Dialect::Postgres) {
+            position += token.len();
+            let word = match token {
+                Token::Code(word) => word,
+                Token::Blank(_) => continue,
+                _ => "",
+            };
+            first.get_or_insert((word, position));
+            let is = |expected: &str| word.eq_ignore_ascii_case(expected);
+            // Behind these stands a name.
+            let named = previous == "." || previous.eq_ignore_ascii_case("as");
+            match word {
+                "(" | "[" => depth += 1,
+                ")" | "]" => depth = depth.checked_sub(1)?,
+                _ if depth > 0 || named => {}
+                _ if is("where") => found = found.or(Some(position)),
+                _ if BEHIND.iter().any(|clause| is(clause)) => return None,
+                _ => {}
+            }
+            previous = word;
+        }
+        let (word, end) = first?;
+        if word.eq_ignore_ascii_case("table") {
+            return Some(Self { head: format!("select * from{}", &query[end..]), condition: None });
+        }
+        if !word.eq_ignore_ascii_case("select") {
+            return None;
+        }
+        Some(match found {
+            Some(at) => Self { head: query[..at].to_owned(), condition: Some(&query[at..]) },
+            None => Self { head: query.to_owned(), condition: None },
+        })
+    }
+
+    /// The query with a condition more. The line breaks end comments.
+    fn with(&self, more: &str) -> String {
+        match self.condition {
+            Some(condition) => format!("{} ({condition}\n) and {more}", self.head),
+            None => format!("{}\nwhere {more}", self.head),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(query: &str) -> Option<String> {
+        Some(Text::of(query)?.with("x"))
+    }
+
+    #[test]
+    fn a_condition_goes_to_the_others() {
+        let takes = |query: &str, expected: &str| assert_eq!(with(query).as_deref(), Some(expected), "{query}");
+        takes("select a from t", "select a from t\nwhere x");
+        takes("table only t -- all", "select * from only t -- all\nwhere x");
+        takes("select a from t WHERE a or b -- c", "select a from t WHERE ( a or b -- c\n) and x");
+        takes(
+            "select (select 1 where true group by 1) as where, t.union from t",
+            "select (select 1 where true group by 1) as where, t.union from t\nwhere x",
+        );
+    }
+
+    #[test]
+    fn other_forms_are_left_alone() {
+        for query in
+            ["select a from t group by a", "with c as (select 1) select * from c", "values (1)", "(select 1)", ""]
+        {
+            assert_eq!(with(query), None, "{query}");
+        }
+        assert_eq!(with("select 1 union select 2 where true"), None);
+    }
+
+    #[test]
+    fn each_block_is_in_one_range() {
+        assert_eq!(ranges(0, 4), ["true"]);
+        assert_eq!(ranges(10, 1), ["true"]);
+        assert_eq!(ranges(2, 8), ["ctid < '(1,0)'", "ctid >= '(1,0)'"]);
+        assert_eq!(ranges(10, 3), ["ctid < '(3,0)'", "ctid >= '(3,0)' and ctid < '(6,0)'", "ctid >= '(6,0)'"]);
+    }
+
+    #[test]
+    fn a_plan_names_its_table() {
+        assert_eq!(first_name("public.t"), "public.t");
+        assert_eq!(first_name("\"Odd s\".\"a b\" x"), "\"Odd s\".\"a b\"");
+    }
+}

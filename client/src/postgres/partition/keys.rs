@@ -1,0 +1,221 @@
+//! Cuts between the values of a column, compared by the database alone.
+
+use super::unsupported;
+use crate::partition::{balance, text};
+use crate::postgres::connection::PostgresConnection;
+use crate::postgres::extended::ResultColumn;
+use crate::postgres::request::string;
+use crate::{Error, ErrorKind, Keep};
+
+/// Keys that are looked at where there are no statistics.
+const SAMPLE: usize = 1000;
+
+/// The column to cut by.
+pub(super) struct Key {
+    /// What is compared, over the columns of [`text::ALIAS`].
+    pub(super) expression: String,
+    /// Its type, as a cast names it.
+    type_name: String,
+    family: Family,
+    origin: (u32, u16),
+}
+
+/// What can be done with the keys of a type, all of which have one order that leaves none out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Integer,
+    /// Numbers with fractions; NaN is above all others.
+    Number,
+    Time,
+    /// Compared byte by byte, as text, since a collation's order may treat different texts as equal, or change with its version.
+    Text,
+    /// There is an order, but no distance.
+    Ordered,
+}
+
+impl Family {
+    /// By a type's number and category in pg_type.
+    fn of(oid: u32, category: &str) -> Option<Self> {
+        Some(match oid {
+            20 | 21 | 23 | 26 => Self::Integer,
+            700 | 701 | 1700 => Self::Number,
+            1082 | 1114 | 1184 => Self::Time,
+            // bool, time, interval, uuid.
+            16 | 1083 | 1186 | 2950 => Self::Ordered,
+            _ if matches!(category, "S" | "E") => Self::Text,
+            _ => return None,
+        })
+    }
+}
+
+/// The column of a result that a user calls `name`.
+///
+/// # Errors
+/// There is none, or more than one.
+pub(super) fn find<'a>(columns: &'a [ResultColumn], name: &str) -> Result<&'a ResultColumn, Error> {
+    let named = |alike: &dyn Fn(&str) -> bool| columns.iter().filter(|column| alike(&column.name)).collect::<Vec<_>>();
+    let mut found = named(&|other| other == name);
+    if found.is_empty() {
+        found = named(&|other| other.eq_ignore_ascii_case(name));
+    }
+    let names = || columns.iter().map(|column| format!("{:?}", column.name)).collect::<Vec<_>>().join(", ");
+    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
+    // Another column of the same name in other letters is another column; of the very same name, it makes the name ambiguous.
+    match found[..] {
+        [column] => Ok(column),
+        [] => usage(format!("the result has no column {name:?} to make parts by: it has {}", names())),
+        _ => usage(format!(
+            "the result has {} columns named {name:?}, so it has no parts by it: rename one",
+            found.len()
+        )),
+    }
+}
+
+impl PostgresConnection {
+    pub(super) fn key(&self, column: &ResultColumn, keep: Keep<'_>) -> Result<Key, Error> {
+        let oid = column.type_oid;
+        let question =
+            format!("SELECT pg_catalog.format_type(oid, NULL), typcategory FROM pg_catalog.pg_type WHERE oid = {oid}");
+        let answer = self.ask(&question, keep)?;
+        let type_name = answer.text(0, 0).unwrap_or("unknown").to_owned();
+        let family = Family::of(oid, answer.text(0, 1).unwrap_or_default()).ok_or_else(|| {
+            unsupported(&format!("column {:?} of type {type_name} cannot make parts", column.name))
+                .with_hint("partition_on takes a column of numbers, dates, timestamps, texts or UUIDs")
+        })?;
+        let name = format!("{}.{}", text::ALIAS, text::quoted_name(&column.name));
+        let mut key = Key { expression: String::new(), type_name, family, origin: column.origin };
+        key.expression = key.comparable(&name);
+        Ok(key)
+    }
+
+    /// Cuts that make the parts about equally large, by the table's statistics if the key is a table's column, else by a sample
+    /// of the query's own keys.
+    pub(super) fn balanced_cuts(
+        &self,
+        query: &str,
+        key: &Key,
+        count: usize,
+        keep: Keep<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let mut sample = match key.origin {
+            (0, _) | (_, 0) => Vec::new(),
+            (table, attribute) => self.sorted(key, &statistics(table, attribute), keep)?,
+        };
+        if sample.is_empty() {
+            let keys = format!(
+                "SELECT {}::pg_catalog.text, 1::pg_catalog.float8 FROM (\n{query}\n) AS {} \
+                 ORDER BY pg_catalog.random() LIMIT {SAMPLE}",
+                key.expression,
+                text::ALIAS,
+            );
+            sample = self.sorted(key, &keys, keep)?;
+        }
+        let nulls = sample.iter().filter(|(cut, _)| cut.is_none()).map(|(_, weight)| weight).sum();
+        let keys = sample.into_iter().filter_map(|(cut, weight)| Some((cut?, weight))).collect();
+        Ok(balance::cuts(keys, nulls, count))
+    }
+
+    /// Cuts at equal distances.
+    pub(super) fn even_cuts(
+        &self,
+        key: &Key,
+        (low, high): &(String, String),
+        count: usize,
+        keep: Keep<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let of = match key.family {
+            Family::Integer | Family::Number => "pg_catalog.numeric",
+            // Dates count as timestamps, so that they can be multiplied.
+            Family::Time if key.type_name == "date" => "timestamp",
+            Family::Time => &key.type_name,
+            Family::Text | Family::Ordered => {
+                return Err(unsupported(&format!(
+                    "partition_range needs a key of numbers or times, not of {}",
+                    key.type_name
+                ))
+                .with_hint("leave partition_range out"));
+            }
+        };
+        let (low, high) = (format!("{}::{of}", string(low)), format!("{}::{of}", string(high)));
+        let at = match key.family {
+            Family::Integer => format!("pg_catalog.floor({low} + ({high} - {low}) * i / {count})"),
+            Family::Number => format!("({low} + ({high} - {low}) * i / {count})"),
+            _ => format!("({low} + ({high} - {low}) * (i::pg_catalog.float8 / {count}))::{}", key.type_name),
+        };
+        let last = count.saturating_sub(1);
+        let places = format!(
+            "SELECT {at}::pg_catalog.text, 1::pg_catalog.float8 FROM pg_catalog.generate_series(1, {last}) AS s (i)"
+        );
+        let cuts = self.sorted(key, &places, keep)?;
+        Ok(cuts.into_iter().filter_map(|(cut, _)| cut).collect())
+    }
+
+    /// The keys that `sample` gives as texts with weights: each once, in the order in which the database compares them with the
+    /// column, as expressions that it has read in just this form. NULL may be among them.
+    fn sorted(&self, key: &Key, sample: &str, keep: Keep<'_>) -> Result<Vec<(Option<String>, f64)>, Error> {
+        let order = key.read("v");
+        let question = format!(
+            "SELECT pg_catalog.min(v), pg_catalog.sum(w) FROM (\n{sample}\n) AS sample (v, w) GROUP BY {order} ORDER BY {order}"
+        );
+        let answer = self.ask(&question, keep)?;
+        let weight = |row: usize| answer.text(row, 1).and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        Ok((0..answer.rows.len())
+            .map(|row| (answer.text(row, 0).map(|text| key.read(&string(text))), weight(row)))
+            .collect())
+    }
+}
+
+impl Key {
+    /// What stands for a key, or for the column, in comparisons.
+    fn comparable(&self, expression: &str) -> String {
+        match self.family {
+            Family::Text => format!("({expression}::pg_catalog.text COLLATE pg_catalog.\"C\")"),
+            _ => expression.to_owned(),
+        }
+    }
+
+    /// What stands for a key that `text`, an expression, gives in text.
+    fn read(&self, text: &str) -> String {
+        match self.family {
+            // A text is one already, and a cast to its type could cut it off: `character` has a length of 1.
+            Family::Text => self.comparable(text),
+            _ => format!("{text}::{}", self.type_name),
+        }
+    }
+}
+
+/// The most common keys of a table's column and the bounds of its histogram, with the share of the rows that each stands for.
+/// Of a table with descendants, those of all of them. <https://www.postgresql.org/docs/current/view-pg-stats.html>
+fn statistics(table: u32, attribute: u16) -> String {
+    format!(
+        "WITH stats AS (SELECT s.* FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+           JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
+           JOIN pg_catalog.pg_stats s ON (s.schemaname, s.tablename, s.attname) = (n.nspname, c.relname, a.attname) \
+           WHERE c.oid = {table} AND a.attnum = {attribute} ORDER BY s.inherited DESC LIMIT 1) \
+         SELECT NULL::pg_catalog.text, null_frac::pg_catalog.float8 FROM stats \
+         UNION ALL SELECT v, w FROM stats, \
+           LATERAL ROWS FROM (pg_catalog.unnest(most_common_vals::pg_catalog.text::pg_catalog.text[]), \
+                              pg_catalog.unnest(most_common_freqs)) AS common (v, w) \
+         UNION ALL SELECT v, (1 - null_frac - coalesce((SELECT pg_catalog.sum(f) FROM pg_catalog.unnest(most_common_freqs) AS f), 0)) \
+                             / pg_catalog.array_length(histogram_bounds::pg_catalog.text::pg_catalog.text[], 1) \
+           FROM stats, LATERAL pg_catalog.unnest(histogram_bounds::pg_catalog.text::pg_catalog.text[]) AS bounds (v)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_its_name() {
+        let column = |name: &str| ResultColumn { name: name.to_owned(), type_oid: 23, typmod: -1, origin: (0, 0) };
+        let columns = ["id", "Id", "ID", "Name", "twice", "twice"].map(column);
+        assert_eq!(find(&columns, "Id").unwrap().name, "Id");
+        assert_eq!(find(&columns, "name").unwrap().name, "Name");
+        assert!(find(&columns, "iD").is_err());
+        assert!(find(&columns, "twice").unwrap_err().message().contains("2 columns"));
+        assert!(find(&columns, "nam").unwrap_err().message().contains("\"Name\""));
+    }
+}

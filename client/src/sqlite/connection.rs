@@ -1,0 +1,295 @@
+//! A connection that one query at a time uses.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use arrow_schema::SchemaRef;
+
+use super::library::{self, Database, Interrupt};
+use super::location::Location;
+use super::rows::Rows;
+use crate::feed::{self, Nothing, POLL};
+use crate::partition::Offer;
+use crate::produced::{self, Produced, Pulled};
+use crate::stats::Meter;
+use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+
+/// An SQLite file, opened to read.
+pub struct SqliteConnection(Arc<Shared>);
+
+struct Shared {
+    location: Location,
+    name: String,
+    software: String,
+    interrupt: Interrupt,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+enum State {
+    /// The database, and how many queries have been run.
+    Idle(Database, u64),
+    /// The number of the query that runs.
+    Busy(u64),
+    Closed,
+}
+
+/// Opens a file and looks whether it is a database.
+///
+/// # Errors
+/// There is no such file, it is no database, or another process has locked it for too long.
+pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, Error> {
+    let name = location.name();
+    let (sender, opened) = sync_channel(1);
+    let place = location.clone();
+    // Another process's lock may be in the way.
+    produced::spawn("colonnade-sqlite", move || {
+        let _ = sender.send(open(&place));
+    })?;
+    let database = match feed::receive(&opened, keep) {
+        Ok(database) => database.map_err(|error| error.with_origin(&name))?,
+        Err(nothing) => return Err(nobody(&nothing).with_origin(&name)),
+    };
+    Ok(SqliteConnection(Arc::new(Shared {
+        location: location.clone(),
+        name,
+        software: format!("SQLite {}", library::version()),
+        interrupt: database.interrupt(),
+        state: Mutex::new(State::Idle(database, 0)),
+        changed: Condvar::new(),
+    })))
+}
+
+fn open(location: &Location) -> Result<Database, Error> {
+    location.check()?;
+    let (name, is_uri) = location.file()?;
+    let database = Database::open(&name, is_uri, location.patience)?;
+    // Opening alone reads nothing.
+    run(&database, "SELECT count(*) FROM sqlite_schema")?;
+    Ok(database)
+}
+
+/// Hands on a query's schema, then its batches. Gives what is to come behind them.
+fn deliver(
+    database: &Database,
+    sql: &str,
+    options: &QueryOptions,
+    schema: SyncSender<SchemaRef>,
+    batches: &SyncSender<Pulled>,
+) -> Pulled {
+    let mut rows = Rows::open(database, sql, options)?;
+    let _ = schema.send(rows.schema().clone());
+    produced::pump(batches, || rows.next())
+}
+
+/// Runs statements for their effect, and counts the rows that they changed if any could.
+fn run(database: &Database, sql: &str) -> Result<Option<u64>, Error> {
+    let (mut rest, mut changed) = (sql, None);
+    while !rest.is_empty() {
+        let (statement, after) = database.prepare(rest)?;
+        if let Some(mut statement) = statement {
+            while statement.step()?.is_some() {}
+            if !statement.only_reads() {
+                changed = Some(changed.unwrap_or(0) + database.changes());
+            }
+        }
+        rest = after;
+    }
+    Ok(changed)
+}
+
+impl Connection for SqliteConnection {
+    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+        let meter = Meter::start();
+        let (database, lease) = self.0.take(keep)?;
+        let canceller = lease.canceller();
+        let (schema, opened) = sync_channel(1);
+        let (sender, batches) = produced::queue();
+        let (sql, options) = (sql.to_owned(), options.clone());
+        produced::spawn("colonnade-sqlite", move || {
+            let end = deliver(&database, &sql, &options, schema, &sender);
+            // In this order: the reader may start another query when it learns of the end.
+            lease.give_back(database);
+            let _ = sender.send(end);
+        })?;
+        let schema = match self.0.wait(&opened, &canceller, keep)? {
+            Some(schema) => schema,
+            // The end comes where a batch would.
+            None => match self.0.wait(&batches, &canceller, keep)? {
+                Some(Err(error)) => return Err(error.with_origin(&self.0.name)),
+                _ => return Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+            },
+        };
+        Ok(Box::new(Produced::new(schema, batches, Arc::new(canceller), meter, &self.0.name)))
+    }
+
+    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        let sql = sql.to_owned();
+        self.work(keep, move |database| run(database, &sql))
+    }
+
+    fn partitioning(&self) -> Offer<'_> {
+        Offer::Parts(self)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller { shared: self.0.clone(), number: None })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn server(&self) -> &str {
+        &self.0.software
+    }
+
+    fn is_open(&self) -> bool {
+        !matches!(*self.0.state(), State::Closed)
+    }
+
+    fn close(&self) {
+        let mut state = self.0.state();
+        if let State::Busy(_) = *state {
+            self.0.interrupt.stop();
+        }
+        *state = State::Closed;
+        self.0.changed.notify_all();
+    }
+}
+
+impl SqliteConnection {
+    pub(super) fn location(&self) -> &Location {
+        &self.0.location
+    }
+
+    /// Does something with the database on a thread of its own, which can be given up.
+    pub(super) fn work<T: Send + 'static>(
+        &self,
+        keep: Keep<'_>,
+        work: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (database, lease) = self.0.take(keep)?;
+        let canceller = lease.canceller();
+        let (sender, done) = sync_channel(1);
+        produced::spawn("colonnade-sqlite", move || {
+            let result = work(&database);
+            lease.give_back(database);
+            let _ = sender.send(result);
+        })?;
+        match self.0.wait(&done, &canceller, keep)? {
+            Some(result) => result.map_err(|error| error.with_origin(&self.0.name)),
+            None => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a result that was given up, then takes the database.
+    fn take(self: &Arc<Self>, keep: Keep<'_>) -> Result<(Database, Lease), Error> {
+        let mut state = self.state();
+        loop {
+            match &*state {
+                State::Closed => return Err(self.unavailable("the connection is closed: open a new one")),
+                State::Busy(_) if !self.interrupt.is_stopped() => {
+                    return Err(self.unavailable(
+                        "the connection still delivers a result: read it to its end, drop it, or open a second connection",
+                    ));
+                }
+                State::Busy(_) => {
+                    state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+                    if !keep() {
+                        return Err(nobody(&Nothing::Interrupted).with_origin(&self.name));
+                    }
+                }
+                State::Idle(_, last) => {
+                    let number = last + 1;
+                    if let State::Idle(database, _) = std::mem::replace(&mut *state, State::Busy(number)) {
+                        database.arm();
+                        return Ok((database, Lease { shared: self.clone(), number }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the thread says next, or `None` if it says nothing more. If nobody wants to wait for it, it is stopped.
+    fn wait<T>(&self, answer: &Receiver<T>, canceller: &Canceller, keep: Keep<'_>) -> Result<Option<T>, Error> {
+        match feed::receive(answer, keep) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Nothing::Gone) => Ok(None),
+            Err(Nothing::Interrupted) => {
+                produced::stop(answer, canceller, |_| true)?;
+                Err(nobody(&Nothing::Interrupted).with_origin(&self.name))
+            }
+        }
+    }
+
+    fn unavailable(&self, message: &str) -> Error {
+        Error::new(ErrorKind::Unavailable, message).with_origin(&self.name)
+    }
+}
+
+/// The right of one thread to use the database. Lost with it is the connection.
+struct Lease {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Lease {
+    fn canceller(&self) -> Canceller {
+        Canceller { shared: self.shared.clone(), number: Some(self.number) }
+    }
+
+    /// Another query may run.
+    fn give_back(self, database: Database) {
+        let mut state = self.shared.state();
+        if let State::Busy(_) = *state {
+            *state = State::Idle(database, self.number);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if let State::Busy(_) = *state {
+            *state = State::Closed;
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Stops the query with this number, or any.
+struct Canceller {
+    shared: Arc<Shared>,
+    number: Option<u64>,
+}
+
+impl Cancel for Canceller {
+    fn cancel(&self) -> Result<(), Error> {
+        // Under the lock, so that it cannot hit the query after this one.
+        let state = self.shared.state();
+        if matches!(*state, State::Busy(running) if self.number.is_none_or(|number| number == running)) {
+            self.shared.interrupt.stop();
+        }
+        Ok(())
+    }
+}
+
+fn nobody(nothing: &Nothing) -> Error {
+    match nothing {
+        Nothing::Interrupted => Error::new(ErrorKind::Interrupted, "interrupted"),
+        Nothing::Gone => Error::new(ErrorKind::ConnectionLost, "the thread that runs the query died"),
+    }
+}

@@ -1,0 +1,81 @@
+//! Decimals, which SQLite keeps as integers and doubles.
+
+/// Powers of ten that a double holds exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+/// So many digits survive the way through a double and back.
+const DIGITS: f64 = 1e15;
+
+/// The one decimal of at most 15 digits and this scale whose nearest double is `number`, times 10^`scale`.
+#[inline]
+pub(super) fn from_real(number: f64, scale: u8) -> Option<i128> {
+    let power = *POWERS.get(usize::from(scale))?;
+    let unscaled = (number * power).round();
+    // Both are exact in a double, so the quotient is the double nearest to the decimal.
+    (unscaled.abs() < DIGITS && unscaled / power == number).then_some(unscaled as i128)
+}
+
+/// An integer with `scale` zeros behind the point. Both factors are far below what 128 bits hold.
+#[inline]
+pub(super) fn from_integer(number: i64, scale: u8) -> Option<i128> {
+    i128::from(number).checked_mul(10i128.checked_pow(scale.into())?)
+}
+
+/// Whether it has at most `precision` digits.
+#[inline]
+pub(super) fn fits(unscaled: i128, precision: u8) -> bool {
+    10i128.checked_pow(precision.into()).is_some_and(|limit| unscaled.unsigned_abs() < limit.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_double_is_the_decimal_that_was_written() {
+        assert_eq!(from_real(0.1, 2), Some(10));
+        assert_eq!(from_real(-1234.56, 2), Some(-123_456));
+        assert_eq!(from_real(1e-20, 20), Some(1));
+        assert_eq!(from_real(9_999_999_999_999.99, 2), Some(999_999_999_999_999));
+    }
+
+    #[test]
+    fn any_other_double_is_none() {
+        assert_eq!(from_real(0.1 + 0.2, 2), None);
+        assert_eq!(from_real(0.125, 2), None);
+        assert_eq!(from_real(1e15, 0), None);
+        assert_eq!(from_real(f64::INFINITY, 2), None);
+        assert_eq!(from_real(f64::NAN, 2), None);
+        assert_eq!(from_real(0.5, 23), None);
+    }
+
+    #[test]
+    fn integers_have_all_their_digits() {
+        assert_eq!(from_integer(i64::MIN, 19), Some(i128::from(i64::MIN) * 10i128.pow(19)));
+        assert_eq!(from_integer(1, 38), Some(10i128.pow(38)));
+        assert_eq!(from_integer(2, 38), None);
+        assert!(fits(10i128.pow(38) - 1, 38) && !fits(10i128.pow(38), 38) && !fits(-100, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_fifteen_digits_comes_back(unscaled in -999_999_999_999_999i64..=999_999_999_999_999, scale in 0u8..=22) {
+            let number: f64 = format!("{unscaled}e-{scale}").parse().unwrap();
+            prop_assert_eq!(from_real(number, scale), Some(i128::from(unscaled)));
+        }
+
+        #[test]
+        fn what_comes_back_is_the_same_double(number in any::<f64>(), scale in 0u8..=22) {
+            if let Some(unscaled) = from_real(number, scale) {
+                let back: f64 = format!("{unscaled}e-{scale}").parse().unwrap();
+                prop_assert_eq!(back, number);
+            }
+        }
+    }
+}

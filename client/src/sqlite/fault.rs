@@ -1,0 +1,66 @@
+//! SQLite's result codes as errors. <https://www.sqlite.org/rescode.html>
+
+use std::ffi::c_int;
+
+use libsqlite3_sys as ffi;
+
+use crate::{Error, ErrorKind};
+
+/// What was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The file was opened, or looked at for the first time.
+    Open,
+    /// A statement was compiled.
+    Prepare,
+    /// A statement ran.
+    Step,
+}
+
+/// The primary code is the lowest byte of an extended one.
+const PRIMARY: c_int = 0xff;
+
+/// The error for a code; `message` is what the library says, and never holds more than names and parts of the query.
+pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
+    let database = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
+    match code & PRIMARY {
+        ffi::SQLITE_INTERRUPT => database("57014", "the query was cancelled"),
+        ffi::SQLITE_BUSY => database("55P03", "the database is locked by another process")
+            .with_hint("wait until it has written, or allow more time: sqlite:///file?timeout=60 (seconds)"),
+        ffi::SQLITE_LOCKED => database("55P03", message),
+        ffi::SQLITE_NOTADB => Error::new(ErrorKind::Connect, "the file is not an SQLite database, or it is encrypted"),
+        ffi::SQLITE_CORRUPT => database("XX001", &format!("the file is damaged: {message}"))
+            .with_hint("look at what PRAGMA integrity_check says, and restore the file from a backup"),
+        ffi::SQLITE_READONLY if code == ffi::SQLITE_READONLY_ROLLBACK => database(
+            "25006",
+            "a writer died within a transaction, and its journal has to be rolled back before anybody can read",
+        )
+        .with_hint("open the file once with a tool that writes, such as sqlite3, and look at a table"),
+        // What a write-ahead log needs beside the file cannot be made.
+        ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
+        ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),
+        ffi::SQLITE_READONLY => {
+            database("25006", message).with_hint("SQLite files are opened to read only: write with another tool")
+        }
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM if stage == Stage::Open => Error::new(ErrorKind::Connect, message),
+        ffi::SQLITE_IOERR => database("58030", &format!("the file could not be read: {message}")),
+        ffi::SQLITE_NOMEM => database("53200", "SQLite has no memory left"),
+        ffi::SQLITE_FULL => database("53100", message),
+        ffi::SQLITE_TOOBIG => database("54000", "the statement or a value is larger than SQLite allows"),
+        ffi::SQLITE_CONSTRAINT => database("23000", message),
+        ffi::SQLITE_AUTH | ffi::SQLITE_PERM => database("42501", message),
+        ffi::SQLITE_ERROR if stage == Stage::Step => database("22000", message),
+        ffi::SQLITE_ERROR => database("42000", message),
+        ffi::SQLITE_INTERNAL | ffi::SQLITE_MISUSE => database("XX000", message),
+        _ => Error::new(ErrorKind::Database, message),
+    }
+}
+
+fn wal() -> Error {
+    Error::new(ErrorKind::Database, "the database has a write-ahead log, and its directory cannot be written to")
+        .with_sqlstate("58030")
+        .with_hint(
+            "even a reader needs the file's -wal and -shm beside it: make the directory writable, or copy the database; if nobody \
+             writes to it meanwhile, open it with ?immutable=1",
+        )
+}

@@ -1,0 +1,125 @@
+//! What the values of a column are to become, by the type that it was declared with.
+//! <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>
+
+/// Most digits of a `decimal128`.
+pub(super) const MAX_PRECISION: u8 = 38;
+
+/// TYPES.md, SQLite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Integer,
+    Float,
+    Bool,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    Date,
+    Time,
+    Timestamp {
+        zoned: bool,
+    },
+    Text,
+    Binary,
+    /// The first values decide.
+    ByValues,
+    /// Any value, as text.
+    AsText,
+}
+
+impl Kind {
+    /// The kind of a column with this declaration; `None` is an expression, or a column declared without a type.
+    pub(super) fn declared(declaration: Option<&str>) -> Self {
+        let Some(declaration) = declaration else { return Self::ByValues };
+        let (name, arguments) = split(declaration);
+        match name.as_str() {
+            "BOOL" | "BOOLEAN" => Self::Bool,
+            "DATE" => Self::Date,
+            "TIME" | "TIME WITHOUT TIME ZONE" => Self::Time,
+            "DATETIME" | "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE" => Self::Timestamp { zoned: false },
+            "TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE" => Self::Timestamp { zoned: true },
+            "DEC" | "DECIMAL" | "NUMBER" | "NUMERIC" => decimal(arguments),
+            "BINARY" | "VARBINARY" | "BYTEA" => Self::Binary,
+            "JSON" | "UUID" => Self::Text,
+            name => Self::by_affinity(name),
+        }
+    }
+
+    /// SQLite's rules, in its order. What they make NUMERIC says nothing about the values.
+    fn by_affinity(name: &str) -> Self {
+        let has = |part| name.contains(part);
+        if has("INT") {
+            Self::Integer
+        } else if has("CHAR") || has("CLOB") || has("TEXT") {
+            Self::Text
+        } else if has("BLOB") {
+            Self::Binary
+        } else if has("REAL") || has("FLOA") || has("DOUB") {
+            Self::Float
+        } else {
+            Self::ByValues
+        }
+    }
+}
+
+/// The declaration's words in upper case, and what stands in its parentheses.
+fn split(declaration: &str) -> (String, Option<&str>) {
+    let (before, rest) = declaration.split_once('(').unwrap_or((declaration, ""));
+    let (arguments, after) = rest.split_once(')').unwrap_or((rest, ""));
+    let words: Vec<_> = before.split_whitespace().chain(after.split_whitespace()).collect();
+    (words.join(" ").to_ascii_uppercase(), declaration.contains('(').then_some(arguments))
+}
+
+/// Without a precision that Arrow has, it is a number like any other.
+fn decimal(arguments: Option<&str>) -> Kind {
+    let mut numbers = arguments.into_iter().flat_map(|list| list.split(',')).map(|number| number.trim().parse::<u8>());
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Ok(precision @ 1..=MAX_PRECISION)), None, None) => Kind::Decimal { precision, scale: 0 },
+        (Some(Ok(precision @ 1..=MAX_PRECISION)), Some(Ok(scale)), None) if scale <= precision => {
+            Kind::Decimal { precision, scale }
+        }
+        _ => Kind::Float,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declaration_says_the_kind() {
+        let cases = [
+            ("INTEGER", Kind::Integer),
+            ("unsigned big int", Kind::Integer),
+            ("int2", Kind::Integer),
+            ("TINYINT(1)", Kind::Integer),
+            ("boolean", Kind::Bool),
+            ("VARCHAR(255)", Kind::Text),
+            ("national varying character (10)", Kind::Text),
+            ("BLOB", Kind::Binary),
+            ("varbinary(16)", Kind::Binary),
+            ("double precision", Kind::Float),
+            ("FLOAT", Kind::Float),
+            ("DECIMAL(15, 2)", Kind::Decimal { precision: 15, scale: 2 }),
+            ("numeric(38)", Kind::Decimal { precision: 38, scale: 0 }),
+            ("NUMERIC", Kind::Float),
+            ("DECIMAL(39,2)", Kind::Float),
+            ("DECIMAL(2,3)", Kind::Float),
+            ("DECIMAL(10,-2)", Kind::Float),
+            ("DECIMAL(1,2,3)", Kind::Float),
+            ("DECIMAL(", Kind::Float),
+            ("date", Kind::Date),
+            ("TIME", Kind::Time),
+            ("DATETIME(6)", Kind::Timestamp { zoned: false }),
+            ("timestamp(3)  with time zone", Kind::Timestamp { zoned: true }),
+            ("json", Kind::Text),
+            ("STRING", Kind::ByValues),
+            ("ANY", Kind::ByValues),
+            ("", Kind::ByValues),
+        ];
+        for (declaration, kind) in cases {
+            assert_eq!(Kind::declared(Some(declaration)), kind, "{declaration}");
+        }
+        assert_eq!(Kind::declared(None), Kind::ByValues);
+    }
+}

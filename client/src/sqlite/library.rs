@@ -1,0 +1,296 @@
+//! SQLite's C library, as much of it as a reader of results needs. <https://www.sqlite.org/c3ref/intro.html>
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
+
+use libsqlite3_sys as ffi;
+
+use super::fault::{self, Stage};
+use crate::Error;
+
+/// Steps of SQLite's virtual machine between two looks at the flag: under a millisecond.
+const STEPS: c_int = 50_000;
+/// Between two attempts at a lock.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// An open database, which one thread at a time uses. Others hold its [`Interrupt`].
+pub(super) struct Database(Arc<Handle>);
+
+/// Stops from any thread what runs on a database.
+#[derive(Clone)]
+pub(super) struct Interrupt(Arc<Handle>);
+
+struct Handle {
+    raw: NonNull<ffi::sqlite3>,
+    // Its address is known to the library.
+    watch: Box<Watch>,
+}
+
+/// What the library's callbacks look at.
+struct Watch {
+    stop: AtomicBool,
+    /// Attempts at a lock before it is given up.
+    retries: AtomicI32,
+}
+
+// SAFETY: opened without a mutex, a connection may go from thread to thread as long as one at a time uses it
+// (https://www.sqlite.org/threadsafe.html); a `Database` cannot be cloned, and an `Interrupt` calls only what any thread may.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: statements borrow the database, so none is left, and nobody else has the handle.
+        unsafe { ffi::sqlite3_close(self.raw.as_ptr()) };
+    }
+}
+
+impl Interrupt {
+    /// What runs ends with an error, now or when it starts, until [`Database::arm`].
+    pub(super) fn stop(&self) {
+        self.0.watch.stop.store(true, Ordering::Release);
+        // SAFETY: any thread may call it while the connection is open, which `self` keeps it.
+        unsafe { ffi::sqlite3_interrupt(self.0.raw.as_ptr()) };
+    }
+
+    /// Whether [`Interrupt::stop`] was called.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.0.watch.stop.load(Ordering::Acquire)
+    }
+}
+
+impl Database {
+    /// Opens an existing file to read. With `uri`, `name` is one of SQLite's own URIs. Whoever waits longer than `patience` for a
+    /// lock gets an error.
+    ///
+    /// # Errors
+    /// There is no such file, or it cannot be opened. What is in it is not looked at yet.
+    pub(super) fn open(name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+        let mut flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
+        if uri {
+            flags |= ffi::SQLITE_OPEN_URI;
+        }
+        let mut raw = ptr::null_mut();
+        // SAFETY: both pointers are valid for the call.
+        let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, ptr::null()) };
+        let Some(raw) = NonNull::new(raw) else { return Err(fault::error(ffi::SQLITE_NOMEM, "", Stage::Open)) };
+        let watch = Box::new(Watch { stop: AtomicBool::new(false), retries: AtomicI32::new(0) });
+        let database = Self(Arc::new(Handle { raw, watch }));
+        if code != ffi::SQLITE_OK {
+            return Err(database.error(code, Stage::Open));
+        }
+        let watch = ptr::from_ref(&*database.0.watch).cast_mut().cast::<c_void>();
+        // SAFETY: `watch` lives until after the connection is closed, and the callbacks only read it.
+        unsafe {
+            ffi::sqlite3_progress_handler(database.raw(), STEPS, Some(progress), watch);
+            ffi::sqlite3_busy_handler(database.raw(), Some(busy), watch);
+        }
+        database.set_patience(patience);
+        Ok(database)
+    }
+
+    /// How long to wait for a lock from now on.
+    pub(super) fn set_patience(&self, patience: Duration) {
+        let retries = c_int::try_from(patience.as_millis() / RETRY.as_millis()).unwrap_or(c_int::MAX);
+        self.0.watch.retries.store(retries, Ordering::Relaxed);
+    }
+
+    /// What stops a query from outside.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        Interrupt(self.0.clone())
+    }
+
+    /// Forgets that something was to be stopped.
+    pub(super) fn arm(&self) {
+        self.0.watch.stop.store(false, Ordering::Release);
+    }
+
+    /// Compiles the first statement of `sql`. Gives what follows it, and `None` if there are only comments and white space.
+    pub(super) fn prepare<'s>(&self, sql: &'s str) -> Result<(Option<Statement<'_>>, &'s str), Error> {
+        let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
+        let length = c_int::try_from(sql.len()).map_err(|_| fault::error(ffi::SQLITE_TOOBIG, "", Stage::Prepare))?;
+        // SAFETY: `sql` has `length` bytes; the results go to variables of ours.
+        let code = unsafe {
+            ffi::sqlite3_prepare_v2(self.raw(), sql.as_ptr().cast::<c_char>(), length, &raw mut raw, &raw mut tail)
+        };
+        if code != ffi::SQLITE_OK {
+            return Err(self.error(code, Stage::Prepare));
+        }
+        let used = tail.addr().saturating_sub(sql.as_ptr().addr());
+        let rest = sql.get(used..).unwrap_or_default();
+        // SAFETY: `raw` is a statement of this connection's, which it borrows.
+        let statement = NonNull::new(raw).map(|raw| Statement {
+            raw,
+            columns: unsafe { ffi::sqlite3_column_count(raw.as_ptr()) },
+            database: self,
+        });
+        Ok((statement, rest))
+    }
+
+    /// Whether BEGIN was said, and its end was not.
+    pub(super) fn in_transaction(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_get_autocommit(self.raw()) == 0 }
+    }
+
+    /// Rows that the last statement changed.
+    pub(super) fn changes(&self) -> u64 {
+        // SAFETY: the connection is open.
+        u64::try_from(unsafe { ffi::sqlite3_changes64(self.raw()) }).unwrap_or_default()
+    }
+
+    fn raw(&self) -> *mut ffi::sqlite3 {
+        self.0.raw.as_ptr()
+    }
+
+    fn error(&self, code: c_int, stage: Stage) -> Error {
+        // SAFETY: the text is the connection's and stays until its next call.
+        let message = unsafe { text(ffi::sqlite3_errmsg(self.raw())) }.unwrap_or_default();
+        fault::error(code, &message, stage)
+    }
+}
+
+/// A compiled statement.
+pub(super) struct Statement<'d> {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    columns: c_int,
+    database: &'d Database,
+}
+
+/// A value of the current row.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell<'r> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    /// In UTF-8, if it is well-formed.
+    Text(&'r [u8]),
+    Blob(&'r [u8]),
+}
+
+/// The row that a statement stands on.
+pub(super) struct Row<'s> {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    columns: usize,
+    statement: PhantomData<&'s mut ()>,
+}
+
+impl Statement<'_> {
+    /// Number of columns; 0 if it returns no rows.
+    pub(super) fn columns(&self) -> usize {
+        usize::try_from(self.columns).unwrap_or_default()
+    }
+
+    /// A column's name.
+    pub(super) fn name(&self, column: usize) -> String {
+        // SAFETY: the statement is valid; the text stays until the next call with this column.
+        unsafe { text(ffi::sqlite3_column_name(self.raw.as_ptr(), column as c_int)) }.unwrap_or_default()
+    }
+
+    /// The type that a column of a table was declared with; `None` for expressions, and for columns without one.
+    pub(super) fn declared(&self, column: usize) -> Option<String> {
+        // SAFETY: as above.
+        unsafe { text(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column as c_int)) }
+    }
+
+    /// Whether it leaves all databases as they are.
+    pub(super) fn only_reads(&self) -> bool {
+        // SAFETY: the statement is valid.
+        unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
+    }
+
+    /// The next row, or `None` after the last.
+    pub(super) fn step(&mut self) -> Result<Option<Row<'_>>, Error> {
+        // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
+        match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
+            ffi::SQLITE_ROW => Ok(Some(Row { raw: self.raw, columns: self.columns(), statement: PhantomData })),
+            ffi::SQLITE_DONE => Ok(None),
+            code => Err(self.database.error(code, Stage::Step)),
+        }
+    }
+}
+
+impl Drop for Statement<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more.
+        unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
+    }
+}
+
+impl Row<'_> {
+    /// The value of a column. `None` if there was no memory to make text of it.
+    #[inline]
+    pub(super) fn cell(&self, column: usize) -> Option<Cell<'_>> {
+        debug_assert!(column < self.columns);
+        // SAFETY: the statement stands on a row while `self` exists. This thread alone uses the connection, so the values are
+        // protected enough to be read: their functions save the lock that those of the columns take. Text is asked for before its
+        // length, as the manual wants it (https://www.sqlite.org/c3ref/column_blob.html), and stays until the next step.
+        unsafe {
+            let value = ffi::sqlite3_column_value(self.raw.as_ptr(), column as c_int);
+            Some(match ffi::sqlite3_value_type(value) {
+                ffi::SQLITE_NULL => Cell::Null,
+                ffi::SQLITE_INTEGER => Cell::Integer(ffi::sqlite3_value_int64(value)),
+                ffi::SQLITE_FLOAT => Cell::Real(ffi::sqlite3_value_double(value)),
+                ffi::SQLITE_TEXT => {
+                    let start = ffi::sqlite3_value_text(value);
+                    Cell::Text(bytes(start, ffi::sqlite3_value_bytes(value))?)
+                }
+                _ => {
+                    let start = ffi::sqlite3_value_blob(value).cast::<u8>();
+                    let length = ffi::sqlite3_value_bytes(value);
+                    // An empty one has no address.
+                    Cell::Blob(if length == 0 { &[] } else { bytes(start, length)? })
+                }
+            })
+        }
+    }
+}
+
+/// # Safety
+/// `start` is null or has `length` bytes that live as long as the caller says.
+unsafe fn bytes<'r>(start: *const u8, length: c_int) -> Option<&'r [u8]> {
+    let length = usize::try_from(length).ok()?;
+    // SAFETY: the caller's promise.
+    (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, length) })
+}
+
+/// # Safety
+/// `start` is null or a C string.
+unsafe fn text(start: *const c_char) -> Option<String> {
+    // SAFETY: the caller's promise.
+    (!start.is_null()).then(|| unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned())
+}
+
+/// Stops a statement that runs if not zero.
+extern "C" fn progress(watch: *mut c_void) -> c_int {
+    // SAFETY: `Database::open` gave a `Watch` that outlives the connection.
+    let watch = unsafe { &*watch.cast::<Watch>() };
+    c_int::from(watch.stop.load(Ordering::Acquire))
+}
+
+/// Tries once more for a lock if not zero; `attempts` were made for this one.
+extern "C" fn busy(watch: *mut c_void, attempts: c_int) -> c_int {
+    // SAFETY: as above.
+    let watch = unsafe { &*watch.cast::<Watch>() };
+    if watch.stop.load(Ordering::Acquire) || attempts >= watch.retries.load(Ordering::Relaxed) {
+        return 0;
+    }
+    std::thread::sleep(RETRY);
+    1
+}
+
+/// The library's version.
+pub(super) fn version() -> String {
+    // SAFETY: a constant.
+    unsafe { text(ffi::sqlite3_libversion()) }.unwrap_or_default()
+}
+
+/// A name for the library, if it holds no NUL.
+pub(super) fn c_string(name: &str) -> Option<CString> {
+    CString::new(name).ok()
+}

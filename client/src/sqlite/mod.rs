@@ -1,0 +1,17 @@
+//! SQLite: its own library, read-only, in this process. A thread steps the statement and fills columns.
+//!
+//! What a column of the result becomes is said by `spec/TYPES.md`.
+
+mod column;
+mod connection;
+mod datetime;
+mod decimal;
+mod fault;
+mod kind;
+mod library;
+mod location;
+mod partition;
+mod rows;
+
+pub use connection::{SqliteConnection, connect};
+pub use location::Location;

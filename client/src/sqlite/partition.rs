@@ -1,0 +1,273 @@
+//! Parts of one result over several connections, which see one state of the file.
+//!
+//! All siblings are in a transaction that reads, until they are closed. With a rollback journal the first one's lock keeps writers from
+//! committing (<https://www.sqlite.org/lockingv3.html>). With a write-ahead log writers go on; whether one has committed between the
+//! first sibling's start and the last one's shows in the header of the index that all processes share
+//! (<https://www.sqlite.org/walformat.html#the_wal_index_header>).
+
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{self, SqliteConnection};
+use super::kind::Kind;
+use super::library::{Cell, Database};
+use crate::partition::{Partitioning, Split, balance, text};
+use crate::scan::{Token, statement, tokens};
+use crate::{Connection, Dialect, Error, ErrorKind, Keep};
+
+/// How often siblings are started anew because somebody has written meanwhile.
+const ATTEMPTS: usize = 20;
+/// Bytes of the index's header.
+const HEADER: usize = 48;
+/// Keys that are looked at to make the parts equally large.
+const SAMPLE: usize = 1000;
+/// What a connection must not have if others are to stand in for it.
+const TEMPORARY: &str = "SELECT count(*) FROM temp.sqlite_schema";
+const ATTACHED: &str = "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')";
+/// What gives another value each time. Also the text `'now'`.
+const UNSTEADY: [&str; 8] = [
+    "random",
+    "randomblob",
+    "current_timestamp",
+    "current_date",
+    "current_time",
+    "changes",
+    "total_changes",
+    "last_insert_rowid",
+];
+
+impl Partitioning for SqliteConnection {
+    fn siblings(
+        &self,
+        count: usize,
+        setup: &[String],
+        consistent: bool,
+        keep: Keep<'_>,
+    ) -> Result<Vec<Arc<dyn Connection>>, Error> {
+        let has = |sql: &str, keep: Keep<'_>| Ok::<_, Error>(self.ask(sql, keep)?.first().is_some_and(|n| n != "0"));
+        let Some(file) = self.location().file_name() else {
+            return Err(unsupported("a database in memory has one connection"));
+        };
+        if self.work(keep, |database| Ok(database.in_transaction()))? {
+            return Err(unsupported("the connection is within a transaction").with_hint("commit first"));
+        }
+        if has(TEMPORARY, keep)? {
+            return Err(unsupported("the connection has temporary tables, which other connections cannot see"));
+        }
+        if consistent && has(ATTACHED, keep)? {
+            return Err(unsupported("several databases cannot show one state of all of them").with_hint(CONSISTENT));
+        }
+        let mut siblings = Vec::with_capacity(count);
+        for _ in 0..count {
+            let sibling = connection::connect(self.location(), keep)?;
+            for statement in setup {
+                sibling.execute(statement, keep)?;
+            }
+            siblings.push(sibling);
+        }
+        if consistent {
+            let logged =
+                self.ask("SELECT journal_mode FROM pragma_journal_mode", keep)?.iter().any(|mode| mode == "wal");
+            let index = (logged && !self.location().immutable).then(|| format!("{file}-shm"));
+            begin_together(&siblings, index.as_deref(), keep)?;
+        }
+        Ok(siblings.into_iter().map(|sibling| Arc::new(sibling) as Arc<dyn Connection>).collect())
+    }
+
+    fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let query = statement(query);
+        text::check(tokens(query, Dialect::Sqlite))?;
+        if split.consistent {
+            check_steady(query)?;
+        }
+        let Some(key) = &split.key else {
+            return Err(unsupported("an SQLite query is cut by a column").with_hint("name one with partition_on"));
+        };
+        let described = format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS);
+        let columns = self.work(keep, move |database| columns(database, &described))?;
+        let (name, kind) = find(&columns, key)?;
+        let key = format!("{}.{}", text::ALIAS, text::quoted_name(name));
+        let cuts = match &split.range {
+            Some((low, high)) => self.even_cuts(*kind, low, high, split.count, keep)?,
+            None => self.balanced_cuts(query, &key, split.count, keep)?,
+        };
+        Ok(if cuts.is_empty() { vec![query.to_owned()] } else { text::parts(query, &key, &cuts) })
+    }
+}
+
+const CONSISTENT: &str =
+    "pass consistent=False to let each part see the state at its own start, or read without partition_num";
+
+/// Begins a transaction on each, all of which see the same state. `index` is the file of the write-ahead log's index.
+fn begin_together(siblings: &[SqliteConnection], index: Option<&str>, keep: Keep<'_>) -> Result<(), Error> {
+    let mut reason = "somebody writes to it all the time".to_owned();
+    for _ in 0..ATTEMPTS {
+        let before = index.map(header).transpose()?;
+        match begin(siblings, keep) {
+            Ok(()) if before == index.map(header).transpose()? => return Ok(()),
+            Ok(()) => {}
+            // The writer goes first.
+            Err(error) if error.sqlstate() == Some("55P03") => error.message().clone_into(&mut reason),
+            Err(error) => return Err(error),
+        }
+        for sibling in siblings {
+            // Those that had none are as they should be.
+            let _ = sibling.execute("ROLLBACK", keep);
+        }
+    }
+    Err(unsupported(&format!("the file cannot show one state to several connections: {reason}")).with_hint(CONSISTENT))
+}
+
+/// Only the first one waits for others: a writer that waits for it would let no other begin however long that waited.
+fn begin(siblings: &[SqliteConnection], keep: Keep<'_>) -> Result<(), Error> {
+    for (index, sibling) in siblings.iter().enumerate() {
+        if index > 0 {
+            sibling.work(keep, |database| {
+                database.set_patience(Duration::ZERO);
+                Ok(())
+            })?;
+        }
+        sibling.ask(BEGIN, keep)?;
+    }
+    Ok(())
+}
+
+/// The first read takes the lock, or the snapshot.
+const BEGIN: &str = "BEGIN; SELECT count(*) FROM sqlite_schema";
+
+fn header(path: &str) -> Result<[u8; HEADER], Error> {
+    let mut header = [0; HEADER];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+        Ok(()) => Ok(header),
+        Err(cause) => {
+            Err(unsupported("the index of the write-ahead log cannot be read").with_hint(CONSISTENT).with_cause(cause))
+        }
+    }
+}
+
+fn check_steady(query: &str) -> Result<(), Error> {
+    let found = tokens(query, Dialect::Sqlite).find_map(|token| match token {
+        Token::Code(word) if UNSTEADY.iter().any(|name| word.eq_ignore_ascii_case(name)) => Some(word),
+        Token::Quoted(text) if text.eq_ignore_ascii_case("'now'") => Some(text),
+        _ => None,
+    });
+    match found {
+        Some(word) => Err(text::refused(&format!(
+            "{word} gives another value in each part, so that a row could be in two or in none"
+        ))
+        .with_hint("pass consistent=False if that does not matter, or read without partition_num")),
+        None => Ok(()),
+    }
+}
+
+/// Names and kinds of a query's columns.
+fn columns(database: &Database, sql: &str) -> Result<Vec<(String, Kind)>, Error> {
+    let (statement, _) = database.prepare(sql)?;
+    let Some(statement) = statement else { return Ok(Vec::new()) };
+    let kind = |index| Kind::declared(statement.declared(index).as_deref());
+    Ok((0..statement.columns()).map(|index| (statement.name(index), kind(index))).collect())
+}
+
+/// The column that a user calls `name`. SQLite's names are the same in other letters.
+fn find<'a>(columns: &'a [(String, Kind)], name: &str) -> Result<&'a (String, Kind), Error> {
+    let found: Vec<_> = columns.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).collect();
+    let usage = |message| Err(Error::new(ErrorKind::Usage, message));
+    match found[..] {
+        [column] => Ok(column),
+        [] => {
+            let names: Vec<_> = columns.iter().map(|(name, _)| format!("{name:?}")).collect();
+            usage(format!("the result has no column {name:?} to make parts by: it has {}", names.join(", ")))
+        }
+        _ => usage(format!(
+            "the result has {} columns named {name:?}, so it has no parts by it: rename one",
+            found.len()
+        )),
+    }
+}
+
+impl SqliteConnection {
+    /// The first column of a question's rows, as text.
+    fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let sql = sql.to_owned();
+        self.work(keep, move |database| {
+            let (mut rest, mut answer) = (&sql[..], Vec::new());
+            while !rest.is_empty() {
+                let (statement, after) = database.prepare(rest)?;
+                if let Some(mut statement) = statement {
+                    while let Some(row) = statement.step()? {
+                        answer.push(match row.cell(0) {
+                            Some(Cell::Integer(number)) => number.to_string(),
+                            Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
+                            _ => String::new(),
+                        });
+                    }
+                }
+                rest = after;
+            }
+            Ok(answer)
+        })
+    }
+
+    /// Cuts that make the parts about equally large. The database sorts the sample as it compares the column, which is why any type
+    /// will do; a text's literal would end at a NUL.
+    fn balanced_cuts(&self, query: &str, key: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let alias = text::ALIAS;
+        let sample = format!(
+            "SELECT count(*) || ' ' || quote(k) FROM (SELECT {key} AS k FROM (\n{query}\n) AS {alias} \
+             WHERE typeof({key}) <> 'text' OR instr({key}, char(0)) = 0 ORDER BY random() LIMIT {SAMPLE}) GROUP BY k ORDER BY k"
+        );
+        let (mut nulls, mut keys) = (0.0, Vec::new());
+        for line in self.ask(&sample, keep)? {
+            let Some((weight, literal)) = line.split_once(' ') else { continue };
+            let weight = weight.parse().unwrap_or(0.0);
+            if literal == "NULL" { nulls = weight } else { keys.push((literal.to_owned(), weight)) }
+        }
+        Ok(balance::cuts(keys, nulls, count))
+    }
+
+    /// Cuts at equal distances.
+    fn even_cuts(&self, kind: Kind, low: &str, high: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let steps = 1..count;
+        let mut cuts = match (kind, low.parse::<i64>(), high.parse::<i64>(), low.parse::<f64>(), high.parse::<f64>()) {
+            (Kind::Date, ..) => {
+                let days = format!(
+                    "CAST((julianday({h}) - julianday({l})) * i / {count} AS INTEGER)",
+                    h = quoted(high),
+                    l = quoted(low)
+                );
+                let at = format!("date({}, {days} || ' days')", quoted(low));
+                let last = count.saturating_sub(1);
+                self.ask(
+                    &format!("WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {last}) SELECT quote({at}) FROM s"),
+                    keep,
+                )?
+            }
+            (Kind::Integer | Kind::Float | Kind::Decimal { .. } | Kind::ByValues, Ok(low), Ok(high), ..) => {
+                let (low, high) = (i128::from(low), i128::from(high));
+                steps.map(|step| (low + (high - low) * step as i128 / count as i128).to_string()).collect()
+            }
+            (Kind::Integer | Kind::Float | Kind::Decimal { .. } | Kind::ByValues, _, _, Ok(low), Ok(high)) => {
+                steps.map(|step| format!("{:e}", low + (high - low) * (step as f64 / count as f64))).collect()
+            }
+            _ => {
+                return Err(unsupported("partition_range needs a key of numbers or dates")
+                    .with_hint("leave partition_range out"));
+            }
+        };
+        cuts.dedup();
+        match cuts.iter().any(|cut| cut == "NULL" || cut.contains("inf") || cut.contains("NaN")) {
+            true => Err(Error::new(ErrorKind::Usage, "partition_range has a bound that is no value of the key")),
+            false => Ok(cuts),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn unsupported(message: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,203 @@
+//! A statement's rows as batches.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Schema, SchemaRef};
+
+use super::column::{Column, Fault};
+use super::library::{Database, Interrupt, Statement};
+use crate::{Error, ErrorKind, QueryOptions};
+
+/// Rows of a batch at most, and bytes after which it ends, unless the query's options say otherwise.
+const ROWS: usize = 65_536;
+const BYTES: usize = 4 << 20;
+/// Batches in which a column without a declared type may have nothing but NULL before it becomes a column of NULLs.
+const OPENING: usize = 16;
+
+/// The answer to a query. The first batch is made at once, because its values decide the types that nothing declares.
+pub(super) struct Rows<'d> {
+    statement: Statement<'d>,
+    interrupt: Interrupt,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    /// Batches that are made already.
+    ready: VecDeque<RecordBatch>,
+    /// Rows taken from the statement.
+    taken: u64,
+    ended: bool,
+    rows: usize,
+    bytes: usize,
+    /// Bytes of a row without its strings' data.
+    width: usize,
+}
+
+impl<'d> Rows<'d> {
+    /// Starts the query.
+    ///
+    /// # Errors
+    /// The statement is wrong, is not one, returns no rows or meets a value that it cannot deliver.
+    pub(super) fn open(database: &'d Database, sql: &str, options: &QueryOptions) -> Result<Self, Error> {
+        let positive = |value: Option<u64>, default: usize, name: &str| match value {
+            Some(0) => Err(usage(format!("{name} must be at least 1"))),
+            Some(value) => Ok(usize::try_from(value).unwrap_or(usize::MAX)),
+            None => Ok(default),
+        };
+        let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
+        let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?;
+        if options.numeric.is_some() {
+            let error = Error::new(ErrorKind::Unsupported, "the option numeric is for PostgreSQL");
+            return Err(error.with_hint("declare the column DECIMAL(p, s), or cast in the query"));
+        }
+        let statement = only_statement(database, sql)?;
+        let columns = columns(&statement, &options.as_text)?;
+        let schema = Arc::new(Schema::empty());
+        let interrupt = database.interrupt();
+        let width = columns.len() * size_of::<u64>();
+        // The opening has a size of its own: what the types are must not depend on how a result is cut.
+        let mut opening = Self {
+            statement,
+            interrupt,
+            columns,
+            schema,
+            width,
+            ready: VecDeque::new(),
+            taken: 0,
+            ended: false,
+            rows: ROWS,
+            bytes: BYTES,
+        };
+        opening.decide(rows)?;
+        Ok(Self { rows, bytes, ..opening })
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next batch, or `None` after the last.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
+        if let Some(batch) = self.ready.pop_front() {
+            return Ok(Some(batch));
+        }
+        match self.arrays()? {
+            Some((arrays, rows)) => batch(self.schema.clone(), arrays, rows).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads until every column has a type, cuts that into batches of `limit` rows, and so knows the schema.
+    fn decide(&mut self, limit: usize) -> Result<(), Error> {
+        let mut held = Vec::new();
+        while held.len() < OPENING {
+            let Some(arrays) = self.arrays()? else { break };
+            held.push(arrays);
+            self.columns.iter_mut().for_each(|column| column.decide(false));
+            if !self.columns.iter().any(Column::is_undecided) {
+                break;
+            }
+        }
+        self.columns.iter_mut().for_each(|column| column.decide(true));
+        self.schema = Arc::new(Schema::new(self.columns.iter().map(Column::field).collect::<Vec<_>>()));
+        for (arrays, rows) in held {
+            let arrays = arrays.into_iter().zip(self.schema.fields()).map(|(array, field)| {
+                let only_nulls = array.data_type() == &DataType::Null;
+                if only_nulls { new_null_array(field.data_type(), rows) } else { array }
+            });
+            let whole = batch(self.schema.clone(), arrays.collect(), rows)?;
+            let parts = (0..rows).step_by(limit).map(|start| whole.slice(start, limit.min(rows - start)));
+            self.ready.extend(parts);
+        }
+        Ok(())
+    }
+
+    /// The columns of the next batch, and its rows.
+    fn arrays(&mut self) -> Result<Option<(Vec<ArrayRef>, usize)>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < self.rows && bytes < self.bytes {
+            let Some(row) = self.statement.step()? else {
+                self.ended = true;
+                break;
+            };
+            for (index, column) in self.columns.iter_mut().enumerate() {
+                let cell =
+                    row.cell(index).ok_or_else(|| Error::new(ErrorKind::Database, "SQLite has no memory left"))?;
+                match column.push(cell) {
+                    Ok(more) => bytes += more,
+                    Err(fault) => return Err(refused(&column.name, self.taken + 1, fault)),
+                }
+            }
+            rows += 1;
+            bytes += self.width;
+            self.taken += 1;
+        }
+        // The library looks at its interrupt only now and then, and not at all in short statements.
+        if self.interrupt.is_stopped() {
+            return Err(Error::new(ErrorKind::Database, "the query was cancelled").with_sqlstate("57014"));
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let before = self.taken - rows as u64;
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for column in &mut self.columns {
+            let array = column.finish();
+            arrays
+                .push(array.map_err(|fault| refused(&column.name, before + 1 + fault.row.unwrap_or(0) as u64, fault))?);
+        }
+        Ok(Some((arrays, rows)))
+    }
+}
+
+/// The one statement of `sql`, if it returns rows.
+fn only_statement<'d>(database: &'d Database, sql: &str) -> Result<Statement<'d>, Error> {
+    let (first, mut rest) = database.prepare(sql)?;
+    let statement = first.ok_or_else(|| usage("the query is empty"))?;
+    if statement.columns() == 0 {
+        let error = Error::new(ErrorKind::Database, "the statement returns no rows").with_sqlstate("42000");
+        return Err(error.with_hint("use execute()"));
+    }
+    while !rest.is_empty() {
+        let (next, after) = database.prepare(rest)?;
+        if next.is_some() {
+            let error = Error::new(ErrorKind::Database, "the query has more than one statement").with_sqlstate("42000");
+            return Err(error.with_hint("run the others with execute() before it"));
+        }
+        rest = after;
+    }
+    Ok(statement)
+}
+
+fn columns(statement: &Statement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {
+    let column = |index| {
+        let name = statement.name(index);
+        let as_text = as_text.contains(&name);
+        Column::new(name, statement.declared(index), as_text)
+    };
+    let columns: Vec<_> = (0..statement.columns()).map(column).collect();
+    match as_text.iter().find(|name| columns.iter().all(|column| column.name != **name)) {
+        Some(name) => Err(usage(format!("as_text names a column {name:?}, which the result does not have"))),
+        None => Ok(columns),
+    }
+}
+
+fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, Error> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, arrays, &options)
+        .map_err(|cause| Error::new(ErrorKind::Protocol, "the batch does not fit its schema").with_cause(cause))
+}
+
+#[cold]
+fn refused(name: &str, row: u64, fault: Fault) -> Error {
+    Error::new(ErrorKind::Database, format!("column {name:?}, row {row}: {}", fault.what))
+        .with_sqlstate(fault.sqlstate)
+        .with_hint(fault.hint)
+}
+
+fn usage(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}

@@ -1,0 +1,136 @@
+"""Any ADBC driver, through the package adbc_driver_manager. <https://arrow.apache.org/adbc/current/format/specification.html>"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from . import _convert, _errors
+from ._arrow_source import ArrowSource
+from ._errors import InterfaceError
+from ._options import Params, QueryOptions
+from ._secrets import redacted, secrets
+
+#: Where an option goes that begins so; the others are the database's.
+_CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
+
+
+class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
+    """One connection of a driver's. What arrives is what the driver exports, with its types as they are."""
+
+    def __init__(self, driver: str, options: Mapping[str, str]) -> None:
+        self._adbc = _convert.require("adbc_driver_manager", "an adbc: URI", "adbc")
+        name = f"adbc:{driver}"
+        self._secrets = secrets(options)
+        self._statement: Any = None
+        self._statement_options = {key: value for key, value in options.items() if key.startswith(_STATEMENT)}
+        connection = {key: value for key, value in options.items() if key.startswith(_CONNECTION)}
+        database = {key: value for key, value in options.items() if key not in {*self._statement_options, *connection}}
+        failed: _errors.Error | None = None
+        try:
+            self._database = self._adbc.AdbcDatabase(driver=driver, **database)
+            try:
+                self._connection = self._adbc.AdbcConnection(self._database, **connection)
+            except BaseException:
+                self._database.close()
+                raise
+        except self._adbc.Error as error:
+            message = redacted(str(error), self._secrets)
+            failed = _errors.OperationalError(message, sqlstate=_sqlstate(error), source=name)
+        if failed is not None:
+            # Out here it does not bring the library's own error with it, which may hold what it must not show.
+            raise failed
+        super().__init__(name, self._software(driver))
+
+    @classmethod
+    def from_uri(cls, rest: str) -> AdbcSource:
+        """The source that `adbc:` and `rest` mean."""
+        driver, _, query = rest.partition("?")
+        if not driver:
+            raise InterfaceError("an adbc: URI names a driver: write adbc:DRIVER?uri=…")
+        pairs = [pair.partition("=") for pair in query.split("&") if pair]
+        return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
+
+    def _software(self, driver: str) -> str:
+        """The vendor's name and version, if the driver says them and pyarrow can read them."""
+        codes = [self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION]
+        with suppress(ImportError, self._adbc.Error, ValueError):
+            info = _convert.table(self._connection.get_info(codes)).to_pylist()
+            texts = {row["info_name"]: str(row["info_value"]) for row in info}
+            return " ".join(texts[code] for code in codes if code in texts) or f"ADBC driver {Path(driver).stem}"
+        return f"ADBC driver {Path(driver).stem}"
+
+    def _bind(self, sql: str, params: Params | None) -> tuple[str, Sequence[Any] | None]:
+        if isinstance(params, Mapping):
+            raise InterfaceError("ADBC takes parameters in order: give a list", source=self.name)
+        return sql, params
+
+    def _prepared(self, query: tuple[str, Sequence[Any] | None]) -> Any:
+        """A statement with its parameters, which go to the driver as a batch of one row."""
+        sql, params = query
+        self._end_statement()
+        statement = self._adbc.AdbcStatement(self._connection)
+        self._statement = statement
+        if self._statement_options:
+            statement.set_options(**self._statement_options)
+        statement.set_sql_query(sql)
+        if params:
+            pa = _convert.require("pyarrow", "a query's parameters")
+            # Some drivers bind only what they have prepared, some cannot prepare.
+            with suppress(self._adbc.NotSupportedError):
+                statement.prepare()
+            arrays = [pa.array([value]) for value in params]
+            statement.bind(pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))]))
+        return statement
+
+    def _start(self, query: tuple[str, Sequence[Any] | None], options: QueryOptions) -> tuple[object, dict[int, str]]:
+        if options.get("numeric") is not None or options.get("as_text"):
+            raise _errors.NotSupportedError("numeric and as_text are not for ADBC: cast in the query", source=self.name)
+        stream, _ = self._prepared(query).execute_query()
+        return stream, {}
+
+    def _effect(self, query: tuple[str, Sequence[Any] | None]) -> int | None:
+        rows = self._prepared(query).execute_update()
+        return rows if rows >= 0 else None
+
+    def _interrupt(self) -> None:
+        # A statement that has just ended has nothing to cancel, and some drivers cannot.
+        with suppress(self._adbc.Error):
+            if self._statement is not None:
+                self._statement.cancel()
+
+    def _end(self) -> None:
+        self._end_statement()
+        self._connection.close()
+        self._database.close()
+
+    def _end_statement(self) -> None:
+        statement, self._statement = self._statement, None
+        if statement is not None:
+            statement.close()
+
+    def _translated(self, error: BaseException) -> _errors.Error | None:
+        if not isinstance(error, self._adbc.Error):
+            return None
+        code = self._adbc.AdbcStatusCode
+        if error.status_code == code.CANCELLED:
+            return _errors.OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+        classes: list[tuple[type[Exception], type[_errors.Error]]] = [
+            (self._adbc.NotSupportedError, _errors.NotSupportedError),
+            (self._adbc.ProgrammingError, _errors.ProgrammingError),
+            (self._adbc.DataError, _errors.DataError),
+            (self._adbc.IntegrityError, _errors.IntegrityError),
+            (self._adbc.OperationalError, _errors.OperationalError),
+            (self._adbc.InternalError, _errors.InternalError),
+        ]
+        ours = next((ours for theirs, ours in classes if isinstance(error, theirs)), _errors.DatabaseError)
+        return ours(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
+
+
+def _sqlstate(error: Any) -> str | None:
+    """What the driver gave, if it gave one."""
+    state = error.sqlstate
+    return state if state and state.strip("\0") and state != "00000" else None

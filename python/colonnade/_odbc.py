@@ -1,0 +1,210 @@
+"""Any ODBC data source, through the package arrow-odbc.
+
+ODBC describes a result less exactly than it delivers it, and arrow-odbc believes the description: digits beyond the
+scale it names are cut off, unsigned numbers wrap, doubles become floats. So columns are asked for in forms that lose
+nothing, and are checked when they become what `spec/TYPES.md` says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _convert, _errors
+from ._arrow_source import ArrowSource
+from ._errors import InterfaceError
+from ._options import Params, QueryOptions
+from ._secrets import redacted, secrets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
+_VALUE_BYTES = 1 << 20
+#: The buffers of one batch, and its rows, at most.
+_BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
+#: Parts of a connection string that a name may show.
+_SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
+_STATE = re.compile(r"State: (\w{5})")
+_PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
+
+
+class _Broken(Exception):
+    """Ends a stream of batches; only its text reaches the reader."""
+
+
+class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
+    """One connection. ODBC's package has no way to stop a query: one that was given up runs on until its next batch."""
+
+    def __init__(self, text: str) -> None:
+        self._odbc = _convert.require("arrow_odbc", "an odbc: URI", "odbc")
+        self._pa = _convert.require("pyarrow", "an odbc: URI", "odbc")
+        parts = {key.lower(): value for key, value in _PART.findall(text)}
+        if not parts:
+            raise InterfaceError("an odbc: URI is a connection string: write odbc:DSN=name;UID=user;PWD=password")
+        name = "odbc:" + ";".join(f"{key}={parts[key]}" for key in _SHOWN if key in parts)
+        self._secrets = secrets({**parts, "whole": text})
+        failed: _errors.Error | None = None
+        try:
+            self._connection = self._odbc.connect(text, autocommit=True)
+        except self._odbc.Error as error:
+            state, message = _told(error)
+            failed = _errors.OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
+        if failed is not None:
+            # Out here it does not bring the library's own error with it, which may hold what it must not show.
+            raise failed
+        super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
+
+    @classmethod
+    def from_uri(cls, rest: str) -> OdbcSource:
+        """The source that `odbc:` and the connection string `rest` mean. Nothing in it is escaped."""
+        return cls(rest)
+
+    def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
+        if isinstance(params, Mapping) or not all(value is None or isinstance(value, str) for value in params or ()):
+            raise InterfaceError(
+                "ODBC takes text for each ? in the query: give a list of str, and cast, as in CAST(? AS INTEGER)",
+                source=self.name,
+            )
+        return sql, list(params) if params else None
+
+    def _start(
+        self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
+    ) -> tuple[object, dict[int, str]]:
+        if options.get("numeric") is not None:
+            raise _errors.NotSupportedError("numeric is for PostgreSQL: cast in the query", source=self.name)
+        sql, params = query
+        as_text = set(options.get("as_text") or ())
+        described: list[pa.Schema] = []
+
+        def asked(schema: pa.Schema) -> pa.Schema:
+            described.append(schema)
+            pa = self._pa
+            return pa.schema(
+                [field.with_type(pa.utf8() if field.name in as_text else _asked(pa, field.type)) for field in schema]
+            )
+
+        room = options.get("max_message_bytes") or _VALUE_BYTES
+        reader = self._connection.read_arrow_batches(
+            sql,
+            parameters=params,
+            batch_size=min(options.get("chunk_rows") or _BATCH_ROWS, _BATCH_ROWS),
+            max_bytes_per_batch=max(options.get("chunk_bytes") or _BATCH_BYTES, room),
+            max_text_size=room,
+            max_binary_size=room,
+            falliable_allocations=True,
+            map_schema=asked,
+            # A thread of ours reads ahead already, and ODBC's would take the memory twice.
+            fetch_concurrently=False,
+        )
+        told = described[0]
+        if len(told) == 0:
+            raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
+        if missing := as_text - set(told.names):
+            raise InterfaceError(
+                f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
+            )
+        pa = self._pa
+        fields = [field if field.name in as_text else field.with_type(_given(pa, field.type)) for field in told]
+        fields = [field.with_type(pa.utf8()) if field.name in as_text else field for field in fields]
+        texts = {index: str(field.type) for index, field in enumerate(told) if field.name in as_text}
+        schema = pa.schema(fields)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts
+
+    def _batches(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        while True:
+            try:
+                batch = reader.reader.next_batch()
+            except self._odbc.Error as error:
+                told = self._told(error)
+                raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
+            if batch is None:
+                return
+            arrays = [self._cast(column, field, rows) for column, field in zip(batch.columns, schema, strict=True)]
+            yield self._pa.record_batch(arrays, schema=schema)
+            rows += batch.num_rows
+
+    def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
+        """What was asked for as text, in the column's own type; nothing is rounded."""
+        if column.type == field.type:
+            return column
+        pa = self._pa
+        try:
+            return column.cast(field.type)
+        except pa.ArrowInvalid:
+            row = next(index for index, value in enumerate(column) if not _fits(pa, value, field.type))
+            raise _Broken(
+                f'column "{field.name}", row {before + row + 1}: a value that {field.type} does not hold: '
+                f"cast it to text in the query, or read it as text: as_text=[{field.name!r}]"
+            ) from None
+
+    def _effect(self, query: tuple[str, Sequence[str | None] | None]) -> int | None:
+        sql, params = query
+        self._connection.execute(sql, params)
+        return None
+
+    def _interrupt(self) -> None:
+        """ODBC has SQLCancel, but the package does not offer it."""
+
+    def _end(self) -> None:
+        del self._connection
+
+    def _translated(self, error: BaseException) -> _errors.Error | None:
+        return self._told(error) if isinstance(error, self._odbc.Error) else None
+
+    def _told(self, error: Exception) -> _errors.Error:
+        state, message = _told(error)
+        message = redacted(message, self._secrets)
+        if "without truncation" in message:
+            return _errors.DataError(
+                message,
+                hint="allow longer values: max_message_bytes=…, or an option of psqlODBC, MaxLongVarcharSize",
+                source=self.name,
+            )
+        kind = {
+            "0A": _errors.NotSupportedError,
+            "HYC": _errors.NotSupportedError,
+            "22": _errors.DataError,
+            "23": _errors.IntegrityError,
+            "42": _errors.ProgrammingError,
+            **dict.fromkeys(("08", "53", "55", "57", "58"), _errors.OperationalError),
+        }
+        ours = kind.get((state or "")[:3]) or kind.get((state or "")[:2], _errors.DatabaseError)
+        return ours(message, sqlstate=state, source=self.name)
+
+
+def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
+    """The form in which a column loses nothing on its way."""
+    types = pa.types
+    # Their text is all that the server has, whatever was described.
+    if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
+        return pa.utf8()
+    return _given(pa, described)
+
+
+def _given(pa: Any, described: pa.DataType) -> pa.DataType:
+    """The type that a column described so has in the result."""
+    wider = {pa.int8(): pa.int16(), pa.int16(): pa.int32(), pa.int32(): pa.int64(), pa.float32(): pa.float64()}
+    if described in wider:
+        return wider[described]
+    if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):
+        return pa.timestamp("us")
+    return described
+
+
+def _fits(pa: Any, value: Any, type_: pa.DataType) -> bool:
+    try:
+        value.cast(type_)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _told(error: Exception) -> tuple[str | None, str]:
+    """SQLSTATE and message of ODBC's diagnostics."""
+    text = str(error)
+    state = _STATE.search(text)
+    _, found, message = text.partition("Message: ")
+    return (state[1] if state else None), (message if found else text).strip()

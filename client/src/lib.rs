@@ -16,6 +16,7 @@
 mod allocator;
 pub mod arrow_stream;
 mod batch;
+mod channel;
 mod connect;
 mod environment;
 mod error;
@@ -24,8 +25,10 @@ mod literal;
 mod pool;
 pub mod postgres;
 mod scan;
+mod socket;
 mod source;
 mod stats;
+mod tls;
 mod uri;
 
 pub use allocator::HugePages;

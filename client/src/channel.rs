@@ -1,7 +1,5 @@
 //! A connection as a source sees it: bytes in both directions, encrypted or not.
 
-#![allow(dead_code)]
-
 use std::io;
 
 use crate::socket::Socket;

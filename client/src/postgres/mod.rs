@@ -13,6 +13,10 @@ mod link;
 mod message;
 mod reader;
 mod request;
+mod route;
 mod scram;
+mod servers;
+mod target;
 
 pub use connection::{PostgresConnection, connect};
+pub use target::{Address, Binding, Conninfo, Session, SslMode, Target};

@@ -52,7 +52,7 @@ pub(crate) enum Version {
 }
 
 /// How a database's users call these options, for errors.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) mode: &'static str,
     pub(crate) roots: &'static str,
@@ -64,7 +64,7 @@ pub(crate) struct Words {
 }
 
 /// What a source's user has asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) check: Check,
     pub(crate) roots: Roots,

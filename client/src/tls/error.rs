@@ -1,5 +1,6 @@
 //! What went wrong in a handshake, in words that say what to do.
 
+use std::error::Error as StdError;
 use std::io;
 
 use rustls::{AlertDescription, CertificateError};
@@ -25,10 +26,7 @@ pub(super) fn handshake(cause: io::Error, config: &Config, host: &str) -> Error 
             Error::new(ErrorKind::Connect, format!("the server's certificate is not trusted: {refusal}"))
                 .with_hint(advice(&refusal, config, host))
         }
-        rustls::Error::AlertReceived(alert) => {
-            Error::new(ErrorKind::Connect, format!("the server refused the TLS connection: {}", told(*alert)))
-                .with_hint(asked(*alert, config))
-        }
+        rustls::Error::AlertReceived(alert) => alerted(*alert, config),
         rustls::Error::PeerIncompatible(_) => {
             Error::new(ErrorKind::Connect, format!("no TLS connection came about: {error}"))
                 .with_hint("the server must speak TLS 1.2 or 1.3 and know a cipher that is not outdated")
@@ -59,7 +57,7 @@ fn refusal(reason: &CertificateError) -> Refusal {
 fn advice(refusal: &Refusal, config: &Config, host: &str) -> String {
     let words = config.words;
     match refusal {
-        Refusal::UnknownIssuer => {
+        Refusal::UnknownIssuer | Refusal::Authority => {
             format!("name a file with the certificate of the server's authority by {}", words.roots)
         }
         Refusal::Name(_) => format!("connect by one of these names in place of {host:?}, or {}", words.less),
@@ -113,12 +111,15 @@ fn asked(alert: AlertDescription, config: &Config) -> String {
 }
 
 /// A refusal that came after the handshake: with TLS 1.3 the client is done before the server has looked at its certificate.
-pub(crate) fn refused(cause: &io::Error, config: &Config) -> Option<Error> {
+pub(crate) fn refused(error: &Error, config: &Config) -> Option<Error> {
+    let cause = StdError::source(error)?.downcast_ref::<io::Error>()?;
     match cause.get_ref()?.downcast_ref::<rustls::Error>()? {
-        rustls::Error::AlertReceived(alert) => Some(
-            Error::new(ErrorKind::Connect, format!("the server refused the TLS connection: {}", told(*alert)))
-                .with_hint(asked(*alert, config)),
-        ),
+        rustls::Error::AlertReceived(alert) => Some(alerted(*alert, config)),
         _ => None,
     }
+}
+
+fn alerted(alert: AlertDescription, config: &Config) -> Error {
+    Error::new(ErrorKind::Connect, format!("the server refused the TLS connection: {}", told(alert)))
+        .with_hint(asked(alert, config))
 }

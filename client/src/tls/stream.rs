@@ -32,6 +32,8 @@ pub(crate) struct Stream {
     outgoing: Vec<u8>,
     /// The peer has said that nothing more comes.
     closed: bool,
+    /// Nothing can be believed or said any more.
+    broken: bool,
 }
 
 /// How far one step has come.
@@ -68,6 +70,7 @@ impl Stream {
             taken: 0,
             outgoing: Vec::new(),
             closed: false,
+            broken: false,
         };
         let refused = |cause: io::Error| error::handshake(cause, config, host);
         loop {
@@ -81,11 +84,7 @@ impl Stream {
                     Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => wait()?,
                     Err(cause) => return Err(refused(cause)),
                 },
-                Err(cause) => {
-                    // The peer's log then says why: the alert was made with the error, and is sent by the next step.
-                    let _ = stream.step(&[], &mut |_| {});
-                    return Err(refused(cause));
-                }
+                Err(cause) => return Err(refused(cause)),
             }
         }
     }
@@ -170,6 +169,11 @@ impl Stream {
         self.tls.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
+    /// Whether the server has chosen one of the protocols that were offered.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.tls.alpn_protocol().is_some()
+    }
+
     /// The protocol's version, such as `TLSv1.3`.
     pub(crate) fn version(&self) -> &'static str {
         match self.tls.protocol_version() {
@@ -181,6 +185,21 @@ impl Stream {
     /// Looks at what has come, up to one record of data, which goes to `sink`, and sends what the protocol has to say to it; then, when the
     /// connection is ready and nothing is left to look at, sends `data`.
     fn step(&mut self, data: &[u8], sink: &mut dyn FnMut(&[u8])) -> io::Result<Step> {
+        if self.broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let stepped = self.advance(data, sink);
+        if let Err(error) = &stepped {
+            self.broken = true;
+            // The alert that was made with the error, so that the peer's log says why too. rustls must not be asked again afterwards.
+            if error.kind() == io::ErrorKind::InvalidData && self.advance(&[], &mut |_| {}).is_ok() {
+                let _ = self.socket.send(&self.outgoing);
+            }
+        }
+        stepped
+    }
+
+    fn advance(&mut self, data: &[u8], sink: &mut dyn FnMut(&[u8])) -> io::Result<Step> {
         let UnbufferedStatus { discard, state } =
             self.tls.process_tls_records(&mut self.incoming[self.start..self.end]);
         let step = match state.map_err(invalid)? {

@@ -20,6 +20,8 @@ use super::config::{Check, Version};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     UnknownIssuer,
+    /// It is an authority's own, as self-signed ones are, and not one of those that are trusted.
+    Authority,
     Expired,
     NotYetValid,
     Revoked,
@@ -37,6 +39,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UnknownIssuer => "no authority that is trusted here has signed it",
+            Self::Authority => "it is an authority's own, or self-signed, and not trusted itself",
             Self::Expired => "it has expired",
             Self::NotYetValid => "it is not valid yet",
             Self::Revoked => "it has been revoked",
@@ -57,6 +60,7 @@ impl From<webpki::Error> for Refusal {
         use webpki::Error;
         match error {
             Error::UnknownIssuer => Self::UnknownIssuer,
+            Error::CaUsedAsEndEntity => Self::Authority,
             Error::CertExpired { .. } => Self::Expired,
             Error::CertNotValidYet { .. } => Self::NotYetValid,
             Error::CertRevoked => Self::Revoked,
@@ -186,7 +190,11 @@ fn name(shown: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Refusal
         return if names.iter().any(|name| covers(name, &host)) { Ok(()) } else { Err(Refusal::Name(names)) };
     }
     match EndEntityCert::try_from(shown)?.verify_is_valid_for_subject_name(host) {
-        Err(webpki::Error::CertNotValidForName(context)) => Err(Refusal::Name(context.presented)),
+        Err(webpki::Error::CertNotValidForName(context)) => {
+            // They come as `DnsName("db.example")`.
+            let bare = |name: &String| name.split('"').nth(1).unwrap_or(name).to_owned();
+            Err(Refusal::Name(context.presented.iter().map(bare).collect()))
+        }
         other => Ok(other?),
     }
 }

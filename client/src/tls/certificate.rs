@@ -198,4 +198,4 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 #[path = "certificate_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -73,10 +73,15 @@ impl Stream {
             broken: false,
         };
         let refused = |cause: io::Error| error::handshake(cause, config, host);
+        // A server may speak first: behind its last message of the handshake.
+        let mut early = Vec::new();
         loop {
-            match stream.step(&[], &mut |_| {}) {
+            match stream.step(&[], &mut |bytes| early.extend_from_slice(bytes)) {
                 Ok(Step::Again) => {}
-                Ok(Step::Ready) => return Ok(stream),
+                Ok(Step::Ready) => {
+                    stream.rest = early;
+                    return Ok(stream);
+                }
                 Ok(Step::Closed) => return Err(refused(io::ErrorKind::UnexpectedEof.into())),
                 Ok(Step::Handshake) => match stream.fill() {
                     Ok(0) => return Err(refused(io::ErrorKind::UnexpectedEof.into())),
@@ -273,3 +278,7 @@ impl fmt::Debug for Stream {
 fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -5,14 +5,12 @@ from __future__ import annotations
 import select
 import socket
 import ssl
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from certificates import Pair
-
-SSL_REQUEST = struct.pack(">II", 8, 80877103)
+from proxy import SSL_REQUEST
 
 
 class TlsProxy:

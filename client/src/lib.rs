@@ -28,6 +28,7 @@ mod socket;
 mod source;
 mod stats;
 mod tls;
+mod uri;
 
 pub use allocator::HugePages;
 pub use batch::Batch;

@@ -59,8 +59,6 @@ pub(crate) struct Words {
     pub(crate) certificate: &'static str,
     pub(crate) key: &'static str,
     pub(crate) revoked: &'static str,
-    /// What to do about a server without TLS, or with one that is not trusted: a setting that asks for less.
-    pub(crate) less: &'static str,
 }
 
 /// What a source's user has asked for.

@@ -31,9 +31,8 @@ pub(super) fn handshake(cause: io::Error, config: &Config, host: &str) -> Error 
             Error::new(ErrorKind::Connect, format!("no TLS connection came about: {error}"))
                 .with_hint("the server must speak TLS 1.2 or 1.3 and know a cipher that is not outdated")
         }
-        rustls::Error::InvalidMessage(_) => {
-            Error::new(ErrorKind::Connect, "the server's answer to TLS is not TLS").with_hint(words.less)
-        }
+        rustls::Error::InvalidMessage(_) => Error::new(ErrorKind::Connect, "the server's answer to TLS is not TLS")
+            .with_hint(format!("choose another {}", words.mode)),
         error => Error::new(ErrorKind::Connect, format!("no TLS connection came about: {error}")),
     };
     made.with_cause(cause)
@@ -60,7 +59,9 @@ fn advice(refusal: &Refusal, config: &Config, host: &str) -> String {
         Refusal::UnknownIssuer | Refusal::Authority => {
             format!("name a file with the certificate of the server's authority by {}", words.roots)
         }
-        Refusal::Name(_) => format!("connect by one of these names in place of {host:?}, or {}", words.less),
+        Refusal::Name(_) => {
+            format!("connect by one of these names in place of {host:?}, or choose another {}", words.mode)
+        }
         Refusal::Expired | Refusal::NotYetValid => {
             "renew the server's certificate, or check this machine's clock".into()
         }

@@ -103,7 +103,10 @@ impl Stream {
                     // What came meanwhile waits to be received; no more of it than was received already.
                     Ok(Step::Again) => {}
                     Ok(Step::Ready) => break Ok(()),
-                    Ok(Step::Handshake | Step::Closed) => break Err(io::ErrorKind::BrokenPipe.into()),
+                    Ok(Step::Handshake | Step::Closed) => {
+                        self.closed = true;
+                        break Err(io::ErrorKind::BrokenPipe.into());
+                    }
                     Err(error) => break Err(error),
                 }
             };
@@ -121,40 +124,26 @@ impl Stream {
     /// # Safety
     /// `to` may be written to for `room` bytes.
     pub(crate) unsafe fn receive(&mut self, to: *mut u8, room: usize, whole: bool) -> io::Result<usize> {
-        let mut count = 0;
+        let mut room = Room { to, len: room, filled: 0 };
         let mut rest = std::mem::take(&mut self.rest);
-        let mut put = |bytes: &[u8]| {
-            let part = bytes.len().min(room - count);
-            // SAFETY: `to` has room for `room` bytes, and `count + part` is no more; `bytes` are this stream's own.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(count), part) };
-            count += part;
-            part
-        };
-        self.taken += put(&rest[self.taken..]);
+        self.taken = rest.len() - room.put(&rest[self.taken..]).len();
         if self.taken == rest.len() {
             rest.clear();
             self.taken = 0;
         }
         let result = loop {
-            if count == room || self.closed {
-                break Ok(count);
+            if room.filled == room.len || self.closed {
+                break Ok(room.filled);
             }
-            let mut sink = |bytes: &[u8]| {
-                let part = bytes.len().min(room - count);
-                // SAFETY: as above.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(count), part) };
-                count += part;
-                rest.extend_from_slice(&bytes[part..]);
-            };
-            match self.step(&[], &mut sink) {
+            match self.step(&[], &mut |bytes| rest.extend_from_slice(room.put(bytes))) {
                 Ok(Step::Again) => {}
                 Ok(Step::Closed) => self.closed = true,
-                Ok(Step::Ready | Step::Handshake) if count > 0 && !whole => break Ok(count),
+                Ok(Step::Ready | Step::Handshake) if room.filled > 0 && !whole => break Ok(room.filled),
                 Ok(Step::Ready | Step::Handshake) => match self.fill() {
                     Ok(0) => self.closed = true,
                     Ok(_) => {}
                     // As MSG_WAITALL does: what has come is not held back by a wait that is over.
-                    Err(_) if count > 0 => break Ok(count),
+                    Err(_) if room.filled > 0 => break Ok(room.filled),
                     Err(error) => break Err(error),
                 },
                 Err(error) => break Err(error),
@@ -266,6 +255,24 @@ impl Stream {
         let count = unsafe { self.socket.receive(room.as_mut_ptr(), room.len(), false) }?;
         self.end += count;
         Ok(count)
+    }
+}
+
+/// Where a caller wants bytes to go: `to` may be written to for `len` bytes.
+struct Room {
+    to: *mut u8,
+    len: usize,
+    filled: usize,
+}
+
+impl Room {
+    /// Copies what there is room for, and gives the rest.
+    fn put<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let (part, rest) = bytes.split_at(bytes.len().min(self.len - self.filled));
+        // SAFETY: `to` has room for `len` bytes, and `filled` with the part is no more; `bytes` lie elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), self.to.add(self.filled), part.len()) };
+        self.filled += part.len();
+        rest
     }
 }
 

@@ -24,7 +24,7 @@ const KEY: &str = "\
     nzM7OWeNv5WFmT3NIMzg4vrRwChxPKvqUm0AkgxPyCbl3MZOV5vq/awg29CavJXWpcxc2uUAPWe0mvFYCnHT";
 
 static WORDS: Words =
-    Words { mode: "mode", roots: "roots", certificate: "certificate", key: "key", revoked: "revoked", less: "less" };
+    Words { mode: "mode", roots: "roots", certificate: "certificate", key: "key", revoked: "revoked" };
 
 fn server(versions: &[&'static SupportedProtocolVersion]) -> ServerConnection {
     let key = BASE64.decode(KEY.replace(char::is_whitespace, "")).unwrap();

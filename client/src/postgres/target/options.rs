@@ -9,19 +9,13 @@ use std::time::Duration;
 use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
 use crate::tls::{Check, Identity, Options, Roots, Version, Words};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, uri};
 
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
 /// What libpq's users call the options of TLS.
-static WORDS: Words = Words {
-    mode: "sslmode",
-    roots: "sslrootcert",
-    certificate: "sslcert",
-    key: "sslkey",
-    revoked: "sslcrl",
-    less: "choose another sslmode",
-};
+static WORDS: Words =
+    Words { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
 /// The name that TLS's registry has for this protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 
@@ -87,13 +81,6 @@ fn number<T: std::str::FromStr>(name: &str, text: &str, unit: &str) -> Result<T,
     text.trim().parse().map_err(|_| usage(format!("{name} is not a number of {unit}")))
 }
 
-fn port(text: &str) -> Result<u16, Error> {
-    match text.trim().parse() {
-        Ok(port) if port > 0 => Ok(port),
-        _ => Err(usage("the port is not a number from 1 to 65535")),
-    }
-}
-
 fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
 }
@@ -104,7 +91,7 @@ fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
 /// A value that is none of its parameter's, or one that asks for what this version cannot do.
 pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Conninfo, Error> {
     refuse(settings)?;
-    let user = settings.text("user").map_or_else(|| system_user(lookup), str::to_owned);
+    let user = settings.text("user").map_or_else(uri::system_user, str::to_owned);
     let database = settings.text("dbname").unwrap_or(&user).to_owned();
     let home = lookup("HOME").map(PathBuf::from);
     let passfile = settings.text("passfile").map(PathBuf::from);
@@ -208,7 +195,7 @@ fn places(settings: &Settings) -> Result<Vec<(String, Address)>, Error> {
             let port = if text.is_empty() {
                 DEFAULT_PORT
             } else {
-                port(text).map_err(|error| settings.blame("port", error))?
+                uri::port(text).map_err(|error| settings.blame("port", error))?
             };
             let (host, number) = (of(&hosts), of(&numbers));
             Ok(match (host.as_str(), number) {
@@ -324,8 +311,4 @@ fn keepalive(settings: &Settings) -> Result<Keepalive, Error> {
             .value("tcp_user_timeout", |text| number("tcp_user_timeout", text, "milliseconds"))?
             .filter(|number| *number > 0),
     })
-}
-
-fn system_user(lookup: Lookup<'_>) -> String {
-    ["USER", "LOGNAME"].iter().find_map(|name| lookup(name)).unwrap_or_else(|| "colonnade".to_owned())
 }

@@ -3,6 +3,7 @@
 
 use super::settings::{Settings, usage};
 use crate::Error;
+use crate::uri::{decode, host_and_port};
 
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
 
@@ -27,7 +28,7 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
     for place in places.split(',') {
         let (host, port) = host_and_port(place)?;
         hosts.push(decode(host)?);
-        ports.push(port);
+        ports.push(port.map_or_else(String::new, |port| port.to_string()));
     }
     let mut settings = Settings::default();
     let parts =
@@ -52,35 +53,4 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
         }
     }
     Ok(settings)
-}
-
-fn host_and_port(place: &str) -> Result<(&str, &str), Error> {
-    let Some(inner) = place.strip_prefix('[') else {
-        return Ok(place.split_once(':').unwrap_or((place, "")));
-    };
-    let (host, rest) = inner.split_once(']').ok_or_else(|| usage("the URI's IPv6 address lacks its ']'"))?;
-    match rest.strip_prefix(':').or(rest.is_empty().then_some("")) {
-        Some(port) => Ok((host, port)),
-        None => Err(usage("the URI has something other than a port after its IPv6 address")),
-    }
-}
-
-/// Percent-decoding, RFC 3986 §2.1.
-fn decode(text: &str) -> Result<String, Error> {
-    let malformed =
-        || usage("the URI has a '%' that is not followed by two hexadecimal digits: write a percent as %25");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        if *first == b'%' {
-            let [high, low, tail @ ..] = tail else { return Err(malformed()) };
-            let digit = |c: &u8| char::from(*c).to_digit(16).ok_or_else(malformed);
-            bytes.push((digit(high)? * 16 + digit(low)?) as u8);
-            rest = tail;
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| usage("the URI is not UTF-8 once its escapes are decoded"))
 }

@@ -48,6 +48,7 @@ test-spec: $(BIN)/.test
 
 test-python: $(BIN)/.wheel $(BIN)/.test extension
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { $(APT) update && $(APT) install pgbouncer; \
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }

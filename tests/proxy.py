@@ -73,6 +73,7 @@ def message(kind: bytes, body: bytes = b"") -> bytes:
     return kind + struct.pack(">I", len(body) + 4) + body
 
 
+SSL_REQUEST = struct.pack(">II", 8, 80877103)
 #: What a Colonnade server says after the start-up message.
 WELCOME = (
     message(b"R", struct.pack(">I", 0))
@@ -95,7 +96,9 @@ def peer(welcome: bytes, answer: bytes | Callable[[bytes], bytes] = b"", *, hang
             while True:
                 client, _ = listener.accept()
                 with client:
-                    client.recv(65536)
+                    if client.recv(65536) == SSL_REQUEST:
+                        client.sendall(b"N")
+                        client.recv(65536)
                     client.sendall(welcome)
                     if query := client.recv(65536):
                         client.sendall(answer(query) if callable(answer) else answer)

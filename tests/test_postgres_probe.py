@@ -14,7 +14,7 @@ import colonnade
 import postgres as pg
 import psycopg
 import pytest
-from proxy import READY, WELCOME, message
+from proxy import READY, SSL_REQUEST, WELCOME, message
 
 STOCK_WELCOME = WELCOME.replace(message(b"S", b"colonnade\x001\0"), b"")
 
@@ -29,7 +29,9 @@ def imitation(welcome: bytes, answer: Callable[[bytes], bytes]) -> Iterator[tupl
         with suppress(OSError):
             client, _ = listener.accept()
             with client:
-                client.recv(65536)
+                if client.recv(65536) == SSL_REQUEST:
+                    client.sendall(b"N")
+                    client.recv(65536)
                 client.sendall(welcome)
                 while (query := client.recv(65536)) and query[:1] == b"Q":
                     queries.append(query[5:-1])

@@ -34,6 +34,40 @@ def rows(connection: colonnade.Connection, sql: str) -> list[dict[str, object]]:
     return connection.query(sql).to_arrow().to_pylist()
 
 
+MOMENTS = [
+    "'2024-02-29', '2024-02-29 12:34:56.789', '2024-02-29 12:34:56.789+05:30', '23:59:59.999999', '1 mon -2 days', 1.5",
+    "'0001-01-01 BC', '4713-01-01 00:00:00 BC', '0044-03-15 12:00:00 BC', '24:00:00', '-1 year -3:04:05.06', -0.0001",
+    "'5874897-12-31', '294246-12-31 23:59:59.999999', '1500-01-01', '00:00:00', '178956970 years', 99999999.9999",
+    "'1582-10-15', '1969-12-31 23:59:59.999999', '1880-01-01', '00:00:00.000001', '3 years 9 days', 10000.0001",
+    "null, null, null, null, null, null",
+]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Amsterdam", "Asia/Kolkata", "America/St_Johns"])
+def test_dates_and_numbers_beside_what_is_text(database: colonnade.Connection, written: None, zone: str) -> None:
+    attributes = "(d date, s timestamp, z timestamptz, t time, i interval, n numeric(12, 4), f float8, x inet)"
+    database.execute(f"set timezone to '{zone}'; drop type if exists stock.moment")
+    database.execute(f"create type stock.moment as {attributes}")
+    values = " union all ".join(f"select row({moment}, 0.1, '::1')::stock.moment as m" for moment in MOMENTS)
+    names = ("d", "s", "z", "t", "i", "n", "f", "x")
+    apart = ", ".join(f"(m).{name}" for name in names)
+    result = database.query(f"select m, array[m, null, m] as a, {apart} from ({values}) as v").to_arrow()
+    whole, items = result["m"].combine_chunks(), result["a"].combine_chunks().flatten()
+    assert whole.type.field("d").type == pa.date32()
+    assert whole.type.field("n").type == pa.decimal128(12, 4)
+    for name in names:
+        expected = result[name].combine_chunks()
+        assert whole.field(name).equals(expected), name
+        assert items.field(name).take(pa.array(range(0, len(items), 3))).equals(expected), name
+
+
+def test_money_beside_what_is_text_is_refused(database: colonnade.Connection, written: None) -> None:
+    database.execute("create type stock.price as (m money, x inet)")
+    with pytest.raises(colonnade.Error, match="money") as caught:
+        database.query("select row(1, '::1')::stock.price as p")
+    assert caught.value.sqlstate == "0A000"
+
+
 # --- statements -------------------------------------------------------------------------------------------------------
 
 

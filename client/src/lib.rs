@@ -17,8 +17,8 @@
 mod allocator;
 pub mod arrow_stream;
 mod batch;
+mod channel;
 mod connect;
-mod environment;
 mod error;
 mod feed;
 mod literal;
@@ -27,9 +27,11 @@ mod pool;
 pub mod postgres;
 mod produced;
 mod scan;
+mod socket;
 mod source;
 pub mod sqlite;
 mod stats;
+mod tls;
 mod uri;
 
 pub use allocator::HugePages;
@@ -41,4 +43,3 @@ pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use produced::Produced;
 pub use source::{Cancel, Connection, Keep, QueryOptions, ResultStream};
 pub use stats::Stats;
-pub use uri::{Address, Target};

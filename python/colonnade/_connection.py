@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from . import _core
@@ -112,6 +113,8 @@ def connect(uri: str) -> Connection:
 
     * `postgresql://user@host:port/database`: PostgreSQL, with the extension or as it is, or a Colonnade server
     * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
+    * `host=… dbname=… sslmode=verify-full`: the same in libpq's other form; with either, what is left out comes from a
+      service file, the PG* variables and the password file (docs/postgresql.md lists the parameters)
     * `sqlite:///absolute/path`, `sqlite:relative/path`: an SQLite file, to read; `?timeout=seconds` to wait for locks,
       `?immutable=1` if nobody writes to it
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
@@ -124,12 +127,20 @@ def connect(uri: str) -> Connection:
     return Connection(_source(uri))
 
 
+#: How keywords and values begin. No URI does: its scheme ends in a colon.
+_KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
+
+
 def _source(uri: str) -> Source:
+    if _KEYWORDS.match(uri):
+        return _core.connect(uri)
     scheme, colon, rest = uri.partition(":")
     # SQLAlchemy's URIs name a driver, which does not matter here.
     scheme = scheme.partition("+")[0].lower()
     if not colon:
-        raise InterfaceError("the connection string is not a URI: write postgresql://host/database or duckdb:file")
+        raise InterfaceError(
+            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:file"
+        )
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
         return getattr(importlib.import_module(f".{module}", __package__), name).from_uri(rest)

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use super::connection::Shared;
 use super::incoming::lost;
 use super::message;
-use super::socket::Socket;
-use crate::feed::POLL;
-use crate::{Cancel, Error, Target};
+use super::route::Route;
+use crate::{Cancel, Error, ErrorKind};
 
 /// How long the server may take to take notice.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -33,21 +32,27 @@ impl Shared {
         if !self.runs(number) {
             return Ok(());
         }
-        request(&self.target, self.server.key).map_err(|error| error.with_origin(&self.name))
+        request(&self.route, self.server.key).map_err(|error| error.with_origin(&self.name))
     }
 }
 
-/// Sends the request and waits until the server has taken it: it then closes the connection without a word.
-fn request(target: &Target, key: message::BackendKey) -> Result<(), Error> {
-    let target = Target { connect_timeout: Some(target.connect_timeout.unwrap_or(LIMIT).min(LIMIT)), ..target.clone() };
-    let socket = Socket::connect(&target)?;
-    socket.send(&message::cancel_request(key)).map_err(lost)?;
-    socket.set_timeout(Some(POLL)).map_err(lost)?;
+/// Sends the request and waits until the server has taken it: it then closes the connection without a word. It goes the way that the
+/// connection has gone, encrypted if that is.
+fn request(route: &Route, key: message::BackendKey) -> Result<(), Error> {
+    let mut route = Route::clone(route);
+    route.target.connect_timeout = Some(route.target.connect_timeout.unwrap_or(LIMIT).min(LIMIT));
     let deadline = Instant::now() + LIMIT;
+    let mut tick = || match Instant::now() < deadline {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Connect, "the server did not take the cancel request in time")),
+    };
+    let socket = route.connect()?;
+    let mut channel = route.secure(socket, &mut tick)?;
+    channel.send(&message::cancel_request(key)).map_err(lost)?;
     let mut byte = 0u8;
     while Instant::now() < deadline {
         // SAFETY: there is room for one byte.
-        match unsafe { socket.receive(&raw mut byte, 1, false) } {
+        match unsafe { channel.receive(&raw mut byte, 1, false) } {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Ok(_) | Err(_) => break,
         }

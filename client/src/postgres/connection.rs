@@ -13,10 +13,13 @@ use super::link::{Link, Server};
 use super::message;
 use super::reader::Reader;
 use super::request;
-use super::socket::Socket;
+use super::route::Route;
+use super::servers;
+use super::target::Conninfo;
 use crate::feed::{self, AHEAD, Nothing, POLL};
 use crate::partition::Offer;
-use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Target};
+use crate::socket::Socket;
+use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
 pub struct PostgresConnection(pub(super) Arc<Shared>);
@@ -26,7 +29,8 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     /// The server's software and version.
     software: String,
-    pub(crate) target: Target,
+    /// The way that a cancel request takes.
+    pub(crate) route: Arc<Route>,
     pub(crate) server: Server,
     pub(crate) pool: Pool,
     pub(crate) cancelling: Mutex<()>,
@@ -47,25 +51,27 @@ enum State {
 ///
 /// # Errors
 /// Nobody answers, or the server refuses.
-pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+    let conninfo = conninfo.into();
     let (sender, receiver) = sync_channel(1);
-    let name = target.to_string();
-    let place = target.clone();
+    let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
     // Names are resolved and sockets connected without a way to interrupt them, so a thread does it.
     spawn("colonnade-connect", move || {
-        let _ = sender.send(Link::open(&place));
+        let _ = sender.send(servers::open(&conninfo));
     })?;
-    let link = match feed::receive(&receiver, keep) {
+    let mut link = match feed::receive(&receiver, keep) {
         Ok(link) => link?,
         Err(Nothing::Interrupted) => return Err(interrupted().with_origin(&name)),
         Err(Nothing::Gone) => return Err(died().with_origin(&name)),
     };
-    let server = link.server.clone();
-    let socket = link.incoming.socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
+    let (server, route) = (link.server.clone(), link.route.clone());
+    let name = route.target.to_string();
+    let socket =
+        link.incoming.channel().socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
     Ok(PostgresConnection(Arc::new(Shared {
         name,
         software: server.delivery.software(&server.version),
-        target,
+        route,
         server,
         pool: Pool::default(),
         cancelling: Mutex::new(()),

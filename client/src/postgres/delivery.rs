@@ -116,7 +116,7 @@ fn probe(link: &mut Link, tick: Tick<'_>) -> Result<Delivery, Error> {
 
 /// The first value of the first row that a query gives; `None` for no row and for NULL. The inner error is the
 /// database's and leaves the connection usable.
-fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
+pub(crate) fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
     link.send(&message::query(sql)?)?;
     let (mut value, mut failed) = (None, None);
     loop {

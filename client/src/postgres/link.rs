@@ -1,15 +1,18 @@
 //! One logged-in connection and what the server said of itself.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP>
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::authentication::Authentication;
+use super::authentication::{Authentication, EndPoint};
 use super::delivery::Delivery;
 use super::incoming::{Incoming, Tick, lost};
 use super::message::{self, BackendKey, Body, protocol, shown};
-use super::socket::Socket;
-use crate::feed::POLL;
-use crate::{Error, ErrorKind, Target};
+use super::route::Route;
+use super::target::{Binding, Target};
+use crate::channel::Channel;
+use crate::tls;
+use crate::{Error, ErrorKind};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -19,6 +22,8 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Link {
     pub(crate) incoming: Incoming,
     pub(crate) server: Server,
+    /// How it was reached.
+    pub(crate) route: Arc<Route>,
     /// Whether no transaction was open when the last query had ended.
     pub(crate) idle: bool,
 }
@@ -65,7 +70,10 @@ impl Link {
     /// # Errors
     /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
-        let socket = Socket::connect(target)?;
+        Self::open_any_way(target).map_err(|error| error.with_origin(&target.to_string()))
+    }
+
+    fn open_any_way(target: &Target) -> Result<Self, Error> {
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {
             if Instant::now() < deadline {
@@ -74,18 +82,46 @@ impl Link {
             Err(Error::new(ErrorKind::Connect, "the server accepted the connection but did not answer in time")
                 .with_hint("check that it is a PostgreSQL or Colonnade server"))
         };
-        let mut incoming = Incoming::new(socket);
-        let opened = login(&mut incoming, target, &mut tick).and_then(|server| {
-            let mut link = Self { incoming, server, idle: true };
-            link.server.delivery = Delivery::find(&mut link, &mut tick)?;
-            Ok(link)
-        });
-        opened.map_err(|error| error.with_origin(&target.to_string()))
+        let mut routes = Route::all(target)?.into_iter().peekable();
+        let mut before: Option<Error> = None;
+        while let Some(mut route) = routes.next() {
+            let socket = route.connect()?;
+            let (error, again) = match route.secure(socket, &mut tick) {
+                Err(error) => (error, true),
+                Ok(channel) => {
+                    let encrypted = channel.tls().is_some();
+                    match Self::log_in(route, channel, &mut tick) {
+                        Ok(link) => return Ok(link),
+                        Err(error) => {
+                            let again =
+                                Route::matters(&error) && routes.peek().is_some_and(|r| r.encrypts() != encrypted);
+                            (error, again)
+                        }
+                    }
+                }
+            };
+            if !again || routes.peek().is_none() {
+                return Err(match before {
+                    Some(first) => error.with_detail(Some(format!("before, the other way: {first}"))),
+                    None => error,
+                });
+            }
+            before = Some(error);
+        }
+        Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
+    }
+
+    fn log_in(route: Route, channel: Channel, tick: Tick<'_>) -> Result<Self, Error> {
+        let mut incoming = Incoming::new(channel);
+        let server = login(&mut incoming, &route.target, tick).map_err(|error| route.explain(error))?;
+        let mut link = Self { incoming, server, route: Arc::new(route), idle: true };
+        link.server.delivery = Delivery::find(&mut link, tick)?;
+        Ok(link)
     }
 
     /// Sends a whole message.
-    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Error> {
-        self.incoming.socket().send(bytes).map_err(lost)
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.incoming.channel().send(bytes).map_err(lost)
     }
 }
 
@@ -96,18 +132,30 @@ impl Drop for Link {
     }
 }
 
+/// What a login can be bound to, if it may be.
+fn end_point(channel: &Channel, target: &Target) -> EndPoint {
+    match channel.tls() {
+        None => EndPoint::Unencrypted,
+        Some(_) if target.channel_binding == Binding::Disable => EndPoint::Unknown,
+        Some(stream) => {
+            let certificate = stream.certificate().and_then(tls::Certificate::parse);
+            certificate.and_then(|certificate| certificate.end_point()).map_or(EndPoint::Unknown, EndPoint::Known)
+        }
+    }
+}
+
 fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Server, Error> {
-    incoming.set_patience(Some(POLL))?;
     let mut parameters =
         vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
     if !target.parameters.iter().any(|(key, _)| key == "application_name") {
         parameters.push(("application_name", "colonnade"));
     }
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    incoming.socket().send(&message::startup(&parameters)).map_err(lost)?;
+    // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
+    let _ = incoming.channel().send(&message::startup(&parameters));
 
     let mut server = Server::default();
-    let (mut welcome, mut authentication) = (false, Authentication::default());
+    let (mut welcome, mut authentication) = (false, Authentication::new(end_point(incoming.channel(), target)));
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
@@ -119,7 +167,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
         match kind {
             b'R' => {
                 if let Some(answer) = authentication.answer(&bytes, target)? {
-                    incoming.socket().send(&answer).map_err(lost)?;
+                    incoming.channel().send(&answer).map_err(lost)?;
                 }
                 welcome = true;
             }

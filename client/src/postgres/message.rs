@@ -7,6 +7,8 @@ use crate::{Error, ErrorKind};
 const PROTOCOL: u32 = 3 << 16;
 /// Sent in place of a version to cancel a query.
 const CANCEL_CODE: u32 = 1234 << 16 | 5678;
+/// Sent in place of a version to ask for TLS.
+const SSL_CODE: u32 = 1234 << 16 | 5679;
 /// Bytes of a message's type and length.
 pub(crate) const HEADER: usize = 5;
 /// The most that is read into memory of a message that is not CopyData. An error with its context stays far below.
@@ -38,6 +40,11 @@ pub(crate) fn cancel_request(key: BackendKey) -> Vec<u8> {
     body.extend_from_slice(&key.process.to_be_bytes());
     body.extend_from_slice(&key.secret.to_be_bytes());
     framed(None, &body)
+}
+
+/// SSLRequest.
+pub(crate) fn ssl_request() -> Vec<u8> {
+    framed(None, &SSL_CODE.to_be_bytes())
 }
 
 /// Query.
@@ -197,6 +204,7 @@ mod tests {
         assert_eq!(startup(&[("user", "a")]), b"\0\0\0\x10\0\x03\0\0user\0a\0\0");
         let key = BackendKey { process: 1, secret: 2 };
         assert_eq!(cancel_request(key), b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x01\0\0\0\x02");
+        assert_eq!(ssl_request(), b"\0\0\0\x08\x04\xd2\x16\x2f");
         assert_eq!(copy_fail("no"), b"f\0\0\0\x07no\0");
         assert!(query("a\0b").is_err());
     }

@@ -15,7 +15,10 @@ mod message;
 mod partition;
 mod reader;
 mod request;
+mod route;
 mod scram;
-mod socket;
+mod servers;
+mod target;
 
 pub use connection::{PostgresConnection, connect};
+pub use target::{Address, Binding, Conninfo, Session, SslMode, Target};

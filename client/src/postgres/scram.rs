@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind};
 
 /// The mechanism's name.
 pub(crate) const MECHANISM: &str = "SCRAM-SHA-256";
+/// The name of the one that is bound to a channel.
+pub(crate) const BOUND_MECHANISM: &str = "SCRAM-SHA-256-PLUS";
 
-/// No channel binding.
-const GS2_HEADER: &str = "n,,";
 /// The user's name is that of the start-up message; what stands here is passed over.
 const USER: &str = "n=";
 const NONCE_BYTES: usize = 18;
@@ -22,16 +22,45 @@ const MAX_ITERATIONS: u32 = 10_000_000;
 
 type Key = [u8; 32];
 
+/// What the conversation is bound to, RFC 5802 §6.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// Nothing.
+    No,
+    /// Nothing, since the server does not offer it. It will find out if somebody between has taken its offer away.
+    NotOffered,
+    /// The certificate of the server's end of the channel, by its hash: RFC 5929 §4.
+    To(Vec<u8>),
+}
+
+impl Bound {
+    fn header(&self) -> &'static str {
+        match self {
+            Self::No => "n,,",
+            Self::NotOffered => "y,,",
+            Self::To(_) => "p=tls-server-end-point,,",
+        }
+    }
+
+    /// What the proof covers of it.
+    fn input(&self) -> Vec<u8> {
+        let end_point = if let Self::To(hash) = self { hash.as_slice() } else { &[] };
+        [self.header().as_bytes(), end_point].concat()
+    }
+}
+
 /// A conversation that has begun.
 pub(crate) struct Scram {
     password: Vec<u8>,
     nonce: String,
     first_bare: String,
+    bound: Bound,
 }
 
 /// A conversation in which the server has yet to prove that it knows the password, too.
 pub(crate) struct Proven {
     server_signature: Key,
+    bound: bool,
 }
 
 impl Scram {
@@ -39,23 +68,23 @@ impl Scram {
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub(crate) fn begin(password: &str) -> Result<Self, Error> {
+    pub(crate) fn begin(password: &str, bound: Bound) -> Result<Self, Error> {
         let mut random = [0; NONCE_BYTES];
         getrandom::fill(&mut random)
             .map_err(|cause| Error::new(ErrorKind::Connect, "the system has no random numbers").with_cause(cause))?;
-        Ok(Self::with(password, USER, BASE64.encode(random)))
+        Ok(Self::with(password, USER, BASE64.encode(random), bound))
     }
 
-    fn with(password: &str, user: &str, nonce: String) -> Self {
+    fn with(password: &str, user: &str, nonce: String, bound: Bound) -> Self {
         // What cannot be normalized is taken as it is; so does PostgreSQL.
         let password = stringprep::saslprep(password).map_or(password.into(), |normal| normal);
         let first_bare = format!("{user},r={nonce}");
-        Self { password: password.as_bytes().to_vec(), nonce, first_bare }
+        Self { password: password.as_bytes().to_vec(), nonce, first_bare, bound }
     }
 
     /// The first message.
     pub(crate) fn first(&self) -> String {
-        format!("{GS2_HEADER}{}", self.first_bare)
+        format!("{}{}", self.bound.header(), self.first_bare)
     }
 
     /// The answer to the server's first message, which proves that this side knows the password.
@@ -79,24 +108,27 @@ impl Scram {
         let salted = salted_password(&self.password, &salt, iterations);
         let client_key = hmac(&salted, b"Client Key");
         let stored_key: Key = Sha256::digest(client_key).into();
-        let without_proof = format!("c={},r={nonce}", BASE64.encode(GS2_HEADER));
+        let without_proof = format!("c={},r={nonce}", BASE64.encode(self.bound.input()));
         let message = format!("{},{server_first},{without_proof}", self.first_bare);
         let mut proof = hmac(&stored_key, message.as_bytes());
         proof.iter_mut().zip(client_key).for_each(|(byte, key)| *byte ^= key);
         let server_signature = hmac(&hmac(&salted, b"Server Key"), message.as_bytes());
-        Ok((format!("{without_proof},p={}", BASE64.encode(proof)), Proven { server_signature }))
+        Ok((
+            format!("{without_proof},p={}", BASE64.encode(proof)),
+            Proven { server_signature, bound: matches!(self.bound, Bound::To(_)) },
+        ))
     }
 }
 
 impl Proven {
-    /// Checks the server's last message.
+    /// Checks the server's last message. Gives whether it is bound to the channel.
     ///
     /// # Errors
     /// Whoever sent it does not know the password.
-    pub(crate) fn check(&self, server_final: &str) -> Result<(), Error> {
+    pub(crate) fn check(&self, server_final: &str) -> Result<bool, Error> {
         let signature = server_final.split(',').next().and_then(|part| part.strip_prefix("v="));
         match signature.and_then(|signature| BASE64.decode(signature).ok()) {
-            Some(signature) if signature == self.server_signature => Ok(()),
+            Some(signature) if signature == self.server_signature => Ok(self.bound),
             _ => Err(Error::new(ErrorKind::Connect, "the server could not prove that it knows the password")
                 .with_hint("whatever answers there may not be the server that it claims to be")),
         }
@@ -132,7 +164,7 @@ mod tests {
     const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
     fn scram() -> Scram {
-        Scram::with("pencil", "n=user", NONCE.to_owned())
+        Scram::with("pencil", "n=user", NONCE.to_owned(), Bound::No)
     }
 
     #[test]
@@ -146,6 +178,16 @@ mod tests {
         assert!(proven.check(SERVER_FINAL).is_ok());
         assert!(proven.check("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G5=").is_err());
         assert!(proven.check("e=other-error").is_err());
+    }
+
+    #[test]
+    fn the_proof_covers_what_it_is_bound_to() {
+        let answer = |bound| Scram::with("pencil", "n=user", NONCE.to_owned(), bound).answer(SERVER_FIRST).unwrap().0;
+        let (one, other) = (answer(Bound::To(b"one".to_vec())), answer(Bound::To(b"two".to_vec())));
+        // "p=tls-server-end-point,,one" and "y,,"
+        assert!(one.starts_with("c=cD10bHMtc2VydmVyLWVuZC1wb2ludCwsb25l,"), "{one}");
+        assert!(answer(Bound::NotOffered).starts_with("c=eSws,"));
+        assert_ne!(one.split(",p=").nth(1), other.split(",p=").nth(1));
     }
 
     #[test]
@@ -164,14 +206,14 @@ mod tests {
 
     #[test]
     fn no_two_conversations_are_the_same() {
-        assert_ne!(Scram::begin("x").unwrap().first(), Scram::begin("x").unwrap().first());
+        assert_ne!(Scram::begin("x", Bound::No).unwrap().first(), Scram::begin("x", Bound::No).unwrap().first());
     }
 
     proptest! {
         #[test]
         fn no_message_panics(text in ".{0,60}", password in ".{0,20}") {
-            let _ = Scram::with(&password, USER, NONCE.to_owned()).answer(&text);
-            let _ = Proven { server_signature: [0; 32] }.check(&text);
+            let _ = Scram::with(&password, USER, NONCE.to_owned(), Bound::NotOffered).answer(&text);
+            let _ = Proven { server_signature: [0; 32], bound: false }.check(&text);
         }
     }
 }

@@ -126,6 +126,7 @@ impl Database {
         // SAFETY: `raw` is a statement of this connection's, which it borrows.
         let statement = NonNull::new(raw).map(|raw| Statement {
             raw,
+            // SAFETY: the statement was just prepared.
             columns: unsafe { ffi::sqlite3_column_count(raw.as_ptr()) },
             database: self,
         });

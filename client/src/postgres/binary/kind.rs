@@ -309,7 +309,7 @@ fn data_type(kind: &Kind, type_oid: u32, money_scale: u8) -> DataType {
 }
 
 fn without_form(source: &TypeRef, path: &str) -> Error {
-    let message = format!("column \"{path}\": type {} within a type that comes as text has no form yet", source.name);
+    let message = format!("column \"{path}\": type {} within a type that comes as text has no form", source.name);
     Error::new(ErrorKind::Database, message)
         .with_sqlstate("0A000")
         .with_hint("cast the column to text, name it in the option as_text, or install the extension colonnade")

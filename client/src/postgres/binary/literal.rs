@@ -4,6 +4,7 @@
 
 use super::column::Column;
 use super::kind::{Kind, Node};
+use super::scalars;
 use super::value::{Fault, value};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
@@ -43,7 +44,8 @@ impl Literal {
 
 /// Whether [`write()`] knows the binary form of a kind's text.
 pub(super) fn is_readable(kind: &Kind) -> bool {
-    !matches!(kind, Kind::Date | Kind::Time | Kind::Timestamp | Kind::Interval | Kind::Money | Kind::Decimal { .. })
+    // How money is written is a locale's, of which the client knows nothing.
+    !matches!(kind, Kind::Money)
 }
 
 /// Appends a length and a value.
@@ -69,11 +71,25 @@ fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Faul
         Kind::Float32 => out.extend_from_slice(&parsed::<f32>(text)?.to_be_bytes()),
         Kind::Float64 => out.extend_from_slice(&parsed::<f64>(text)?.to_be_bytes()),
         Kind::Bytes => write_bytes(text, out)?,
+        Kind::Date => out.extend_from_slice(&read(text, scalars::date)?.to_be_bytes()),
+        Kind::Time => out.extend_from_slice(&read(text, scalars::time)?.to_be_bytes()),
+        Kind::Timestamp => out.extend_from_slice(&read(text, scalars::timestamp)?.to_be_bytes()),
+        Kind::Interval => {
+            let (micros, days, months) = read(text, scalars::interval)?;
+            out.extend_from_slice(&micros.to_be_bytes());
+            out.extend_from_slice(&days.to_be_bytes());
+            out.extend_from_slice(&months.to_be_bytes());
+        }
+        Kind::Decimal { .. } => read(text, |text| scalars::write_numeric(text, out))?,
         _ => out.extend_from_slice(text),
     }
     let Ok(len) = i32::try_from(out.len() - start - 4) else { return Err(Fault::Damaged) };
     out[start..start + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
+}
+
+fn read<T>(text: &[u8], reader: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
+    std::str::from_utf8(text).ok().and_then(reader).ok_or(Fault::Damaged)
 }
 
 fn parsed<T: std::str::FromStr>(text: &[u8]) -> Result<T, Fault> {

@@ -19,6 +19,7 @@ mod literal;
 mod nested;
 mod numeric;
 mod result;
+mod scalars;
 mod text;
 mod value;
 

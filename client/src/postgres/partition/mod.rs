@@ -59,7 +59,7 @@ impl Partitioning for PostgresConnection {
         let mut siblings: Vec<Arc<dyn Connection>> = Vec::with_capacity(count);
         let mut snapshot: Option<String> = None;
         for _ in 0..count {
-            let sibling = super::connect(self.0.target.clone(), keep).map_err(crowded)?;
+            let sibling = super::connect(self.0.route.target.clone(), keep).map_err(crowded)?;
             for statement in setup {
                 sibling.execute(statement, keep)?;
             }

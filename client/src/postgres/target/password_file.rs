@@ -1,47 +1,25 @@
-//! What libpq takes from the environment and from its password file.
-//! <https://www.postgresql.org/docs/current/libpq-envars.html>, <https://www.postgresql.org/docs/current/libpq-pgpass.html>
+//! The password file.
+//! <https://www.postgresql.org/docs/current/libpq-pgpass.html>
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 
-use crate::Address;
+use super::Address;
 
-/// Variables and the parameters that they stand for where a URI has none.
-pub(crate) const VARIABLES: [(&str, &str); 9] = [
-    ("PGHOST", "host"),
-    ("PGPORT", "port"),
-    ("PGUSER", "user"),
-    ("PGPASSWORD", "password"),
-    ("PGDATABASE", "dbname"),
-    ("PGAPPNAME", "application_name"),
-    ("PGOPTIONS", "options"),
-    ("PGCONNECT_TIMEOUT", "connect_timeout"),
-    ("PGSSLMODE", "sslmode"),
-];
 /// Directories of sockets that are meant by `localhost`: PostgreSQL's own default and Debian's.
 const DEFAULT_SOCKETS: [&str; 2] = ["/tmp", "/var/run/postgresql"];
 /// Permissions of the group and of others.
 const NOT_THE_OWNERS: u32 = 0o077;
 
-/// Looks variables up; an empty one is none.
-pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// The process's.
-pub(crate) fn of_process(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// The password that the password file has for a server, a database and a user. A file that others may read has none.
-pub(crate) fn password(lookup: Lookup<'_>, address: &Address, database: &str, user: &str) -> Option<String> {
-    let file = lookup("PGPASSFILE").map(PathBuf::from);
-    let file = file.or_else(|| Some(PathBuf::from(lookup("HOME")?).join(".pgpass")))?;
-    let metadata = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
+/// The password that a file has for a server, a database and a user. A file that others may read has none.
+pub(super) fn password(file: &Path, address: &Address, host: &str, database: &str, user: &str) -> Option<String> {
+    let metadata = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     if metadata.permissions().mode() & NOT_THE_OWNERS != 0 {
         return None;
     }
     let (host, port) = match address {
-        Address::Tcp(host, port) => (host.clone(), *port),
+        Address::Tcp(_, port) => (host.to_owned(), *port),
         Address::Unix(path, port) if DEFAULT_SOCKETS.iter().any(|default| path.as_os_str() == *default) => {
             ("localhost".to_owned(), *port)
         }

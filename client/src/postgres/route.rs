@@ -1,0 +1,163 @@
+//! From a target to a channel: a socket, and TLS over it as the target asks for it.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL>
+
+use std::io;
+
+use super::incoming::{Tick, lost};
+use super::message;
+use super::target::{Address, Keepalive, SslMode, Target};
+use crate::channel::Channel;
+use crate::feed::POLL;
+use crate::socket::{Socket, plain};
+use crate::{Error, ErrorKind, tls};
+
+/// A way to one server. A cancel request takes the one that its connection has taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) target: Target,
+    encryption: Encryption,
+}
+
+#[derive(Clone, Debug)]
+enum Encryption {
+    None,
+    IfOffered(tls::Config),
+    Always(tls::Config),
+}
+
+impl Route {
+    /// The ways to try, one after the other: with `allow` and `prefer`, one with and one without TLS. A unix socket does without.
+    ///
+    /// # Errors
+    /// A file of certificates that cannot be used.
+    pub(crate) fn all(target: &Target) -> Result<Vec<Self>, Error> {
+        let unencrypted = matches!(target.address, Address::Unix(..)) || target.sslmode == SslMode::Disable;
+        let encryptions = if unencrypted {
+            vec![Encryption::None]
+        } else {
+            let config = tls::Config::new(&target.tls)?;
+            match target.sslmode {
+                SslMode::Allow => vec![Encryption::None, Encryption::Always(config)],
+                SslMode::Prefer => vec![Encryption::IfOffered(config), Encryption::None],
+                _ => vec![Encryption::Always(config)],
+            }
+        };
+        Ok(encryptions.into_iter().map(|encryption| Self { target: target.clone(), encryption }).collect())
+    }
+
+    /// Whether it ends in TLS, if the server has it.
+    pub(crate) fn encrypts(&self) -> bool {
+        !matches!(self.encryption, Encryption::None)
+    }
+
+    /// Connects to where the target's server listens.
+    ///
+    /// # Errors
+    /// Nobody listens there, or not within the timeout.
+    pub(crate) fn connect(&self) -> Result<Socket, Error> {
+        let Target { address, connect_timeout, keepalive, .. } = &self.target;
+        let socket = match address {
+            Address::Unix(path, port) => Socket::unix(&Target::socket_file(path, *port)),
+            Address::Tcp(host, port) => Socket::tcp(host, *port, *connect_timeout),
+        };
+        let socket = socket.map_err(|cause| {
+            Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
+                .with_hint("check that the server runs and listens there")
+                .with_cause(cause)
+        })?;
+        keep_alive(&socket, keepalive);
+        socket.set_timeout(Some(POLL)).map_err(lost)?;
+        Ok(socket)
+    }
+
+    /// Encrypts the connection, or does not.
+    ///
+    /// # Errors
+    /// The server has no TLS or refuses it, or is not trusted.
+    pub(crate) fn secure(&mut self, socket: Socket, tick: Tick<'_>) -> Result<Channel, Error> {
+        let (config, always) = match &self.encryption {
+            Encryption::None => return Ok(Channel::Plain(socket)),
+            Encryption::IfOffered(config) => (config, false),
+            Encryption::Always(config) => (config, true),
+        };
+        if !self.target.direct_tls {
+            match offered(&socket, tick)? {
+                true => {}
+                false if always => {
+                    return Err(Error::new(ErrorKind::Connect, "the server offers no TLS, and sslmode asks for it")
+                        .with_hint("turn it on there (ssl = on), or choose another sslmode"));
+                }
+                false => {
+                    self.encryption = Encryption::None;
+                    return Ok(Channel::Plain(socket));
+                }
+            }
+        }
+        let stream = tls::Stream::open(socket, config, &self.target.host, tick)?;
+        // Without the question first, the name of the protocol proves that the server did not take the handshake for another one's.
+        if self.target.direct_tls && !stream.has_agreed() {
+            return Err(Error::new(
+                ErrorKind::Connect,
+                "the server did not agree to speak PostgreSQL's protocol over TLS",
+            )
+            .with_hint("leave sslnegotiation out"));
+        }
+        Ok(Channel::Tls(Box::new(stream)))
+    }
+
+    /// An error of the login, or, if it is the end of a TLS connection that the server has refused, that.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match &self.encryption {
+            Encryption::IfOffered(config) | Encryption::Always(config) => tls::refused(&error, config).unwrap_or(error),
+            Encryption::None => error,
+        }
+    }
+
+    /// Whether a login that failed here may succeed on another way: the server has rules by encryption (`hostssl` in pg_hba.conf).
+    pub(crate) fn matters(error: &Error) -> bool {
+        error.sqlstate() == Some("28000")
+    }
+}
+
+/// Asks whether the server takes TLS. One byte is read, and no more: what a man in the middle sends behind it is for the handshake, which
+/// does not take it for the server's (CVE-2021-23222).
+fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
+    socket.send(&message::ssl_request()).map_err(lost)?;
+    let mut answer = 0u8;
+    loop {
+        // SAFETY: there is room for one byte.
+        match unsafe { socket.receive(&raw mut answer, 1, false) } {
+            Ok(0) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick()?,
+            Err(error) => return Err(lost(error)),
+        }
+    }
+    match answer {
+        b'S' => Ok(true),
+        b'N' => Ok(false),
+        // Its words may be anybody's: nothing is encrypted yet (CVE-2024-10977).
+        b'E' => Err(Error::new(ErrorKind::Connect, "the server answered with an error when it was asked for TLS")
+            .with_hint("the server's log may say more")),
+        _ => Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
+            .with_hint("check the port")),
+    }
+}
+
+fn keep_alive(socket: &Socket, keepalive: &Keepalive) {
+    let Keepalive { off, idle, interval, count, user_timeout } = keepalive;
+    if *off {
+        socket.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, &0);
+    }
+    if let Socket::Tcp(_) = socket {
+        for (option, value) in [(libc::TCP_KEEPIDLE, idle), (libc::TCP_KEEPINTVL, interval), (libc::TCP_KEEPCNT, count)]
+        {
+            if let Some(value) = value {
+                socket.set(libc::IPPROTO_TCP, option, value);
+            }
+        }
+        if let Some(milliseconds) = user_timeout {
+            socket.set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, milliseconds);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The first of several servers that answers and suits.
+//! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-MULTIPLE-HOSTS>
+
+use std::time::{Duration, Instant};
+
+use super::delivery::ask;
+use super::link::Link;
+use super::target::{Conninfo, Session};
+use crate::{Error, ErrorKind};
+
+/// How long a server may take to say which kind it is.
+const LIMIT: Duration = Duration::from_secs(60);
+const READ_ONLY: &str = "SHOW transaction_read_only";
+const STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()";
+
+/// Connects to the first one.
+///
+/// # Errors
+/// That of the only server; of several, that none answers and suits, or the one that the user is not let in by.
+pub(crate) fn open(conninfo: &Conninfo) -> Result<Link, Error> {
+    let sessions: &[Session] = match &conninfo.session {
+        Session::PreferStandby => &[Session::Standby, Session::Any],
+        session => std::slice::from_ref(session),
+    };
+    let alone = conninfo.targets.len() == 1 && sessions.len() == 1;
+    let mut failures = Vec::new();
+    for session in sessions {
+        for target in &conninfo.targets {
+            let opened = Link::open(target).and_then(|link| suits(link, *session));
+            match opened.map_err(|error| error.with_origin(&target.to_string())) {
+                Err(error) if !alone && passes(&error) => failures.push(format!("{target}: {error}")),
+                result => return result,
+            }
+        }
+    }
+    Err(Error::new(ErrorKind::Connect, "none of the servers answers and suits").with_detail(Some(failures.join("\n"))))
+}
+
+/// Whether the next server is tried after an error: not if one has refused the user (libpq's rule), unless it cannot let anybody in now.
+fn passes(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Connect | ErrorKind::ConnectionLost | ErrorKind::Protocol => true,
+        ErrorKind::Database => error.sqlstate() == Some("57P03"),
+        _ => false,
+    }
+}
+
+fn suits(mut link: Link, session: Session) -> Result<Link, Error> {
+    let (question, wanted, otherwise) = match session {
+        Session::Any | Session::PreferStandby => return Ok(link),
+        Session::ReadWrite => (READ_ONLY, "off", "may only be read"),
+        Session::ReadOnly => (READ_ONLY, "on", "may be written to"),
+        Session::Primary => (STANDBY, "f", "is a standby"),
+        Session::Standby => (STANDBY, "t", "is not a standby"),
+    };
+    let deadline = Instant::now() + LIMIT;
+    let mut tick = || match Instant::now() < deadline {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Connect, "the server does not say whether it is a standby")),
+    };
+    let answer = ask(&mut link, question, &mut tick)??;
+    if answer.as_deref() == Some(wanted) {
+        return Ok(link);
+    }
+    Err(Error::new(ErrorKind::Connect, format!("the server {otherwise}, which target_session_attrs excludes")))
+}

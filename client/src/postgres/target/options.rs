@@ -1,0 +1,314 @@
+//! The sense of a connection's parameters.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::settings::{Lookup, Settings, usage};
+use super::{Address, Conninfo, Keepalive, Target, password_file};
+use crate::tls::{Check, Identity, Options, Roots, Version, Words};
+use crate::{Error, ErrorKind, uri};
+
+const DEFAULT_HOST: &str = "localhost";
+const DEFAULT_PORT: u16 = 5432;
+/// What libpq's users call the options of TLS.
+static WORDS: Words =
+    Words { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
+/// The name that TLS's registry has for this protocol.
+const PROTOCOL: &[u8] = b"postgresql";
+
+/// Whether a connection over TCP is encrypted, and what of the server's certificate is checked.
+/// <https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION>
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SslMode {
+    /// Never.
+    Disable,
+    /// If the server wants it.
+    Allow,
+    /// If the server can.
+    #[default]
+    Prefer,
+    /// Always. The certificate is checked as for `VerifyCa` if there is a file of root certificates.
+    Require,
+    /// Always, and an authority that is trusted must have signed the certificate.
+    VerifyCa,
+    /// Always; that, and the certificate must be for the host.
+    VerifyFull,
+}
+
+/// Whether a login by SCRAM is bound to the certificate of the server that asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    /// Never.
+    Disable,
+    /// If both sides can.
+    #[default]
+    Prefer,
+    /// Always; a login of another kind is refused.
+    Require,
+}
+
+/// Which of several servers suit, by what may be done in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Session {
+    /// All.
+    #[default]
+    Any,
+    /// Those that may be written to.
+    ReadWrite,
+    /// Those that may only be read.
+    ReadOnly,
+    /// Those that are not standbys.
+    Primary,
+    /// Standbys.
+    Standby,
+    /// A standby, or else any.
+    PreferStandby,
+}
+
+/// One of several words, each with its meaning.
+fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Error> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        usage(format!("{name} is not one of {}", words.join(", ")))
+    })
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str, unit: &str) -> Result<T, Error> {
+    text.trim().parse().map_err(|_| usage(format!("{name} is not a number of {unit}")))
+}
+
+fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
+}
+
+/// Makes the targets.
+///
+/// # Errors
+/// A value that is none of its parameter's, or one that asks for what this version cannot do.
+pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Conninfo, Error> {
+    refuse(settings)?;
+    let user = settings.text("user").map_or_else(uri::system_user, str::to_owned);
+    let database = settings.text("dbname").unwrap_or(&user).to_owned();
+    let home = lookup("HOME").map(PathBuf::from);
+    let passfile = settings.text("passfile").map(PathBuf::from);
+    let passfile = passfile.or_else(|| home.as_ref().map(|home| home.join(".pgpass")));
+    let sslmode = sslmode(settings)?;
+    let direct_tls = settings
+        .value("sslnegotiation", |text| word("sslnegotiation", text, &[("postgres", false), ("direct", true)]))?
+        .unwrap_or(false);
+    if direct_tls && sslmode < SslMode::Require {
+        let error = usage("sslnegotiation=direct needs an sslmode that is require, verify-ca or verify-full");
+        return Err(settings.blame("sslnegotiation", error));
+    }
+    let tls = tls(settings, sslmode, home.as_deref())?;
+    let bindings = [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
+    let channel_binding = settings.value("channel_binding", |text| word("channel_binding", text, &bindings))?;
+    let seconds = settings.value("connect_timeout", |text| number::<i64>("connect_timeout", text, "seconds"))?;
+    let connect_timeout = seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+    let name = settings.text("application_name").or_else(|| settings.text("fallback_application_name"));
+    let parameters = [("application_name", name), ("options", settings.text("options"))];
+    let parameters: Vec<_> =
+        parameters.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect();
+    let keepalive = keepalive(settings)?;
+    let targets = places(settings)?
+        .into_iter()
+        .map(|(host, address)| {
+            let password = settings
+                .text("password")
+                .map(str::to_owned)
+                .or_else(|| password_file::password(passfile.as_deref()?, &address, &host, &database, &user));
+            Target {
+                address,
+                host,
+                user: user.clone(),
+                password,
+                database: database.clone(),
+                connect_timeout: connect_timeout.map(Duration::from_secs),
+                parameters: parameters.clone(),
+                sslmode,
+                direct_tls,
+                tls: tls.clone(),
+                channel_binding: channel_binding.unwrap_or_default(),
+                keepalive: keepalive.clone(),
+            }
+        })
+        .collect();
+    let sessions = [
+        ("any", Session::Any),
+        ("read-write", Session::ReadWrite),
+        ("read-only", Session::ReadOnly),
+        ("primary", Session::Primary),
+        ("standby", Session::Standby),
+        ("prefer-standby", Session::PreferStandby),
+    ];
+    let session = settings.value("target_session_attrs", |text| word("target_session_attrs", text, &sessions))?;
+    Ok(Conninfo { targets, session: session.unwrap_or_default() })
+}
+
+/// Refuses by name what this version cannot do. What changes nothing here is passed over: `client_encoding` (text always arrives as UTF-8),
+/// `sslcompression` and the names of Kerberos.
+fn refuse(settings: &Settings) -> Result<(), Error> {
+    for (name, hint) in [
+        ("replication", "leave it out"),
+        ("require_auth", "ask for channel_binding=require or an sslmode that verifies the server"),
+        ("requirepeer", "connect over TCP with an sslmode that verifies the server"),
+        ("sslcrldir", "name one file of lists by sslcrl"),
+        ("sslpassword", "store the key without a password, readable by its owner only"),
+    ] {
+        settings.value(name, |_| Err::<(), _>(unsupported(name, hint)))?;
+    }
+    for (name, value, hint) in [
+        ("gssencmode", "require", "use sslmode"),
+        ("load_balance_hosts", "random", "name the hosts in the order in which they are to be tried"),
+        ("sslcertmode", "require", "the server alone decides whether it asks for a certificate"),
+    ] {
+        settings.value(name, |text| match text {
+            text if text == value => Err(unsupported(format!("{name}={value}"), hint)),
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+/// The servers: what each is called, and where it listens.
+fn places(settings: &Settings) -> Result<Vec<(String, Address)>, Error> {
+    let list = |name| settings.text(name).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>());
+    let (hosts, numbers) = (list("host"), list("hostaddr"));
+    let count = hosts.as_ref().or(numbers.as_ref()).map_or(1, Vec::len);
+    if numbers.as_ref().is_some_and(|numbers| numbers.len() != count) {
+        return Err(settings.blame("hostaddr", usage("host and hostaddr name different numbers of servers")));
+    }
+    let ports = list("port").unwrap_or_default();
+    if ports.len() > 1 && ports.len() != count {
+        return Err(settings.blame("port", usage("host and port name different numbers of servers")));
+    }
+    (0..count)
+        .map(|at| {
+            let of = |list: &Option<Vec<&str>>| {
+                list.as_ref().and_then(|list| list.get(at)).copied().unwrap_or("").to_owned()
+            };
+            let text = ports.get(if ports.len() == 1 { 0 } else { at }).copied().unwrap_or("");
+            let port = if text.is_empty() {
+                DEFAULT_PORT
+            } else {
+                uri::port(text).map_err(|error| settings.blame("port", error))?
+            };
+            let (host, number) = (of(&hosts), of(&numbers));
+            Ok(match (host.as_str(), number) {
+                ("", number) if !number.is_empty() => (number.clone(), Address::Tcp(number, port)),
+                ("", _) => (DEFAULT_HOST.to_owned(), Address::Tcp(DEFAULT_HOST.to_owned(), port)),
+                (_, number) if !number.is_empty() => (host, Address::Tcp(number, port)),
+                (path, _) if path.starts_with('/') => (host.clone(), Address::Unix(host.into(), port)),
+                _ => (host.clone(), Address::Tcp(host, port)),
+            })
+        })
+        .collect()
+}
+
+fn sslmode(settings: &Settings) -> Result<SslMode, Error> {
+    let modes = [
+        ("disable", SslMode::Disable),
+        ("allow", SslMode::Allow),
+        ("prefer", SslMode::Prefer),
+        ("require", SslMode::Require),
+        ("verify-ca", SslMode::VerifyCa),
+        ("verify-full", SslMode::VerifyFull),
+    ];
+    let mode = settings.value("sslmode", |text| word("sslmode", text, &modes))?;
+    // Anybody can get a certificate of an authority that everybody trusts; its name is what tells servers apart.
+    match (settings.text("sslrootcert"), mode) {
+        (Some("system"), None | Some(SslMode::VerifyFull)) => Ok(SslMode::VerifyFull),
+        (Some("system"), Some(_)) => {
+            Err(settings.blame("sslmode", usage("sslrootcert=system needs sslmode=verify-full")))
+        }
+        (_, mode) => Ok(mode.unwrap_or_default()),
+    }
+}
+
+/// What TLS is to do. Files that are not named are looked for in ~/.postgresql, as libpq does.
+fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<Options, Error> {
+    let own = |name: &str| home.map(|home| home.join(".postgresql").join(name)).filter(|file| file.is_file());
+    let file = |name: &str, default: &str| settings.text(name).map(PathBuf::from).or_else(|| own(default));
+    let mut options = Options::new(&WORDS);
+    options.protocols = vec![PROTOCOL.to_vec()];
+    options.name_indication =
+        settings.value("sslsni", |text| word("sslsni", text, &[("0", false), ("1", true)]))?.unwrap_or(true);
+    let versions = [("TLSv1.2", Version::Tls12), ("TLSv1.3", Version::Tls13)];
+    let oldest = settings.value("ssl_min_protocol_version", |text| match text {
+        "TLSv1" | "TLSv1.1" => Ok(Version::Tls12),
+        text => word("ssl_min_protocol_version", text, &versions),
+    })?;
+    let newest =
+        settings.value("ssl_max_protocol_version", |text| word("ssl_max_protocol_version", text, &versions))?;
+    options.versions = (oldest.unwrap_or(Version::Tls12), newest.unwrap_or(Version::Tls13));
+    if mode == SslMode::Disable {
+        return Ok(options);
+    }
+    let system = settings.text("sslrootcert") == Some("system");
+    options.roots = match file("sslrootcert", "root.crt") {
+        _ if system => Roots::System,
+        Some(file) => Roots::File(file),
+        None => Roots::Nobody,
+    };
+    options.check = match mode {
+        SslMode::VerifyFull => Check::Name,
+        SslMode::VerifyCa => Check::Chain,
+        SslMode::Require if options.roots != Roots::Nobody => Check::Chain,
+        _ => Check::Nothing,
+    };
+    match (options.check, &options.roots) {
+        // What is not used need not be there.
+        (Check::Nothing, _) => options.roots = Roots::Nobody,
+        (_, Roots::Nobody) => {
+            return Err(usage("sslmode verifies the server's certificate, but no root certificate is named").with_hint(
+                "name a file with the certificate of the server's authority by sslrootcert, put it into ~/.postgresql/root.crt, or \
+                 trust whom the system trusts by sslrootcert=system",
+            ));
+        }
+        // libpq's own rule: the user's list is not for the system's authorities.
+        (_, Roots::System) => options.revoked = settings.text("sslcrl").map(PathBuf::from),
+        (_, Roots::File(_)) => options.revoked = file("sslcrl", "root.crl"),
+    }
+    let certificate = file("sslcert", "postgresql.crt").filter(|_| settings.text("sslcertmode") != Some("disable"));
+    if let Some(certificate) = certificate {
+        let key = file("sslkey", "postgresql.key").ok_or_else(|| {
+            usage("there is a certificate of the client's, but no key to it").with_hint("name the key's file by sslkey")
+        })?;
+        secret(&key)?;
+        options.identity = Some(Identity { certificate, key });
+    }
+    Ok(options)
+}
+
+/// A private key that others may read is none: libpq's rule, for the owner 0600 or less, for root's files 0640.
+fn secret(key: &Path) -> Result<(), Error> {
+    let Ok(metadata) = fs::metadata(key) else { return Ok(()) };
+    let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
+    if metadata.permissions().mode() & forbidden != 0 {
+        return Err(usage(format!("the private key {} may be read by others", key.display()))
+            .with_hint(format!("chmod 600 {}", key.display())));
+    }
+    Ok(())
+}
+
+fn keepalive(settings: &Settings) -> Result<Keepalive, Error> {
+    let seconds = |name: &str| -> Result<Option<libc::c_int>, Error> {
+        let number = settings.value(name, |text| number::<libc::c_int>(name, text, "seconds or probes"))?;
+        Ok(number.filter(|number| *number > 0))
+    };
+    Ok(Keepalive {
+        off: settings
+            .value("keepalives", |text| word("keepalives", text, &[("0", true), ("1", false)]))?
+            .unwrap_or(false),
+        idle: seconds("keepalives_idle")?,
+        interval: seconds("keepalives_interval")?,
+        count: seconds("keepalives_count")?,
+        user_timeout: settings
+            .value("tcp_user_timeout", |text| number("tcp_user_timeout", text, "milliseconds"))?
+            .filter(|number| *number > 0),
+    })
+}

@@ -1,0 +1,56 @@
+//! `postgresql://` URIs.
+//! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
+
+use super::settings::{Settings, usage};
+use crate::Error;
+use crate::uri::{decode, host_and_port};
+
+const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
+
+/// Reads a URI.
+///
+/// # Errors
+/// A scheme other than `postgresql` or `postgres`, a malformed escape, port or address, or an unknown parameter. None quotes the URI.
+pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
+    let Some(rest) = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)) else {
+        return Err(usage("the URI does not start with postgresql://"));
+    };
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // A '/' or '?' in a password ends the authority too soon; what follows must then not be quoted in an error.
+    if !authority.contains('@') && (path.contains('@') || query.split('=').next().is_some_and(|k| k.contains('@'))) {
+        return Err(usage("the URI has an '@' in the wrong place: in a password write / as %2F, ? as %3F, @ as %40"));
+    }
+    // A password may hold an unescaped '@', a host may not.
+    let (login, places) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (user, password) = login.split_once(':').map_or((login, None), |(user, password)| (user, Some(password)));
+    let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+    for place in places.split(',') {
+        let (host, port) = host_and_port(place)?;
+        hosts.push(decode(host)?);
+        ports.push(port.map_or_else(String::new, |port| port.to_string()));
+    }
+    let mut settings = Settings::default();
+    let parts =
+        [("user", decode(user)?), ("host", hosts.join(",")), ("port", ports.join(",")), ("dbname", decode(path)?)];
+    for (name, value) in parts {
+        // Nothing at all, or several of nothing, leave the word to the environment.
+        if !value.trim_matches(',').is_empty() {
+            settings.set(name, value)?;
+        }
+    }
+    if let Some(password) = password {
+        settings.set("password", decode(password)?)?;
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(usage(format!("the URI's parameter {pair:?} has no value: write {pair}=…")));
+        };
+        match (decode(key)?.as_str(), decode(value)?) {
+            // The word of JDBC's URIs.
+            ("ssl", value) if value == "true" => settings.set("sslmode", "require".to_owned())?,
+            (key, value) => settings.set(key, value)?,
+        }
+    }
+    Ok(settings)
+}

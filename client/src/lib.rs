@@ -14,6 +14,7 @@
 //! PostgreSQL with the extension, or towards a PostgreSQL as it is; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;
+mod arrays;
 pub mod arrow_stream;
 mod batch;
 mod connect;

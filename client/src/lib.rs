@@ -17,6 +17,7 @@ mod allocator;
 mod arrays;
 pub mod arrow_stream;
 mod batch;
+mod channel;
 mod connect;
 mod environment;
 mod error;
@@ -25,8 +26,10 @@ mod literal;
 mod pool;
 pub mod postgres;
 mod scan;
+mod socket;
 mod source;
 mod stats;
+mod tls;
 mod uri;
 
 pub use allocator::HugePages;

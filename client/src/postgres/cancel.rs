@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::connection::Shared;
 use super::incoming::lost;
+use super::link::connect;
 use super::message;
-use super::socket::Socket;
 use crate::feed::POLL;
 use crate::{Cancel, Error, Target};
 
@@ -40,14 +40,14 @@ impl Shared {
 /// Sends the request and waits until the server has taken it: it then closes the connection without a word.
 fn request(target: &Target, key: message::BackendKey) -> Result<(), Error> {
     let target = Target { connect_timeout: Some(target.connect_timeout.unwrap_or(LIMIT).min(LIMIT)), ..target.clone() };
-    let socket = Socket::connect(&target)?;
-    socket.send(&message::cancel_request(key)).map_err(lost)?;
-    socket.set_timeout(Some(POLL)).map_err(lost)?;
+    let mut channel = connect(&target)?;
+    channel.send(&message::cancel_request(key)).map_err(lost)?;
+    channel.socket().set_timeout(Some(POLL)).map_err(lost)?;
     let deadline = Instant::now() + LIMIT;
     let mut byte = 0u8;
     while Instant::now() < deadline {
         // SAFETY: there is room for one byte.
-        match unsafe { socket.receive(&raw mut byte, 1, false) } {
+        match unsafe { channel.receive(&raw mut byte, 1, false) } {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Ok(_) | Err(_) => break,
         }

@@ -13,8 +13,8 @@ use super::link::{Link, Server};
 use super::message;
 use super::reader::Reader;
 use super::request;
-use super::socket::Socket;
 use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Target};
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
@@ -54,13 +54,14 @@ pub fn connect(target: Target, keep: Keep<'_>) -> Result<PostgresConnection, Err
     spawn("colonnade-connect", move || {
         let _ = sender.send(Link::open(&place));
     })?;
-    let link = match feed::receive(&receiver, keep) {
+    let mut link = match feed::receive(&receiver, keep) {
         Ok(link) => link?,
         Err(Nothing::Interrupted) => return Err(interrupted().with_origin(&name)),
         Err(Nothing::Gone) => return Err(died().with_origin(&name)),
     };
     let server = link.server.clone();
-    let socket = link.incoming.socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
+    let socket =
+        link.incoming.channel().socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
     Ok(PostgresConnection(Arc::new(Shared {
         name,
         software: server.delivery.software(&server.version),

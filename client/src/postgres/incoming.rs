@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
-use super::socket::{Socket, plain};
+use crate::channel::Channel;
+use crate::socket::plain;
 use crate::{Buffer, Error, ErrorKind};
 
 /// One read brings a header and whatever small messages follow it. Of a chunk, at most this much is copied once more.
@@ -16,7 +17,7 @@ pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 /// The receiving half of a connection.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    socket: Socket,
+    channel: Channel,
     /// At least [`SMALL`] bytes.
     small: Vec<u8>,
     start: usize,
@@ -25,8 +26,8 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, small: vec![0; SMALL], start: 0, end: 0, received: 0 }
+    pub(crate) fn new(channel: Channel) -> Self {
+        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0 }
     }
 
     /// Bytes of messages read so far.
@@ -34,13 +35,14 @@ impl Incoming {
         self.received
     }
 
-    pub(crate) fn socket(&self) -> &Socket {
-        &self.socket
+    /// What is received from.
+    pub(crate) fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
     /// How long nothing may come before the tick is asked.
     pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        self.socket.set_timeout(timeout).map_err(lost)
+        self.channel.socket().set_timeout(timeout).map_err(lost)
     }
 
     /// The type of the next message and the length of its body, which must be read or skipped next.
@@ -87,7 +89,7 @@ impl Incoming {
     pub(crate) fn receive(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<usize, Error> {
         let (to, room) = buffer.unfilled();
         // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
-        let received = unsafe { self.socket.receive(to, room, false) };
+        let received = unsafe { self.channel.receive(to, room, false) };
         let count = arrived(received, tick)?;
         // SAFETY: as above.
         unsafe { buffer.fill(count) };
@@ -117,7 +119,7 @@ impl Incoming {
         while buffer.missing() > 0 {
             let (to, room) = buffer.unfilled();
             // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
-            let received = unsafe { self.socket.receive(to, room, true) };
+            let received = unsafe { self.channel.receive(to, room, true) };
             let count = arrived(received, tick)?;
             // SAFETY: as above.
             unsafe { buffer.fill(count) };
@@ -146,7 +148,7 @@ impl Incoming {
         (self.start, self.end) = (0, self.end - self.start);
         let room = &mut self.small[self.end..];
         // SAFETY: `room` may be written to.
-        let received = unsafe { self.socket.receive(room.as_mut_ptr(), room.len(), false) };
+        let received = unsafe { self.channel.receive(room.as_mut_ptr(), room.len(), false) };
         self.end += arrived(received, tick)?;
         Ok(())
     }

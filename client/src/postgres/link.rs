@@ -7,9 +7,10 @@ use super::authentication::Authentication;
 use super::delivery::Delivery;
 use super::incoming::{Incoming, Tick, lost};
 use super::message::{self, BackendKey, Body, protocol, shown};
-use super::socket::Socket;
+use crate::channel::Channel;
 use crate::feed::POLL;
-use crate::{Error, ErrorKind, Target};
+use crate::socket::{Socket, plain};
+use crate::{Address, Error, ErrorKind, Target};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -65,7 +66,7 @@ impl Link {
     /// # Errors
     /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
-        let socket = Socket::connect(target)?;
+        let channel = connect(target)?;
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {
             if Instant::now() < deadline {
@@ -74,7 +75,7 @@ impl Link {
             Err(Error::new(ErrorKind::Connect, "the server accepted the connection but did not answer in time")
                 .with_hint("check that it is a PostgreSQL or Colonnade server"))
         };
-        let mut incoming = Incoming::new(socket);
+        let mut incoming = Incoming::new(channel);
         let opened = login(&mut incoming, target, &mut tick).and_then(|server| {
             let mut link = Self { incoming, server, idle: true };
             link.server.delivery = Delivery::find(&mut link, &mut tick)?;
@@ -84,8 +85,8 @@ impl Link {
     }
 
     /// Sends a whole message.
-    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Error> {
-        self.incoming.socket().send(bytes).map_err(lost)
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.incoming.channel().send(bytes).map_err(lost)
     }
 }
 
@@ -96,6 +97,23 @@ impl Drop for Link {
     }
 }
 
+/// Connects to where the target's server listens.
+///
+/// # Errors
+/// Nobody listens there, or not within the timeout.
+pub(crate) fn connect(target: &Target) -> Result<Channel, Error> {
+    let socket = match &target.address {
+        Address::Unix(path, port) => Socket::unix(&Target::socket_file(path, *port)),
+        Address::Tcp(host, port) => Socket::tcp(host, *port, target.connect_timeout),
+    };
+    socket.map(Channel::Plain).map_err(|cause| {
+        Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
+            .with_hint("check that the server runs and listens there")
+            .with_origin(&target.to_string())
+            .with_cause(cause)
+    })
+}
+
 fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Server, Error> {
     incoming.set_patience(Some(POLL))?;
     let mut parameters =
@@ -104,7 +122,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
         parameters.push(("application_name", "colonnade"));
     }
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    incoming.socket().send(&message::startup(&parameters)).map_err(lost)?;
+    incoming.channel().send(&message::startup(&parameters)).map_err(lost)?;
 
     let mut server = Server::default();
     let (mut welcome, mut authentication) = (false, Authentication::default());
@@ -119,7 +137,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
         match kind {
             b'R' => {
                 if let Some(answer) = authentication.answer(&bytes, target)? {
-                    incoming.socket().send(&answer).map_err(lost)?;
+                    incoming.channel().send(&answer).map_err(lost)?;
                 }
                 welcome = true;
             }

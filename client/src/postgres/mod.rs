@@ -14,6 +14,5 @@ mod message;
 mod reader;
 mod request;
 mod scram;
-mod socket;
 
 pub use connection::{PostgresConnection, connect};

@@ -4,9 +4,8 @@ use std::io::{self, ErrorKind as Io, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
-
-use crate::{Address, Error, ErrorKind, Target};
 
 /// A connected socket.
 #[derive(Debug)]
@@ -16,23 +15,38 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Connects to where the target's server listens.
+    /// Connects to a host name or IP address; `timeout` is that of each of its addresses.
     ///
     /// # Errors
     /// Nobody listens there, or not within the timeout.
-    pub(crate) fn connect(target: &Target) -> Result<Self, Error> {
-        match &target.address {
-            Address::Unix(path, port) => UnixStream::connect(Target::socket_file(path, *port)).map(Self::Unix),
-            Address::Tcp(host, port) => connect_tcp(host, *port, target.connect_timeout).map(Self::Tcp),
+    pub(crate) fn tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
+        let mut last = io::Error::new(Io::NotFound, "the host name has no address");
+        for address in (host, port).to_socket_addrs()? {
+            let attempt = match timeout {
+                Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+                None => TcpStream::connect(address),
+            };
+            match attempt {
+                Ok(socket) => {
+                    // Queries are small and must leave at once.
+                    socket.set_nodelay(true)?;
+                    let socket = Self::Tcp(socket);
+                    // The system notices a peer that vanished while a long query is awaited.
+                    socket.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1);
+                    return Ok(socket);
+                }
+                Err(error) => last = error,
+            }
         }
-        // The system notices a peer that vanished while a long query is awaited.
-        .inspect(|socket| socket.set::<libc::c_int>(libc::SO_KEEPALIVE, &1))
-        .map_err(|cause| {
-            Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
-                .with_hint("check that the server runs and listens there")
-                .with_origin(&target.to_string())
-                .with_cause(cause)
-        })
+        Err(last)
+    }
+
+    /// Connects to a socket file.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub(crate) fn unix(file: &Path) -> io::Result<Self> {
+        UnixStream::connect(file).map(Self::Unix)
     }
 
     /// Sends all of `bytes`.
@@ -77,16 +91,16 @@ impl Socket {
     /// otherwise take the closed connection for a slow one, and learn only minutes later.
     pub(crate) fn reset_at_close(&self) {
         let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
-        self.set(libc::SO_LINGER, &at_once);
+        self.set(libc::SOL_SOCKET, libc::SO_LINGER, &at_once);
     }
 
-    /// Sets an option; without it the connection still works.
-    fn set<T>(&self, option: libc::c_int, value: &T) {
+    /// Sets an option of a protocol level; without it the connection still works.
+    pub(crate) fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) {
         // SAFETY: the descriptor is open, and the option's value is a T, of its size.
         unsafe {
             libc::setsockopt(
                 self.descriptor(),
-                libc::SOL_SOCKET,
+                level,
                 option,
                 std::ptr::from_ref(value).cast(),
                 size_of::<T>() as libc::socklen_t,
@@ -116,25 +130,6 @@ impl Socket {
             Self::Unix(socket) => socket.as_raw_fd(),
         }
     }
-}
-
-fn connect_tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(Io::NotFound, "the host name has no address");
-    for address in (host, port).to_socket_addrs()? {
-        let attempt = match timeout {
-            Some(timeout) => TcpStream::connect_timeout(&address, timeout),
-            None => TcpStream::connect(address),
-        };
-        match attempt {
-            Ok(socket) => {
-                // Queries are small and must leave at once.
-                socket.set_nodelay(true)?;
-                return Ok(socket);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// The system's words without Rust's "(os error 111)".

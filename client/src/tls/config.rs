@@ -1,0 +1,208 @@
+//! From a source's options to rustls's configuration.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::client::{Resumption, UnbufferedClientConnection};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, IpAddr, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+
+use super::verifier::Verifier;
+use crate::{Error, ErrorKind};
+
+/// What of the server's certificate is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Check {
+    /// Nothing: whoever answers is believed. Keeps out who only listens.
+    #[default]
+    Nothing,
+    /// That a trusted authority has signed it.
+    Chain,
+    /// That, and that it is for the host that was asked for.
+    Name,
+}
+
+/// Who is trusted to sign certificates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Roots {
+    #[default]
+    Nobody,
+    /// The certificates of a PEM file.
+    File(PathBuf),
+    /// Whom the system trusts.
+    System,
+}
+
+/// A certificate of the client's, and its key: PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// Versions of the protocol, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Version {
+    Tls12,
+    Tls13,
+}
+
+/// How a database's users call these options, for errors.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) mode: &'static str,
+    pub(crate) roots: &'static str,
+    pub(crate) certificate: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) revoked: &'static str,
+    /// What to do about a server without TLS, or with one that is not trusted: a setting that asks for less.
+    pub(crate) less: &'static str,
+}
+
+/// What a source's user has asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) check: Check,
+    pub(crate) roots: Roots,
+    pub(crate) identity: Option<Identity>,
+    /// Lists of revoked certificates, in PEM. Every certificate of a chain must then be covered by one.
+    pub(crate) revoked: Option<PathBuf>,
+    /// The oldest and the newest version that may be spoken.
+    pub(crate) versions: (Version, Version),
+    /// Whether the server is told the host's name.
+    pub(crate) name_indication: bool,
+    /// Protocols to agree on within the handshake (RFC 7301), by their registered names.
+    pub(crate) protocols: Vec<Vec<u8>>,
+    pub(crate) words: &'static Words,
+}
+
+impl Options {
+    /// No check, no certificate of the client's, any version.
+    pub(crate) fn new(words: &'static Words) -> Self {
+        Self {
+            check: Check::Nothing,
+            roots: Roots::Nobody,
+            identity: None,
+            revoked: None,
+            versions: (Version::Tls12, Version::Tls13),
+            name_indication: true,
+            protocols: Vec::new(),
+            words,
+        }
+    }
+}
+
+/// What a handshake needs to know; made once, used by every connection to the same server.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    client: Arc<ClientConfig>,
+    check: Check,
+    pub(super) words: &'static Words,
+}
+
+impl Config {
+    /// Reads the files that the options name.
+    ///
+    /// # Errors
+    /// A file that cannot be read, holds nothing of what it should, or a key that does not belong to its certificate.
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+        let words = options.words;
+        let revoked = match &options.revoked {
+            Some(file) => certificates::<CertificateRevocationListDer<'_>>(file, words.revoked)?,
+            None => Vec::new(),
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = roots(&options.roots, words)?;
+        let verifier = Verifier::new(options.check, roots, &revoked, provider.signature_verification_algorithms)
+            .map_err(|error| unusable(words.roots, error))?;
+        let (oldest, newest) = options.versions;
+        let versions: Vec<_> = [(Version::Tls12, &TLS12), (Version::Tls13, &TLS13)]
+            .into_iter()
+            .filter_map(|(version, known)| (oldest..=newest).contains(&version).then_some(known))
+            .collect();
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)
+            .map_err(|_| Error::new(ErrorKind::Usage, "no version of TLS is left between the oldest and the newest"))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let mut client = match &options.identity {
+            None => builder.with_no_client_auth(),
+            Some(Identity { certificate, key }) => {
+                let chain = certificates::<CertificateDer<'_>>(certificate, words.certificate)?;
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unread(words.key, key, &error))?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    Error::new(ErrorKind::Usage, format!("the client's certificate cannot be used: {error}"))
+                        .with_hint(format!("check that {} is the key of {}", words.key, words.certificate))
+                })?
+            }
+        };
+        client.enable_sni = options.name_indication;
+        client.alpn_protocols.clone_from(&options.protocols);
+        client.resumption = Resumption::disabled();
+        Ok(Self { client: Arc::new(client), check: options.check, words })
+    }
+
+    /// The start of a connection to a host.
+    ///
+    /// # Errors
+    /// The host's name is to be checked but cannot be any certificate's.
+    pub(super) fn connection(&self, host: &str) -> Result<UnbufferedClientConnection, Error> {
+        let name = match ServerName::try_from(host.to_owned()) {
+            Ok(name) => name,
+            Err(_) if self.check < Check::Name => ServerName::IpAddress(IpAddr::from(Ipv4Addr::UNSPECIFIED)),
+            Err(_) => {
+                return Err(Error::new(ErrorKind::Usage, format!("no certificate can be for the host {host:?}"))
+                    .with_hint("name the host as its certificate does"));
+            }
+        };
+        UnbufferedClientConnection::new(self.client.clone(), name)
+            .map_err(|cause| Error::new(ErrorKind::Connect, "TLS cannot be started").with_cause(cause))
+    }
+}
+
+fn roots(roots: &Roots, words: &Words) -> Result<Vec<CertificateDer<'static>>, Error> {
+    match roots {
+        Roots::Nobody => Ok(Vec::new()),
+        Roots::File(file) => certificates(file, words.roots),
+        Roots::System => {
+            let found = rustls_native_certs::load_native_certs();
+            if found.certs.is_empty() {
+                let error = Error::new(ErrorKind::Usage, "no root certificates were found on this system")
+                    .with_hint(format!("name a file with {}", words.roots));
+                return Err(match found.errors.into_iter().next() {
+                    Some(cause) => error.with_cause(cause),
+                    None => error,
+                });
+            }
+            Ok(found.certs)
+        }
+    }
+}
+
+/// All items of one kind in a PEM file; at least one.
+fn certificates<T: PemObject>(file: &Path, word: &str) -> Result<Vec<T>, Error> {
+    let items: Result<Vec<T>, pem::Error> = T::pem_file_iter(file).and_then(Iterator::collect);
+    match items {
+        Ok(items) if items.is_empty() => Err(unread(word, file, &pem::Error::NoItemsFound)),
+        Ok(items) => Ok(items),
+        Err(error) => Err(unread(word, file, &error)),
+    }
+}
+
+fn unread(word: &str, file: &Path, error: &pem::Error) -> Error {
+    let why = match error {
+        pem::Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        pem::Error::Io(cause) => crate::socket::plain(cause),
+        pem::Error::NoItemsFound => "it holds none, or an encrypted one, in PEM".to_owned(),
+        error => format!("it is not PEM: {error}"),
+    };
+    Error::new(ErrorKind::Usage, format!("{word} {} cannot be used: {why}", file.display()))
+}
+
+fn unusable(word: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Usage, format!("the certificates of {word} cannot be used: {error}")).with_cause(error)
+}

@@ -1,0 +1,258 @@
+//! Whether a server's certificate is trusted.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, TrustAnchor, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
+use webpki::{
+    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList, RevocationCheckDepth,
+    RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
+};
+
+use super::certificate::Certificate;
+use super::config::{Check, Version};
+
+/// Why a certificate is not trusted; found again in rustls's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    UnknownIssuer,
+    Expired,
+    NotYetValid,
+    Revoked,
+    /// No current list of revocations covers it.
+    RevocationUnknown,
+    /// It is for these names.
+    Name(Vec<String>),
+    /// X.509 of before 1996, which has no extensions.
+    Old,
+    Malformed,
+    Other(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownIssuer => "no authority that is trusted here has signed it",
+            Self::Expired => "it has expired",
+            Self::NotYetValid => "it is not valid yet",
+            Self::Revoked => "it has been revoked",
+            Self::RevocationUnknown => "no current list of revoked certificates covers it and its issuers",
+            Self::Name(names) if names.is_empty() => "it is for no name at all",
+            Self::Name(names) => return write!(f, "it is for {}", names.join(", ")),
+            Self::Old => "it is one of X.509's first version, which says too little to be verified",
+            Self::Malformed => "it is malformed",
+            Self::Other(why) => why,
+        })
+    }
+}
+
+impl StdError for Refusal {}
+
+impl From<webpki::Error> for Refusal {
+    fn from(error: webpki::Error) -> Self {
+        use webpki::Error;
+        match error {
+            Error::UnknownIssuer => Self::UnknownIssuer,
+            Error::CertExpired { .. } => Self::Expired,
+            Error::CertNotValidYet { .. } => Self::NotYetValid,
+            Error::CertRevoked => Self::Revoked,
+            Error::UnknownRevocationStatus | Error::CrlExpired { .. } => Self::RevocationUnknown,
+            Error::UnsupportedCertVersion => Self::Old,
+            Error::BadDer | Error::BadDerTime | Error::TrailingData(_) => Self::Malformed,
+            error => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for rustls::Error {
+    fn from(refusal: Refusal) -> Self {
+        // What the alert says to the server follows from these.
+        Self::InvalidCertificate(match refusal {
+            Refusal::UnknownIssuer => CertificateError::UnknownIssuer,
+            Refusal::Expired => CertificateError::Expired,
+            Refusal::NotYetValid => CertificateError::NotValidYet,
+            Refusal::Revoked => CertificateError::Revoked,
+            Refusal::Malformed => CertificateError::BadEncoding,
+            other => CertificateError::Other(OtherError(Arc::new(other))),
+        })
+    }
+}
+
+/// Decides by [`Check`].
+#[derive(Debug)]
+pub(super) struct Verifier {
+    check: Check,
+    roots: Vec<CertificateDer<'static>>,
+    anchors: Vec<TrustAnchor<'static>>,
+    revoked: Vec<CertRevocationList<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Verifier {
+    /// # Errors
+    /// None of the roots, or not all of the lists, can be read.
+    pub(super) fn new(
+        check: Check,
+        roots: Vec<CertificateDer<'static>>,
+        revoked: &[CertificateRevocationListDer<'_>],
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Result<Self, webpki::Error> {
+        let read: Vec<_> = roots.iter().map(|root| anchor_from_trusted_cert(root).map(|a| a.to_owned())).collect();
+        // A system's collection may hold one that cannot be read; it trusts nobody then.
+        if let (true, Some(Err(error))) = (read.iter().all(Result::is_err), read.first()) {
+            return Err(error.clone());
+        }
+        let anchors = read.into_iter().flatten().collect();
+        let revoked: Result<_, _> =
+            revoked.iter().map(|list| OwnedCertRevocationList::from_der(list).map(Into::into)).collect();
+        Ok(Self { check, roots, anchors, revoked: revoked?, algorithms })
+    }
+
+    fn chain(
+        &self,
+        shown: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), Refusal> {
+        // A server's own certificate may be trusted as it is, as self-signed ones are; the path needs no building then.
+        if self.roots.iter().any(|root| root.as_ref() == shown.as_ref()) {
+            return match Certificate::parse(shown).ok_or(Refusal::Malformed)?.validity {
+                (from, _) if now.as_secs() < from => Err(Refusal::NotYetValid),
+                (_, until) if now.as_secs() > until => Err(Refusal::Expired),
+                _ => Ok(()),
+            };
+        }
+        let lists: Vec<_> = self.revoked.iter().collect();
+        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
+            options
+                .with_depth(RevocationCheckDepth::Chain)
+                .with_status_policy(UnknownStatusPolicy::Deny)
+                .with_expiration_policy(ExpirationPolicy::Enforce)
+                .build()
+        });
+        EndEntityCert::try_from(shown)?.verify_for_usage(
+            self.algorithms.all,
+            &self.anchors,
+            intermediates,
+            now,
+            KeyUsage::server_auth(),
+            revocation,
+            None,
+        )?;
+        Ok(())
+    }
+
+    /// The signature under the handshake, by the key of a certificate of any version of X.509. A scheme stands for one or several
+    /// algorithms; in TLS 1.3 for the first alone, and RSA's older schemes for none (RFC 8446 §4.2.3).
+    fn signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+        version: Version,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        use SignatureScheme as Scheme;
+        let certificate = Certificate::parse(certificate).ok_or(Refusal::Malformed)?;
+        let (algorithm, key) = certificate.key;
+        let most = match (version, signed.scheme) {
+            (Version::Tls12, _) => usize::MAX,
+            (Version::Tls13, Scheme::RSA_PKCS1_SHA256 | Scheme::RSA_PKCS1_SHA384 | Scheme::RSA_PKCS1_SHA512) => 0,
+            (Version::Tls13, _) => 1,
+        };
+        let candidates = self.algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signed.scheme);
+        let fits = candidates
+            .flat_map(|(_, algorithms)| algorithms.iter().take(most))
+            .filter(|candidate| candidate.public_key_alg_id().as_ref() == algorithm)
+            .any(|candidate| candidate.verify_signature(key, message, signed.signature()).is_ok());
+        if fits {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        Err(rustls::Error::InvalidCertificate(CertificateError::BadSignature))
+    }
+}
+
+/// Whether a certificate is for a host. One that names no host in its extensions does so in its subject, as those of PostgreSQL's
+/// documentation do and as libpq accepts it (RFC 6125 §6.4.4).
+fn name(shown: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Refusal> {
+    let certificate = Certificate::parse(shown).ok_or(Refusal::Malformed)?;
+    if !certificate.has_alternative_names {
+        let host = host.to_str();
+        let subject = certificate.common_name.into_iter();
+        let names: Vec<String> = subject.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        return if names.iter().any(|name| covers(name, &host)) { Ok(()) } else { Err(Refusal::Name(names)) };
+    }
+    match EndEntityCert::try_from(shown)?.verify_is_valid_for_subject_name(host) {
+        Err(webpki::Error::CertNotValidForName(context)) => Err(Refusal::Name(context.presented)),
+        other => Ok(other?),
+    }
+}
+
+/// Whether a subject's common name, perhaps with `*` for its first label, is a host's.
+fn covers(name: &str, host: &str) -> bool {
+    let same = |one: &str, other: &str| !one.is_empty() && one.eq_ignore_ascii_case(other);
+    match name.strip_prefix("*.") {
+        Some(domain) => host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && same(domain, rest)),
+        None => same(name, host),
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.check >= Check::Chain {
+            self.chain(end_entity, intermediates, now)?;
+        }
+        if self.check >= Check::Name {
+            name(end_entity, server_name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed, Version::Tls12)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed, Version::Tls13)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_stands_for_one_label() {
+        assert!(covers("db.example", "DB.example"));
+        assert!(covers("*.example", "db.example"));
+        for (name, host) in
+            [("*.example", "example"), ("*.example", "a.b.example"), ("*.example", ".example"), ("", ""), ("*", "db")]
+        {
+            assert!(!covers(name, host), "{name} {host}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use crate::{Batch, Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 const AHEAD: usize = 1;
 
 /// The metadata key of a column that is text in place of a type that Arrow lacks. TYPES.md.
-const TYPE_KEY: &str = "colonnade.type";
+pub(crate) const TYPE_KEY: &str = "colonnade.type";
 /// How long an interrupted producer may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How often it is told.

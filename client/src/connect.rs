@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Connection, Error, ErrorKind, Keep, Target, postgres};
+use crate::{Connection, Error, ErrorKind, Keep, Target, mysql, postgres};
 
 /// Connects to the database that a URI names; its scheme says of which kind it is.
 ///
@@ -12,7 +12,8 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> 
     let scheme = uri.split(':').next().unwrap_or_default();
     match scheme {
         "postgresql" | "postgres" => Ok(Arc::new(postgres::connect(Target::parse(uri)?, keep)?)),
+        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect(uri, keep)?)),
         _ => Err(Error::new(ErrorKind::Unsupported, format!("there is no source for {scheme}: in this version"))
-            .with_hint("use postgresql:// or duckdb:")),
+            .with_hint("use postgresql://, mysql:// or duckdb:")),
     }
 }

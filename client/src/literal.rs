@@ -17,6 +17,11 @@ pub enum Dialect {
     DuckDb,
     /// PostgreSQL's, whatever the session's settings.
     Postgres,
+    /// MySQL's and MariaDB's.
+    MySql {
+        /// Whether a backslash escapes within quotes: not if the session's `sql_mode` has NO_BACKSLASH_ESCAPES.
+        backslashes: bool,
+    },
 }
 
 /// A parameter's value.
@@ -106,7 +111,7 @@ pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<Stri
     let mut used = vec![false; parameters.len()];
     let mut bound = String::with_capacity(sql.len() + 16 * used.len());
     let mut after_literal = false;
-    for token in tokens(sql) {
+    for token in tokens(sql, dialect) {
         // Two quotes that meet, or a number and a point, would become one token.
         if (after_literal && !matches!(token, Token::Blank(_))) || ends_in_quote(&bound, &token) {
             bound.push(' ');
@@ -169,6 +174,9 @@ impl Parameters {
 /// Appends one expression. Casts keep the type what it is; the parentheses of a negative number keep `x-$1` from
 /// becoming a comment.
 fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> Result<(), String> {
+    if let Dialect::MySql { .. } = dialect {
+        return crate::mysql::literal(sql, value);
+    }
     let names = dialect.names();
     if depth > MAX_DEPTH {
         return Err(format!("its lists are more than {MAX_DEPTH} levels deep"));
@@ -197,12 +205,10 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Duration { days, microseconds } => {
             // PostgreSQL's IntervalStyle may make a first minus count for both, so both get a sign. DuckDB takes no plus.
             match dialect {
-                Dialect::DuckDb => {
-                    push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
-                }
                 Dialect::Postgres => {
                     push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
                 }
+                _ => push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)")),
             }
         }
         Value::Uuid(bytes) => {
@@ -237,7 +243,9 @@ struct Names {
 impl Dialect {
     fn names(self) -> Names {
         match self {
-            Self::DuckDb => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
+            Self::DuckDb | Self::MySql { .. } => {
+                Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" }
+            }
             Self::Postgres => Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
         }
     }
@@ -255,7 +263,7 @@ fn text(sql: &mut String, text: &str, dialect: Dialect) {
 
 fn bytes(sql: &mut String, bytes: &[u8], dialect: Dialect) {
     let (open, each, close) = match dialect {
-        Dialect::DuckDb => ("CAST('", "\\x", "' AS BLOB)"),
+        Dialect::DuckDb | Dialect::MySql { .. } => ("CAST('", "\\x", "' AS BLOB)"),
         Dialect::Postgres => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
     };
     sql.push_str(open);

@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn text_is_one_quoted_token(text in "[^\\x00]{0,30}") {
         let literal = one(Value::Text(text.clone()));
-        let found: Vec<_> = tokens(&literal).collect();
+        let found: Vec<_> = tokens(&literal, Dialect::DuckDb).collect();
         prop_assert_eq!(&found, &[Token::Quoted(&literal)]);
         prop_assert_eq!(literal[1..literal.len() - 1].replace("''", "'"), text);
     }
@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn a_bound_query_has_no_placeholders_left(sql in "[a$1'\"/* \n-]{0,30}", text in "[^\\x00]{0,10}") {
         if let Ok(bound) = bind(&sql, &Parameters::Positional(vec![Value::Text(text)]), Dialect::DuckDb) {
-            let mut left = tokens(&bound).filter(|token| matches!(token, Token::Positional(_)));
+            let mut left = tokens(&bound, Dialect::DuckDb).filter(|token| matches!(token, Token::Positional(_)));
             prop_assert_eq!(left.next(), None);
         }
     }

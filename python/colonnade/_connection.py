@@ -99,6 +99,7 @@ def connect(uri: str) -> Connection:
 
     * `postgresql://user@host:port/database`: PostgreSQL, with the extension or as it is, or a Colonnade server
     * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
+    * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix socket
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
     """
     return Connection(_source(uri))

@@ -123,10 +123,14 @@ PROGRAM = """
 import sys
 import colonnade
 connection = colonnade.connect(sys.argv[1])
+result = None
 try:
-    for batch in connection.query(sys.argv[2]):
-        print("batch", flush=True)
+    result = connection.query(sys.argv[2])
+    for batch in result:
+        pass
 except KeyboardInterrupt:
+    if result is not None:
+        result.close()
     print("interrupted", connection.query("select 1 as one").to_arrow().to_pylist())
 """
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 MB = 1 << 20
-#: So many rows as the two numbers multiply to, from MariaDB's sequence engine.
-ROWS = "select a.seq * 1000 + b.seq as i, concat('row ', a.seq) as t from seq_0_to_{} a straight_join seq_0_to_999 b"
+#: From MariaDB's sequence engine.
+ROWS = "select seq as i, concat('row ', seq div 1000) as t from seq_0_to_{}"
 
 
 def rows(connection: colonnade.Connection, sql: str, params: Any = None) -> list[dict[str, object]]:
@@ -92,14 +92,14 @@ def test_many_columns(mysql: colonnade.Connection) -> None:
 
 
 def test_many_rows_in_their_order(mysql: colonnade.Connection) -> None:
-    result = mysql.query(ROWS.format(299), chunk_rows=10_000)
+    result = mysql.query(ROWS.format(299999), chunk_rows=10_000)
     table = result.to_arrow()
     assert table.column("i").to_pylist() == list(range(300_000))
     assert table.column("t")[299_999].as_py() == "row 299"
     assert table.column("i").num_chunks == 30
     stats = result.stats
-    assert stats["rows"] == 300_000
-    assert stats["wire_bytes"] > 300_000 * 10
+    assert stats.rows == 300_000
+    assert stats.wire_bytes > 300_000 * 10
 
 
 @pytest.mark.parametrize("size", [250, 251, 65_536, 20 * MB, (16 * MB - 8), (16 * MB - 7), (16 * MB - 6), 32 * MB])
@@ -125,7 +125,7 @@ def test_max_allowed_packet_is_an_error(mysql: colonnade.Connection) -> None:
 
 
 def test_batches_are_streamed(mysql: colonnade.Connection) -> None:
-    result = mysql.query(ROWS.format(999_999), chunk_rows=1000)
+    result = mysql.query(ROWS.format(999999), chunk_rows=1000)
     batches = iter(result)
     assert next(batches).num_rows == 1000
     result.close()
@@ -146,7 +146,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def test_a_stream_needs_no_more_memory_than_some_batches(maria: mariadb.Server) -> None:
-    command = [sys.executable, "-c", PROGRAM, maria.uri(), ROWS.format(2999)]
+    command = [sys.executable, "-c", PROGRAM, maria.uri(), ROWS.format(2999999)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(done.stdout) < 32  # MiB, of some 60 that were received
 

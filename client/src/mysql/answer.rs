@@ -5,7 +5,7 @@ use super::incoming::Block;
 use super::kind::{self, Column};
 use super::link::Link;
 use super::packet::{Body, Command, Definition, Done, err, protocol};
-use crate::scan::first_word;
+use crate::scan::{Token, first_word, tokens};
 use crate::session::{Outcome, Tick};
 use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
 
@@ -13,7 +13,7 @@ use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
 const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
-/// Statements whose columns are known only when they run.
+/// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
 /// A part of an answer.
@@ -132,7 +132,7 @@ impl Talk<'_> {
         options: &QueryOptions,
         tell: &mut dyn FnMut(Part),
     ) -> Result<(), End> {
-        let unforeseen = prepared.columns.is_empty() && begins_with(sql, &UNFORESEEN);
+        let unforeseen = prepared.columns.is_empty() && is_unforeseen(sql);
         if prepared.columns.is_empty() && !unforeseen {
             return Err(no_rows());
         }
@@ -237,7 +237,11 @@ fn no_rows() -> End {
     End::Refused(Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"))
 }
 
-fn begins_with(sql: &str, words: &[&str]) -> bool {
-    let first = first_word(sql, Dialect::MySql { backslashes: true });
-    words.iter().any(|word| first.eq_ignore_ascii_case(word))
+/// Whether a statement may return rows although it has no columns yet.
+fn is_unforeseen(sql: &str) -> bool {
+    let dialect = Dialect::MySql { backslashes: true };
+    let first = first_word(sql, dialect);
+    UNFORESEEN.iter().any(|word| first.eq_ignore_ascii_case(word))
+        || tokens(sql, dialect)
+            .any(|token| matches!(token, Token::Code(word) if word.eq_ignore_ascii_case("RETURNING")))
 }

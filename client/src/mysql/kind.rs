@@ -157,7 +157,8 @@ fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Res
         field.set_metadata(HashMap::from([(TYPE_KEY.to_owned(), type_name.clone())]));
     }
     let zeros = definition.flags & flag::ZEROFILL != 0;
-    let as_text = (chosen && kind != Kind::Null).then(|| if zeros { definition.length as usize } else { 0 });
+    let zeros = if zeros { definition.length as usize } else { 0 };
+    let as_text = (chosen && kind != Kind::Null).then_some(zeros);
     Ok(Column { kind, as_text, type_name, field: Arc::new(field) })
 }
 

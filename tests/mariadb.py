@@ -64,13 +64,14 @@ class Server:
     def socket(self) -> Path:
         return self.directory / "socket"
 
-    def uri(self, *, unix: bool = False, login: str = f"{USER}:{ESCAPED}", **parameters: str) -> str:
-        """For colonnade."""
-        if unix:
-            parameters = {"unix_socket": str(self.socket), **parameters}
+    def uri(self, login: str = f"{USER}:{ESCAPED}", **parameters: str) -> str:
+        """For colonnade, over TCP."""
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
-        host = "" if unix else f"127.0.0.1:{self.port}"
-        return f"mysql://{login}@{host}/{DATABASE}?{query}".rstrip("?")
+        return f"mysql://{login}@127.0.0.1:{self.port}/{DATABASE}?{query}".rstrip("?")
+
+    def unix_uri(self, login: str = f"{USER}:{ESCAPED}") -> str:
+        """For colonnade, over the unix socket."""
+        return f"mysql://{login}@/{DATABASE}?unix_socket={self.socket}"
 
     def run(self, sql: str, *options: str) -> str:
         """Runs statements as the superuser, by MariaDB's own client; gives what it prints."""

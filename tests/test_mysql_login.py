@@ -27,7 +27,7 @@ def variable(uri: str, name: str) -> str:
 
 def test_a_password_lets_in(maria: mariadb.Server) -> None:
     assert whoami(maria.uri()) == f"{mariadb.USER}@%"
-    assert whoami(maria.uri(unix=True)) == f"{mariadb.USER}@%"
+    assert whoami(maria.unix_uri()) == f"{mariadb.USER}@%"
 
 
 @pytest.mark.parametrize("login", [f"{mariadb.USER}:wr0ng", f"{mariadb.USER}", "nobody:wr0ng"])
@@ -77,11 +77,11 @@ def test_the_system_may_know_who_is_there(maria: mariadb.Server) -> None:
         f"create or replace user {name}@localhost identified via unix_socket; grant all on *.* to {name}@localhost"
     )
     try:
-        assert whoami(maria.uri(unix=True, login=name)) == f"{name}@localhost"
+        assert whoami(maria.unix_uri(name)) == f"{name}@localhost"
     finally:
         if name == "root":
             maria_root = "alter user root@localhost identified via mysql_native_password using '' or unix_socket"
-            with colonnade.connect(maria.uri(unix=True, login=name)) as connection:
+            with colonnade.connect(maria.unix_uri(name)) as connection:
                 connection.execute(maria_root)
         else:
             maria.run(f"drop user {name}@localhost")
@@ -154,7 +154,7 @@ def test_encryption_is_used_where_there_is_one(encrypted: mariadb.Server, maria:
     assert variable(encrypted.uri(**{"ssl-mode": "PREFERRED"}), "Ssl_version").startswith("TLSv1")
     assert variable(encrypted.uri(ssl_mode="required"), "Ssl_version").startswith("TLSv1")
     assert variable(encrypted.uri(**{"ssl-mode": "DISABLED"}), "Ssl_version") == ""
-    assert variable(encrypted.uri(unix=True), "Ssl_version") == ""
+    assert variable(encrypted.unix_uri(), "Ssl_version") == ""
     assert variable(maria.uri(), "Ssl_version") == ""
     with pytest.raises(colonnade.OperationalError, match="does not offer TLS"):
         colonnade.connect(maria.uri(**{"ssl-mode": "REQUIRED"}))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::answer;
 use super::incoming::lost;
@@ -56,12 +56,12 @@ impl Peer for Mysql {
     fn cancel(&self) -> Result<(), Error> {
         let timeout = self.target.connect_timeout.unwrap_or(CANCEL_LIMIT).min(CANCEL_LIMIT);
         let mut link = Link::open(&Target { connect_timeout: Some(timeout), ..self.target.clone() })?;
-        link.tell(&format!("KILL QUERY {}", self.server.thread), &mut || Ok(()))
+        link.tell(&format!("KILL QUERY {}", self.server.thread), &mut limit())
     }
 
     /// A KILL QUERY that came too late stops this.
     fn settle(&self, link: &mut Link) -> Result<(), Error> {
-        match link.tell("DO 0", &mut || Ok(())) {
+        match link.tell("DO 0", &mut limit()) {
             Err(error) if error.kind() != ErrorKind::Database => Err(error),
             _ => Ok(()),
         }
@@ -130,6 +130,17 @@ impl Connection for MysqlConnection {
 impl Drop for MysqlConnection {
     fn drop(&mut self) {
         self.session.retire();
+    }
+}
+
+/// Ends a wait that takes too long.
+fn limit() -> impl FnMut() -> Result<(), Error> {
+    let deadline = Instant::now() + CANCEL_LIMIT;
+    move || {
+        if Instant::now() < deadline {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::ConnectionLost, "the server did not answer in time"))
     }
 }
 

@@ -195,7 +195,7 @@ impl Parts {
     }
 }
 
-pub(crate) fn host_and_port(place: &str) -> Result<(&str, Option<u16>), Error> {
+fn host_and_port(place: &str) -> Result<(&str, Option<u16>), Error> {
     if place.contains(',') {
         return Err(Error::new(ErrorKind::Unsupported, "the URI names several hosts: name one"));
     }
@@ -224,7 +224,7 @@ fn port(text: &str) -> Result<u16, Error> {
 }
 
 /// Percent-decoding, RFC 3986 §2.1.
-pub(crate) fn decode(text: &str) -> Result<String, Error> {
+fn decode(text: &str) -> Result<String, Error> {
     let malformed =
         || usage("the URI has a '%' that is not followed by two hexadecimal digits: write a percent as %25");
     let mut bytes = Vec::with_capacity(text.len());
@@ -247,7 +247,7 @@ pub(crate) fn decode(text: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| usage("the URI is not UTF-8 once its escapes are decoded"))
 }
 
-pub(crate) fn system_user() -> String {
+fn system_user() -> String {
     ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "colonnade".to_owned())
 }
 

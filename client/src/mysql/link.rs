@@ -8,12 +8,12 @@ use super::auth::Plugin;
 use super::encryption::Mode;
 use super::incoming::{Incoming, lost};
 use super::packet::{Body, Command, Definition, Done, capability, err, protocol, put_counted};
-use super::uri::Target;
+use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::feed::POLL;
 use crate::session::Tick;
 use crate::socket::{Socket, plain};
-use crate::{Address, Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -181,7 +181,7 @@ impl Drop for Link {
 
 fn connect(target: &Target) -> Result<Channel, Error> {
     let socket = match &target.address {
-        Address::Unix(path, _) => Socket::unix(path),
+        Address::Unix(path) => Socket::unix(path),
         Address::Tcp(host, port) => Socket::tcp(host, *port, target.connect_timeout),
     };
     socket.map(Channel::Plain).map_err(|cause| {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::encryption::Encryption;
-use crate::uri::{decode, host_and_port, system_user};
-use crate::{Address, Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 const DEFAULT_HOST: &str = "localhost";
@@ -15,6 +14,15 @@ const DEFAULT_PORT: u16 = 3306;
 const PASSWORD_VARIABLE: &str = "MYSQL_PWD";
 /// Names of the character set in which text comes anyway.
 const CHARSETS: [&str; 3] = ["utf8mb4", "utf8", "utf8mb3"];
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    /// A host name or IP address, and a port.
+    Tcp(String, u16),
+    /// A socket file.
+    Unix(PathBuf),
+}
 
 /// How to reach a server, and as whom.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,7 +89,7 @@ impl Target {
 
     fn set(&mut self, key: &str, value: String) -> Result<(), Error> {
         match key {
-            "unix-socket" | "socket" => self.address = Address::Unix(PathBuf::from(value), 0),
+            "unix-socket" | "socket" => self.address = Address::Unix(PathBuf::from(value)),
             "connect-timeout" => {
                 let seconds: u64 = value.parse().map_err(|_| usage("connect_timeout is not a number of seconds"))?;
                 self.connect_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
@@ -102,7 +110,7 @@ impl fmt::Display for Target {
         match &self.address {
             Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}/{}", self.database),
             Address::Tcp(host, port) => write!(f, "{host}:{port}/{}", self.database),
-            Address::Unix(path, _) => write!(f, "/{}?unix_socket={}", self.database, path.display()),
+            Address::Unix(path) => write!(f, "/{}?unix_socket={}", self.database, path.display()),
         }
     }
 }
@@ -111,6 +119,53 @@ impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({self})")
     }
+}
+
+/// A host, without the brackets of an IPv6 address, and a port if there is one.
+fn host_and_port(place: &str) -> Result<(&str, Option<u16>), Error> {
+    if place.contains(',') {
+        return Err(Error::new(ErrorKind::Unsupported, "the URI names several hosts: name one"));
+    }
+    let (host, rest) = match place.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').ok_or_else(|| usage("the URI's IPv6 address lacks its ']'"))?,
+        None => place.split_at(place.find(':').unwrap_or(place.len())),
+    };
+    match rest.strip_prefix(':').unwrap_or(rest) {
+        "" => Ok((host, None)),
+        _ if !rest.starts_with(':') => Err(usage("the URI has something other than a port after its IPv6 address")),
+        text => match text.parse() {
+            Ok(port) if port > 0 => Ok((host, Some(port))),
+            _ => Err(usage("the port is not a number from 1 to 65535")),
+        },
+    }
+}
+
+/// Percent-decoding, RFC 3986 §2.1.
+fn decode(text: &str) -> Result<String, Error> {
+    let malformed =
+        || usage("the URI has a '%' that is not followed by two hexadecimal digits: write a percent as %25");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let [high, low, tail @ ..] = tail else { return Err(malformed()) };
+        let digit = |c: &u8| char::from(*c).to_digit(16).ok_or_else(malformed);
+        bytes.push((digit(high)? * 16 + digit(low)?) as u8);
+        rest = tail;
+    }
+    // The login ends each string with a NUL.
+    if bytes.contains(&0) {
+        return Err(usage("the URI holds a NUL character"));
+    }
+    String::from_utf8(bytes).map_err(|_| usage("the URI is not UTF-8 once its escapes are decoded"))
+}
+
+fn system_user() -> String {
+    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "colonnade".to_owned())
 }
 
 fn usage(message: impl Into<String>) -> Error {
@@ -144,7 +199,7 @@ mod tests {
         assert_eq!(target.address, Address::Tcp("localhost".to_owned(), 3306));
         assert_eq!((&*target.password, &*target.database), ("of the environment", ""));
         for uri in ["mysql://ada@/shop?unix_socket=/run/s", "mysql://ada@h/shop?socket=%2Frun%2Fs"] {
-            assert_eq!(parse(uri).unwrap().address, Address::Unix("/run/s".into(), 0));
+            assert_eq!(parse(uri).unwrap().address, Address::Unix("/run/s".into()));
         }
     }
 
@@ -156,6 +211,9 @@ mod tests {
             ("mysql://h/?charset=latin1", "charset"),
             ("mysql://h/?ssl-mode=require", "VERIFY_IDENTITY"),
             ("mysql://h:0/", "port"),
+            ("mysql://[::1/", "']'"),
+            ("mysql://[::1]x/", "IPv6"),
+            ("mysql://h/%zz", "%25"),
             ("mysql://u:p/w@h/", "%2F"),
             ("mysql://h/?connect_timeout=soon", "connect_timeout"),
         ] {

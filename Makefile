@@ -25,7 +25,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres fuzz wheel install clean postgres extension
+.PHONY: bench-postgres fuzz wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -46,7 +46,7 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel $(BIN)/.test extension
+test-python: $(BIN)/.wheel $(BIN)/.test extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { $(APT) update && $(APT) install pgbouncer; \
@@ -114,6 +114,12 @@ postgres:
 		$(SUDO) mkdir -p $${told%/*}; echo 'create_main_cluster = false' | $(SUDO) tee $$told >/dev/null; \
 		$(APT) update; $(APT) install postgresql; \
 		$(APT) install postgresql-server-dev-$$(ls /usr/lib/postgresql | sort -n | tail -n 1); }
+
+# Debian's package would start a server of its own: one that was not there before is stopped again.
+mariadb:
+	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
+		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 
 extension: postgres
 	$(MAKE) --no-print-directory -C pg

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import colonnade
+import mariadb
 import postgres as pg
 import psycopg
 import pytest
@@ -153,3 +154,17 @@ EVERY_TYPE = [
     _values("MAP(INTEGER, VARCHAR[])", "map {1: ['x', NULL]}"),
     _values("UHUGEINT[]", "['340282366920938463463374607431768211455']"),
 ]
+
+
+@pytest.fixture(scope="session")
+def maria() -> Iterator[mariadb.Server]:
+    """A MariaDB. Tests share it: they keep what they make under names of their own."""
+    with mariadb.server() as running:
+        yield running
+
+
+@pytest.fixture
+def mysql(maria: mariadb.Server) -> Iterator[colonnade.Connection]:
+    """A connection to it over TCP."""
+    with colonnade.connect(maria.uri()) as opened:
+        yield opened

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::postgres::{self, Conninfo};
-use crate::{Connection, Error, ErrorKind, Keep, sqlite};
+use crate::{Connection, Error, ErrorKind, Keep, mysql, sqlite};
 
 /// Connects to the database that a URI names; its scheme says of which kind it is. Keywords and values, `host=… dbname=…`, are PostgreSQL's.
 ///
@@ -16,8 +16,9 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> 
     let scheme = uri.split(':').next().unwrap_or_default();
     match scheme {
         "postgresql" | "postgres" => Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?, keep)?)),
+        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect(uri, keep)?)),
         "sqlite" => Ok(Arc::new(sqlite::connect(&sqlite::Location::parse(uri)?, keep)?)),
         _ => Err(Error::new(ErrorKind::Unsupported, format!("there is no source for {scheme}: in this version"))
-            .with_hint("use postgresql://, sqlite: or duckdb:")),
+            .with_hint("use postgresql://, mysql://, sqlite:, duckdb:, adbc: or odbc:")),
     }
 }

@@ -15,6 +15,7 @@
 //! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;
+mod arrays;
 pub mod arrow_stream;
 mod batch;
 mod channel;
@@ -22,11 +23,13 @@ mod connect;
 mod error;
 mod feed;
 mod literal;
+pub mod mysql;
 pub mod partition;
 mod pool;
 pub mod postgres;
 mod produced;
 mod scan;
+mod session;
 mod socket;
 mod source;
 pub mod sqlite;

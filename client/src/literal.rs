@@ -21,6 +21,11 @@ pub enum Dialect {
     Postgres,
     /// SQLite's, which has numbers, text and blobs only.
     Sqlite,
+    /// MySQL's and MariaDB's.
+    MySql {
+        /// Whether a backslash escapes within quotes: not if the session's `sql_mode` has NO_BACKSLASH_ESCAPES.
+        backslashes: bool,
+    },
 }
 
 /// A parameter's value.
@@ -173,8 +178,10 @@ impl Parameters {
 /// Appends one expression. Casts keep the type what it is; the parentheses of a negative number keep `x-$1` from
 /// becoming a comment.
 fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> Result<(), String> {
-    if dialect == Dialect::Sqlite {
-        return sqlite::literal(sql, value);
+    match dialect {
+        Dialect::Sqlite => return sqlite::literal(sql, value),
+        Dialect::MySql { .. } => return crate::mysql::literal(sql, value),
+        Dialect::DuckDb | Dialect::Postgres => {}
     }
     let names = dialect.names();
     if depth > MAX_DEPTH {
@@ -204,12 +211,10 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Duration { days, microseconds } => {
             // PostgreSQL's IntervalStyle may make a first minus count for both, so both get a sign. DuckDB takes no plus.
             match dialect {
-                Dialect::DuckDb => {
-                    push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)"));
-                }
-                Dialect::Postgres | Dialect::Sqlite => {
+                Dialect::Postgres => {
                     push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
                 }
+                _ => push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)")),
             }
         }
         Value::Uuid(bytes) => push(sql, format_args!("CAST('{}' AS UUID)", uuid(*bytes))),
@@ -238,10 +243,9 @@ struct Names {
 impl Dialect {
     fn names(self) -> Names {
         match self {
-            Self::DuckDb => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
-            Self::Postgres | Self::Sqlite => {
-                Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" }
-            }
+            Self::Postgres => Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
+            // SQLite and MySQL write theirs elsewhere.
+            _ => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
         }
     }
 }
@@ -258,8 +262,8 @@ fn text(sql: &mut String, text: &str, dialect: Dialect) {
 
 fn bytes(sql: &mut String, bytes: &[u8], dialect: Dialect) {
     let (open, each, close) = match dialect {
-        Dialect::DuckDb => ("CAST('", "\\x", "' AS BLOB)"),
-        Dialect::Postgres | Dialect::Sqlite => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
+        Dialect::Postgres => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
+        _ => ("CAST('", "\\x", "' AS BLOB)"),
     };
     sql.push_str(open);
     bytes.iter().for_each(|byte| push(sql, format_args!("{each}{byte:02X}")));

@@ -1,6 +1,7 @@
 //! Just enough of SQL's lexical structure to tell code from quotes and comments.
 //! <https://www.postgresql.org/docs/current/sql-syntax-lexical.html>; DuckDB's is the same. SQLite's
-//! (<https://www.sqlite.org/lang_keywords.html>, `lang_comment.html`) has more quotes for names, no dollar quotes, and comments that do not nest.
+//! (<https://www.sqlite.org/lang_keywords.html>, `lang_comment.html`) has more quotes for names, no dollar quotes, and comments
+//! that do not nest. MySQL's differs: <https://dev.mysql.com/doc/refman/8.4/en/language-structure.html>
 
 use crate::Dialect;
 
@@ -27,6 +28,16 @@ pub(crate) struct Tokens<'a> {
 
 pub(crate) fn tokens(sql: &str, dialect: Dialect) -> Tokens<'_> {
     Tokens { rest: sql, dialect }
+}
+
+/// The first word of a statement.
+pub(crate) fn first_word(sql: &str, dialect: Dialect) -> &str {
+    let code = tokens(sql, dialect).find_map(|token| match token {
+        Token::Blank(_) => None,
+        Token::Code(text) => Some(text),
+        _ => Some(""),
+    });
+    code.unwrap_or_default()
 }
 
 /// `sql` without what ends a statement: semicolons, comments and white space. A statement that stands inside another
@@ -56,7 +67,10 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = Token<'a>;
 
     fn next(&mut self) -> Option<Token<'a>> {
-        let (kind, len) = token(self.rest, self.dialect)?;
+        let (kind, len) = match self.dialect {
+            Dialect::MySql { backslashes } => mysql_token(self.rest, backslashes)?,
+            dialect => token(self.rest, dialect)?,
+        };
         let (text, rest) = self.rest.split_at(len);
         self.rest = rest;
         Some(match kind {
@@ -94,9 +108,43 @@ fn token(text: &str, dialect: Dialect) -> Option<(Kind, usize)> {
         _ if first.is_ascii_whitespace() || first == 0x0b => {
             (Kind::Blank, run(bytes, |byte| byte.is_ascii_whitespace() || byte == 0x0b))
         }
-        _ if is_word(first) => (Kind::Code, run(bytes, |byte| is_word(byte) || byte == b'$')),
+        _ if is_word(first) => word(bytes),
         _ => (Kind::Code, 1),
     })
+}
+
+/// The same in MySQL, where backslashes escape unless `sql_mode` has NO_BACKSLASH_ESCAPES.
+fn mysql_token(text: &str, backslashes: bool) -> Option<(Kind, usize)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    let ends_line = |byte: u8| byte == b'\n';
+    Some(match first {
+        b'\'' | b'"' => (Kind::Quoted, quoted(bytes, 0, backslashes)),
+        b'`' => (Kind::Quoted, quoted(bytes, 0, false)),
+        b'#' => (Kind::Blank, run(bytes, |byte| !ends_line(byte))),
+        b'-' if bytes.get(1) == Some(&b'-') && bytes.get(2).is_none_or(|byte| *byte <= b' ') => {
+            (Kind::Blank, run(bytes, |byte| !ends_line(byte)))
+        }
+        b'/' if bytes.get(1) == Some(&b'*') => {
+            let end = text[2..].find("*/").map_or(text.len(), |at| at + 4);
+            (Kind::Blank, end)
+        }
+        b'$' => match (run(&bytes[1..], |byte| byte.is_ascii_digit()), run(&bytes[1..], is_word)) {
+            (0, 0) => (Kind::Code, 1),
+            (0, name) => (Kind::Named, 1 + name),
+            (digits, _) => (Kind::Positional, 1 + digits),
+        },
+        b'-' | b'/' => (Kind::Code, 1),
+        _ => {
+            return token(text, Dialect::Postgres)
+                .map(|(kind, len)| if is_word(first) { word(bytes) } else { (kind, len) });
+        }
+    })
+}
+
+/// A `$` after a word belongs to the word.
+fn word(bytes: &[u8]) -> (Kind, usize) {
+    (Kind::Code, run(bytes, |byte| is_word(byte) || byte == b'$'))
 }
 
 /// A `$` after a word belongs to the word, so here it starts a placeholder, a dollar quote if there are `quotes`, or nothing.
@@ -161,11 +209,13 @@ mod tests {
 
     use super::*;
 
+    const MYSQL: Dialect = Dialect::MySql { backslashes: true };
+
     fn placeholders(sql: &str) -> Vec<&str> {
-        placeholders_of(sql, Dialect::Postgres)
+        placeholders_in(sql, Dialect::Postgres)
     }
 
-    fn placeholders_of(sql: &str, dialect: Dialect) -> Vec<&str> {
+    fn placeholders_in(sql: &str, dialect: Dialect) -> Vec<&str> {
         tokens(sql, dialect)
             .filter_map(|token| match token {
                 Token::Positional(text) | Token::Named(text) => Some(text),
@@ -187,11 +237,22 @@ mod tests {
 
     #[test]
     fn sqlite_has_quotes_and_comments_of_its_own() {
-        let placeholders = |sql| placeholders_of(sql, Dialect::Sqlite);
+        let placeholders = |sql| placeholders_in(sql, Dialect::Sqlite);
         assert_eq!(placeholders("`$1``$2` [$3] $4 \"$5\"\"$6\" '$7''$8'$9"), ["4", "9"]);
         assert_eq!(placeholders("/* $1 /* $2 */ $3 --$4\n$5"), ["3", "5"]);
         assert_eq!(placeholders(r"'a\' $1 e'\' $2 $a$ $3"), ["1", "2", "a", "3"]);
         assert_eq!(placeholders("[never closed $1"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn mysql_has_rules_of_its_own() {
+        assert_eq!(placeholders_in("select $1, `$2`, \"$3\" # $4\n+$name -- $5\n$6", MYSQL), ["1", "name", "6"]);
+        assert_eq!(placeholders_in(r"'it\'s $1' 'a\\' $2 `\` $3 e'\' $4'", MYSQL), ["2", "3"]);
+        assert_eq!(placeholders_in("1--$1 /* $2 /* */ $3 /*! $4 */ a$5 $$ $6 --", MYSQL), ["1", "3", "6"]);
+        let plain = Dialect::MySql { backslashes: false };
+        assert_eq!(placeholders_in(r"'\' $1 'it''s $2'", plain), ["1"]);
+        assert_eq!(first_word(" /* x */ # y\n call p()", MYSQL), "call");
+        assert_eq!(first_word("(select 1)", MYSQL), "(");
     }
 
     #[test]
@@ -204,15 +265,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tokens_are_the_text(sql in "[-a$1'\"\\\\/*;eE`\\[\\]\n é]{0,40}", sqlite: bool) {
-            let mut back = String::new();
-            for token in tokens(&sql, if sqlite { Dialect::Sqlite } else { Dialect::Postgres }) {
-                match token {
-                    Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => back.push_str(text),
-                    Token::Positional(text) | Token::Named(text) => { back.push('$'); back.push_str(text); }
+        fn the_tokens_are_the_text(sql in "[-a$1'\"`#\\\\/*;eE\\[\\]\n é]{0,40}") {
+            for dialect in [Dialect::Postgres, Dialect::Sqlite, MYSQL, Dialect::MySql { backslashes: false }] {
+                let mut back = String::new();
+                for token in tokens(&sql, dialect) {
+                    match token {
+                        Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => back.push_str(text),
+                        Token::Positional(text) | Token::Named(text) => { back.push('$'); back.push_str(text); }
+                    }
                 }
+                prop_assert_eq!(&back, &sql);
             }
-            prop_assert_eq!(&back, &sql);
             prop_assert!(sql.starts_with(statement(&sql)));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use arrow_array::{Array, ArrayRef, StringArray, make_array};
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, IntervalMonthDayNano, NullBuffer, i256};
+use arrow_buffer::{BooleanBuffer, Buffer, IntervalMonthDayNano, NullBuffer, i256};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
@@ -12,8 +12,9 @@ use super::kind::{Kind, Node};
 use super::literal::Literal;
 use super::nested::{List, Struct};
 use super::numeric::{self, Decimal};
-use super::value::{Fault, Validity, fixed, value};
+use super::value::{Fault, fixed, value};
 use super::{datetime, text};
+use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::postgres::message::protocol;
 use crate::{Error, ErrorKind};
 
@@ -62,13 +63,6 @@ enum Writing {
     Numeric,
 }
 
-/// Strings end to end.
-#[derive(Debug)]
-struct Strings {
-    offsets: Vec<i32>,
-    data: Vec<u8>,
-}
-
 /// An enum's labels.
 #[derive(Debug)]
 struct Labels {
@@ -78,7 +72,7 @@ struct Labels {
 
 impl Column {
     pub(super) fn new(node: &Node) -> Self {
-        let strings = |writing| Values::Bytes(Strings { offsets: vec![0], data: Vec::new() }, writing);
+        let strings = |writing| Values::Bytes(Strings::default(), writing);
         let values = match &node.kind {
             Kind::Bool => Values::Bool(Vec::new()),
             Kind::Int16 => Values::Int16(Vec::new()),
@@ -147,14 +141,14 @@ impl Column {
                     Fault::Refused("55000", why)
                 })
             }),
-            Values::Bytes(to, Writing::Same) => to.append(block, cursors, validity, |value, data| {
+            Values::Bytes(to, Writing::Same) => append(to, block, cursors, validity, |value, data| {
                 data.extend_from_slice(value);
                 Ok(())
             }),
-            Values::Bytes(to, Writing::Jsonb) => to.append(block, cursors, validity, text::write_jsonb),
-            Values::Bytes(to, Writing::Char) => to.append(block, cursors, validity, text::write_char),
-            Values::Bytes(to, Writing::Uuid) => to.append(block, cursors, validity, text::write_uuid),
-            Values::Bytes(to, Writing::Numeric) => to.append(block, cursors, validity, numeric::write_text),
+            Values::Bytes(to, Writing::Jsonb) => append(to, block, cursors, validity, text::write_jsonb),
+            Values::Bytes(to, Writing::Char) => append(to, block, cursors, validity, text::write_char),
+            Values::Bytes(to, Writing::Uuid) => append(to, block, cursors, validity, text::write_uuid),
+            Values::Bytes(to, Writing::Numeric) => append(to, block, cursors, validity, numeric::write_text),
             Values::List(list) => list.decode(block, cursors, validity),
             Values::Literal(literal) => literal.decode(block, cursors),
             Values::Struct(row) => row.decode(block, cursors, *rows, validity),
@@ -253,36 +247,28 @@ fn each<'b, B, T: Copy + Default>(
     Ok(())
 }
 
-impl Strings {
-    #[inline]
-    fn append(
-        &mut self,
-        block: &[u8],
-        cursors: &mut [usize],
-        validity: &mut Validity,
-        write: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let base = self.offsets.len() - 1;
-        self.offsets.reserve(cursors.len());
-        for (row, at) in cursors.iter_mut().enumerate() {
-            match value(block, at)? {
-                Some(bytes) => write(bytes, &mut self.data)?,
-                None => validity.null(base + row),
-            }
-            self.offsets.push(self.data.len() as i32);
+/// Appends a value a row, as `write` makes text of its bytes.
+#[inline]
+fn append(
+    to: &mut Strings,
+    block: &[u8],
+    cursors: &mut [usize],
+    validity: &mut Validity,
+    write: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let base = to.len();
+    to.reserve(cursors.len());
+    for (row, at) in cursors.iter_mut().enumerate() {
+        match value(block, at)? {
+            Some(bytes) => write(bytes, &mut to.data)?,
+            None => validity.null(base + row),
         }
-        // Lengths only grow, so the last is the one that tells.
-        if i32::try_from(self.data.len()).is_err() {
-            return Err(Fault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()));
-        }
-        Ok(())
+        to.end();
     }
-
-    fn finish(&mut self) -> Vec<Buffer> {
-        let offsets = buffer(&mut self.offsets);
-        self.offsets.push(0);
-        vec![offsets, buffer(&mut self.data)]
+    if to.fit() {
+        return Ok(());
     }
+    Err(Fault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()))
 }
 
 impl Labels {
@@ -290,18 +276,6 @@ impl Labels {
         let numbers = (0..).zip(labels).map(|(number, label)| (label.as_bytes().into(), number)).collect();
         Self { numbers, values: StringArray::from_iter_values(labels).into_data() }
     }
-}
-
-/// The values, with what they leave unused of their memory given back. The column gets room for as many.
-fn renewed<T>(values: &mut Vec<T>) -> Vec<T> {
-    let room = Vec::with_capacity(values.len());
-    let mut values = std::mem::replace(values, room);
-    values.shrink_to_fit();
-    values
-}
-
-pub(super) fn buffer<T: ArrowNativeType>(values: &mut Vec<T>) -> Buffer {
-    Buffer::from_vec(renewed(values))
 }
 
 fn narrowed(numbers: Vec<u32>, index: &DataType) -> Buffer {

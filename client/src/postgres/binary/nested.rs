@@ -4,9 +4,10 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Fields};
 
-use super::column::{Column, buffer};
-use super::value::{Fault, LENGTH, Validity, array, value};
+use super::column::Column;
+use super::value::{Fault, LENGTH, array, value};
 use crate::Error;
+use crate::arrays::{Validity, buffer};
 
 /// Bytes of a number.
 const NUMBER: usize = 4;

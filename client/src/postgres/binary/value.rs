@@ -1,8 +1,6 @@
 //! Values as they stand in a row: a length of 4 bytes, −1 for NULL, then as many bytes.
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>, DataRow.
 
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-
 use crate::Error;
 
 /// Bytes of a value's length.
@@ -69,39 +67,9 @@ pub(super) fn array<const N: usize>(block: &[u8], at: usize) -> Result<[u8; N], 
     }
 }
 
-/// Which rows are valid. It costs nothing until the first NULL comes.
-#[derive(Debug, Default)]
-pub(super) struct Validity {
-    /// Bits up to the last NULL.
-    bits: Vec<u8>,
-}
-
-impl Validity {
-    /// Rows come in ascending order, and only those that are NULL.
-    #[inline]
-    pub(super) fn null(&mut self, row: usize) {
-        if self.bits.len() <= row / 8 {
-            self.bits.resize(row / 8 + 1, 0xff);
-        }
-        self.bits[row / 8] &= !(1 << (row % 8));
-    }
-
-    /// The bitmap of `rows` rows; the next one starts empty.
-    pub(super) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
-        if self.bits.is_empty() {
-            return None;
-        }
-        let mut bits = std::mem::take(&mut self.bits);
-        bits.resize(rows.div_ceil(8), 0xff);
-        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, rows)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -124,18 +92,5 @@ mod tests {
             assert!(fixed::<4>(block, &mut 0).is_err());
         }
         assert!(fixed::<2>(b"\0\0\0\x03abc", &mut 0).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn a_bitmap_knows_its_nulls(rows in prop::collection::vec(any::<bool>(), 0..100)) {
-            let mut validity = Validity::default();
-            rows.iter().enumerate().filter(|(_, valid)| !**valid).for_each(|(row, _)| validity.null(row));
-            match validity.finish(rows.len()) {
-                None => prop_assert!(rows.iter().all(|valid| *valid)),
-                Some(bits) => prop_assert_eq!(bits.iter().collect::<Vec<_>>(), rows.clone()),
-            }
-            prop_assert!(validity.finish(rows.len()).is_none());
-        }
     }
 }

@@ -1,0 +1,108 @@
+//! Arrow's buffers in the making: what every decoder of rows fills.
+
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
+
+/// Which rows are valid. It costs nothing until the first NULL comes.
+#[derive(Debug, Default)]
+pub(crate) struct Validity {
+    /// Bits up to the last NULL.
+    bits: Vec<u8>,
+}
+
+impl Validity {
+    /// Rows come in ascending order, and only those that are NULL.
+    #[inline]
+    pub(crate) fn null(&mut self, row: usize) {
+        if self.bits.len() <= row / 8 {
+            self.bits.resize(row / 8 + 1, 0xff);
+        }
+        self.bits[row / 8] &= !(1 << (row % 8));
+    }
+
+    /// The bitmap of `rows` rows; the next one starts empty.
+    pub(crate) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
+        if self.bits.is_empty() {
+            return None;
+        }
+        let mut bits = std::mem::take(&mut self.bits);
+        bits.resize(rows.div_ceil(8), 0xff);
+        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, rows)))
+    }
+}
+
+/// Strings end to end.
+#[derive(Debug)]
+pub(crate) struct Strings {
+    offsets: Vec<i32>,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self { offsets: vec![0], data: Vec::new() }
+    }
+}
+
+impl Strings {
+    /// Strings so far.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Makes room for so many strings.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.offsets.reserve(more);
+    }
+
+    /// The string in the making ends with what the data has now. Whoever appends asks [`Strings::fit`] from time to time.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.offsets.push(self.data.len() as i32);
+    }
+
+    /// Whether the offsets reach to the data's end. Lengths only grow, so a later answer covers what came before.
+    pub(crate) fn fit(&self) -> bool {
+        i32::try_from(self.data.len()).is_ok()
+    }
+
+    /// Arrow's two buffers; the next ones start empty.
+    pub(crate) fn finish(&mut self) -> Vec<Buffer> {
+        let offsets = buffer(&mut self.offsets);
+        self.offsets.push(0);
+        vec![offsets, buffer(&mut self.data)]
+    }
+}
+
+/// The values, with what they leave unused of their memory given back. The column gets room for as many.
+pub(crate) fn renewed<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len());
+    let mut values = std::mem::replace(values, room);
+    values.shrink_to_fit();
+    values
+}
+
+/// The same as Arrow's buffer.
+pub(crate) fn buffer<T: ArrowNativeType>(values: &mut Vec<T>) -> Buffer {
+    Buffer::from_vec(renewed(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_bitmap_knows_its_nulls(rows in prop::collection::vec(any::<bool>(), 0..100)) {
+            let mut validity = Validity::default();
+            rows.iter().enumerate().filter(|(_, valid)| !**valid).for_each(|(row, _)| validity.null(row));
+            match validity.finish(rows.len()) {
+                None => prop_assert!(rows.iter().all(|valid| *valid)),
+                Some(bits) => prop_assert_eq!(bits.iter().collect::<Vec<_>>(), rows.clone()),
+            }
+            prop_assert!(validity.finish(rows.len()).is_none());
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The receiving thread's side of a statement.
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_command_phase_ps.html>
+
+use super::incoming::Block;
+use super::kind::{self, Column};
+use super::link::Link;
+use super::packet::{Body, Command, Definition, Done, err, protocol};
+use crate::scan::{Token, first_word, tokens};
+use crate::session::{Outcome, Tick};
+use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
+
+/// COM_STMT_EXECUTE's flags and the number of executions: rows come at once, without a cursor.
+const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
+/// The statement cannot be prepared.
+const UNSUPPORTED_PREPARED: &str = "HY000";
+/// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
+const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
+
+/// A part of an answer.
+pub(super) enum Part {
+    /// The columns, which come first.
+    Columns(Vec<Column>),
+    /// Rows.
+    Rows(Block),
+}
+
+/// Why a statement came to nothing.
+enum End {
+    /// The connection did.
+    Lost(Error),
+    /// The server or this client refused; the connection can go on.
+    Refused(Error),
+}
+
+/// Errors of the connection are the usual ones.
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Asks for the rows of `sql` in binary and passes them on.
+pub(super) fn rows(
+    link: &mut Link,
+    pool: &Pool,
+    tick: Tick<'_>,
+    sql: &str,
+    options: &QueryOptions,
+    tell: &mut dyn FnMut(Part),
+) -> Outcome {
+    outcome(Talk { link, tick }.rows(pool, sql, options, tell).map(|()| None))
+}
+
+/// Runs a statement and passes over what it returns. Gives the rows that it changed, or returned.
+pub(super) fn execute(link: &mut Link, tick: Tick<'_>, sql: &str) -> Outcome {
+    outcome(Talk { link, tick }.execute(sql).map(Some))
+}
+
+fn outcome(result: Result<Option<u64>, End>) -> Outcome {
+    match result {
+        Ok(rows) => Ok(Ok(rows)),
+        Err(End::Refused(error)) => Ok(Err(error)),
+        Err(End::Lost(error)) => Err(error),
+    }
+}
+
+struct Talk<'a> {
+    link: &'a mut Link,
+    tick: Tick<'a>,
+}
+
+/// A prepared statement.
+struct Prepared {
+    number: [u8; 4],
+    columns: Vec<Definition>,
+}
+
+impl Talk<'_> {
+    fn rows(&mut self, pool: &Pool, sql: &str, options: &QueryOptions, tell: &mut dyn FnMut(Part)) -> Result<(), End> {
+        let prepared = self.prepare(sql)?;
+        let result = self.run(&prepared, pool, sql, options, tell);
+        if !matches!(result, Err(End::Lost(_))) {
+            self.link.command(Command::CloseStatement, &prepared.number)?;
+        }
+        result
+    }
+
+    /// A packet that is no error.
+    fn packet(&mut self) -> Result<Vec<u8>, End> {
+        let packet = self.link.incoming.packet(self.tick)?;
+        if packet.first() != Some(&0xff) {
+            return Ok(packet);
+        }
+        match err(&packet)? {
+            (error, true) => Err(End::Lost(error)),
+            (error, false) => Err(End::Refused(error)),
+        }
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, End> {
+        self.link.command(Command::Prepare, sql.as_bytes())?;
+        let packet = self.packet().map_err(|end| match end {
+            End::Refused(error) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
+                End::Refused(error.with_hint("statements that cannot be prepared return no result here"))
+            }
+            end => end,
+        })?;
+        let mut body = Body(&packet);
+        if body.u8()? != 0 {
+            return Err(End::Lost(protocol("something else than a prepared statement")));
+        }
+        let mut number = [0; 4];
+        number.copy_from_slice(body.bytes(4)?);
+        let (columns, parameters) = (body.u16()?, body.u16()?);
+        self.link.columns(parameters.into(), self.tick)?;
+        let columns = self.link.columns(columns.into(), self.tick)?;
+        if parameters > 0 {
+            self.link.command(Command::CloseStatement, &number)?;
+            let message = "the query has a placeholder ? without a value";
+            return Err(End::Refused(
+                Error::new(ErrorKind::Usage, message).with_hint("write placeholders as $1 or $name"),
+            ));
+        }
+        Ok(Prepared { number, columns })
+    }
+
+    fn run(
+        &mut self,
+        prepared: &Prepared,
+        pool: &Pool,
+        sql: &str,
+        options: &QueryOptions,
+        tell: &mut dyn FnMut(Part),
+    ) -> Result<(), End> {
+        let unforeseen = prepared.columns.is_empty() && is_unforeseen(sql);
+        if prepared.columns.is_empty() && !unforeseen {
+            return Err(no_rows());
+        }
+        // What cannot be told afterwards is settled before anything runs.
+        let utc = if unforeseen || prepared.columns.iter().any(kind::is_instant) { self.is_utc()? } else { true };
+        let place = kind::Place { collation: self.link.server.collation, utc };
+        kind::columns(&prepared.columns, &place, options)
+            .map_err(End::Refused)
+            .or_else(|end| if unforeseen { Ok(Vec::new()) } else { Err(end) })?;
+        self.link.command(Command::Execute, &[&prepared.number[..], &NO_CURSOR_ONCE].concat())?;
+        let packet = self.packet()?;
+        if packet.first() == Some(&0) {
+            let done = self.link.note(Done::ok(&packet)?);
+            self.pass_over_results(done)?;
+            return Err(no_rows());
+        }
+        let count = self.count(&packet)?;
+        let definitions = self.link.columns(count, self.tick)?;
+        let columns = match kind::columns(&definitions, &place, options) {
+            Ok(columns) => columns,
+            Err(error) => {
+                self.receive(pool, options, &mut |_| {})?;
+                return Err(End::Refused(error));
+            }
+        };
+        tell(Part::Columns(columns));
+        let done = self.receive(pool, options, &mut |block| tell(Part::Rows(block)))?;
+        if self.pass_over_results(done)? > 0 {
+            let error = Error::new(ErrorKind::Unsupported, "the statement returns more than one result");
+            return Err(End::Refused(error.with_hint("let it return one, or run its statements one by one")));
+        }
+        Ok(())
+    }
+
+    /// Rows in binary up to their end.
+    fn receive(&mut self, pool: &Pool, options: &QueryOptions, sink: &mut dyn FnMut(Block)) -> Result<Done, End> {
+        self.link.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
+        let packet = self.packet()?;
+        if packet.first() != Some(&0xfe) {
+            return Err(End::Lost(protocol("something else than the end of rows")));
+        }
+        Ok(self.link.note(Done::end(&packet, self.link.server.capabilities)?))
+    }
+
+    /// Passes over what follows a result; gives the number of results among it.
+    fn pass_over_results(&mut self, mut done: Done) -> Result<u64, End> {
+        let mut results = 0;
+        while done.more_results() {
+            let packet = self.packet()?;
+            if packet.first() == Some(&0) {
+                done = self.link.note(Done::ok(&packet)?);
+                continue;
+            }
+            (done, _) = self.pass_over_rows(&packet)?;
+            results += 1;
+        }
+        Ok(results)
+    }
+
+    /// Passes over one result, in text or in binary, whose number of columns has come.
+    fn pass_over_rows(&mut self, packet: &[u8]) -> Result<(Done, u64), End> {
+        let count = self.count(packet)?;
+        self.link.columns(count, self.tick)?;
+        let (packet, rows) = self.link.incoming.skip_text_rows(self.tick)?;
+        if packet.first() == Some(&0xff) {
+            return Err(match err(&packet)? {
+                (error, true) => End::Lost(error),
+                (error, false) => End::Refused(error),
+            });
+        }
+        Ok((self.link.note(Done::end(&packet, self.link.server.capabilities)?), rows))
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<u64, End> {
+        self.link.command(Command::Query, sql.as_bytes())?;
+        let packet = self.packet()?;
+        let (done, rows) = if packet.first() == Some(&0) {
+            let done = self.link.note(Done::ok(&packet)?);
+            (done, done.rows)
+        } else {
+            self.pass_over_rows(&packet)?
+        };
+        self.pass_over_results(done)?;
+        Ok(rows)
+    }
+
+    fn count(&self, packet: &[u8]) -> Result<usize, End> {
+        match packet.first() {
+            Some(..=0xfa | 0xfc) => Ok(Body(packet).length()? as usize),
+            // 0xfb asks for a file of the client's, which was never offered.
+            _ => Err(End::Lost(protocol("no answer to the statement"))),
+        }
+    }
+
+    fn is_utc(&mut self) -> Result<bool, End> {
+        let zone = self.link.ask_one("SELECT @@session.time_zone", self.tick)?;
+        Ok(matches!(zone.as_str(), "+00:00" | "UTC"))
+    }
+}
+
+fn no_rows() -> End {
+    End::Refused(Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"))
+}
+
+/// Whether a statement may return rows although it has no columns yet.
+fn is_unforeseen(sql: &str) -> bool {
+    let dialect = Dialect::MySql { backslashes: true };
+    let first = first_word(sql, dialect);
+    UNFORESEEN.iter().any(|word| first.eq_ignore_ascii_case(word))
+        || tokens(sql, dialect)
+            .any(|token| matches!(token, Token::Code(word) if word.eq_ignore_ascii_case("RETURNING")))
+}

@@ -1,0 +1,190 @@
+//! How a client shows that it knows the password.
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase_authentication_methods.html>
+
+use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
+
+use super::packet::protocol;
+use crate::{Error, ErrorKind};
+
+/// Bytes of what the server makes up for each login.
+const SCRAMBLE: usize = 20;
+/// What `caching_sha2_password` says of the first answer: the server knows it.
+const KNOWN: u8 = 3;
+/// The server needs the password itself.
+const PASSWORD_NEEDED: u8 = 4;
+
+/// What the server lets clients prove themselves by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plugin {
+    /// `mysql_native_password`: SHA-1.
+    Native,
+    /// `caching_sha2_password`: SHA-256, and once the password itself.
+    CachingSha2,
+    /// `sha256_password`: the password itself.
+    Sha256,
+    /// `client_ed25519`: a signature.
+    Ed25519,
+    /// `auth_socket` or `unix_socket`: the server asks the system who is there.
+    Socket,
+}
+
+impl Plugin {
+    /// # Errors
+    /// This client does not know the plugin.
+    pub(super) fn named(name: &[u8]) -> Result<Self, Error> {
+        Ok(match name {
+            b"mysql_native_password" | b"" => Self::Native,
+            b"caching_sha2_password" => Self::CachingSha2,
+            b"sha256_password" => Self::Sha256,
+            b"client_ed25519" => Self::Ed25519,
+            b"auth_socket" | b"unix_socket" => Self::Socket,
+            name => {
+                let name = String::from_utf8_lossy(name);
+                let message = format!("the server wants a login by {name}, which is not supported");
+                return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+                    "give the user one of mysql_native_password, caching_sha2_password, sha256_password, ed25519, \
+                     unix_socket",
+                ));
+            }
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+            Self::Sha256 => "sha256_password",
+            Self::Ed25519 => "client_ed25519",
+            Self::Socket => "auth_socket",
+        }
+    }
+
+    /// The first answer to the server's scramble. `safe` is whether nobody else can read along.
+    ///
+    /// # Errors
+    /// The scramble has another length, or the password would have to be sent where others read along.
+    pub(super) fn answer(self, password: &str, scramble: &[u8], safe: bool) -> Result<Vec<u8>, Error> {
+        if self == Self::Socket {
+            return Ok(Vec::new());
+        }
+        if password.is_empty() {
+            // Not even a proof of it; sha256_password expects its NUL.
+            return Ok(if self == Self::Sha256 { vec![0] } else { Vec::new() });
+        }
+        Ok(match self {
+            Self::Native => native(password.as_bytes(), check(scramble)?).to_vec(),
+            Self::CachingSha2 => caching_sha2(password.as_bytes(), check(scramble)?).to_vec(),
+            Self::Sha256 => self.in_full(password, safe)?,
+            Self::Ed25519 => super::ed25519::sign(password.as_bytes(), scramble).to_vec(),
+            Self::Socket => Vec::new(),
+        })
+    }
+
+    /// The answer to what the server says of the first one; `None` if there is nothing to send.
+    ///
+    /// # Errors
+    /// The server says something else than the plugin has, or the password would have to be sent where others read
+    /// along.
+    pub(super) fn go_on(self, said: &[u8], password: &str, safe: bool) -> Result<Option<Vec<u8>>, Error> {
+        match (self, said) {
+            (Self::CachingSha2, [KNOWN]) => Ok(None),
+            (Self::CachingSha2, [PASSWORD_NEEDED]) => self.in_full(password, safe).map(Some),
+            _ => Err(protocol(format!("something that {} has not in its login", self.name()))),
+        }
+    }
+
+    /// The password itself, for a connection on which nobody else reads along. The other way, the server's RSA key over
+    /// a connection that is not encrypted, proves nothing about whose key it is.
+    fn in_full(self, password: &str, safe: bool) -> Result<Vec<u8>, Error> {
+        if !safe {
+            let message =
+                format!("the server's {} needs the password itself, and the connection is not encrypted", self.name());
+            return Err(Error::new(ErrorKind::Connect, message)
+                .with_hint("add ssl-mode=REQUIRED (or VERIFY_IDENTITY) to the URI, or use the unix socket"));
+        }
+        let mut bytes = password.as_bytes().to_vec();
+        bytes.push(0);
+        Ok(bytes)
+    }
+}
+
+fn check(scramble: &[u8]) -> Result<[u8; SCRAMBLE], Error> {
+    // It ends with a NUL.
+    let scramble = scramble.strip_suffix(b"\0").unwrap_or(scramble);
+    scramble.try_into().map_err(|_| protocol(format!("a scramble of {} bytes", scramble.len())))
+}
+
+/// SHA1(password) XOR SHA1(scramble, SHA1(SHA1(password)))
+fn native(password: &[u8], scramble: [u8; SCRAMBLE]) -> [u8; 20] {
+    let once = Sha1::digest(password);
+    let mask = Sha1::new().chain_update(scramble).chain_update(Sha1::digest(once)).finalize();
+    std::array::from_fn(|at| once[at] ^ mask[at])
+}
+
+/// SHA256(password) XOR SHA256(SHA256(SHA256(password)), scramble)
+fn caching_sha2(password: &[u8], scramble: [u8; SCRAMBLE]) -> [u8; 32] {
+    let once = Sha256::digest(password);
+    let mask = Sha256::new().chain_update(Sha256::digest(once)).chain_update(scramble).finalize();
+    std::array::from_fn(|at| once[at] ^ mask[at])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const PASSWORD: &str = "hunter2";
+    const ONES: [u8; SCRAMBLE] = [1; SCRAMBLE];
+
+    /// What a server does with the answer: it knows the hash of the hash only.
+    fn proves<D: sha1::Digest>(answer: &[u8], mask: &[u8], stored: &[u8]) -> bool {
+        let once: Vec<u8> = answer.iter().zip(mask).map(|(a, m)| a ^ m).collect();
+        D::digest(once)[..] == *stored
+    }
+
+    #[test]
+    fn a_server_that_knows_the_double_hash_is_convinced() {
+        let stored = Sha1::digest(Sha1::digest(PASSWORD));
+        let mask = Sha1::new().chain_update(ONES).chain_update(stored).finalize();
+        let answer = Plugin::Native.answer(PASSWORD, &ONES, false).unwrap();
+        assert!(proves::<Sha1>(&answer, &mask, &stored));
+
+        let stored = Sha256::digest(Sha256::digest(PASSWORD));
+        let mask = Sha256::new().chain_update(stored).chain_update(ONES).finalize();
+        let answer = Plugin::CachingSha2.answer(PASSWORD, &ONES, false).unwrap();
+        assert!(proves::<Sha256>(&answer, &mask, &stored));
+    }
+
+    #[test]
+    fn scrambles_are_those_of_other_clients() {
+        // What other clients were seen to send, as Boost.MySQL's tests publish it.
+        let scramble = *b"\x3e\x3b\x04\x55\x04\x70\x16\x3a\x4c\x15\x35\x03\x15\x76\x73\x22\x46\x08\x18\x01";
+        let answer = b"\xa1\xc1\xe1\xe9\x1b\xb6\x54\x4b\xa7\x37\x4b\x9c\x56\x6d\x69\x3e\
+                       \x06\xca\x07\x02\x98\xac\xd1\x06\x18\xc6\x90\x38\x9d\x88\xe1\x20";
+        assert_eq!(Plugin::CachingSha2.answer("hola", &scramble, false).unwrap(), answer);
+        let scramble = *b"\x79\x64\x3d\x12\x1d\x71\x74\x47\x5f\x48\x3e\x3e\x0b\x62\x0a\x03\x3d\x27\x3a\x4c";
+        let answer = b"\xf1\xb2\xfb\x1c\x8d\xe7\x5d\xb8\xeb\xa8\x12\x6a\xd1\x0f\xe9\xb1\x10\x50\xd4\x28";
+        assert_eq!(Plugin::Native.answer("root", &scramble, false).unwrap(), answer);
+    }
+
+    #[test]
+    fn an_empty_password_is_not_hashed() {
+        assert!(Plugin::Native.answer("", &ONES, false).unwrap().is_empty());
+        assert!(Plugin::CachingSha2.answer("", &ONES, false).unwrap().is_empty());
+        assert!(Plugin::Native.answer(PASSWORD, &ONES[1..], false).is_err());
+    }
+
+    #[test]
+    fn the_password_itself_is_sent_where_nobody_reads_along() {
+        let plugin = Plugin::named(b"caching_sha2_password").unwrap();
+        assert_eq!(plugin.go_on(&[KNOWN], PASSWORD, false).unwrap(), None);
+        assert_eq!(plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, true).unwrap().unwrap(), b"hunter2\0");
+        let error = plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, false).unwrap_err();
+        assert!(!error.message().contains(PASSWORD) && error.hint().unwrap().contains("ssl-mode"));
+        assert!(plugin.go_on(b"", PASSWORD, true).is_err());
+        assert!(Plugin::Sha256.answer(PASSWORD, &ONES, false).is_err());
+        assert!(Plugin::named(b"dialog").unwrap_err().message().contains("dialog"));
+    }
+}

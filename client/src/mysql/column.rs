@@ -1,0 +1,317 @@
+//! One column in the making: values of many rows at a time, from where each row has been read to.
+
+use std::io::Write as _;
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, NullArray, make_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer, i256};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+
+use super::datetime::{self, DateTime};
+use super::decimal::Decimal;
+use super::kind::{self, Kind};
+use super::packet::protocol;
+use super::value::{Fault, counted, fixed};
+use crate::arrays::{Strings, Validity, buffer, renewed};
+use crate::{Error, ErrorKind};
+
+const WAY_OUT: &str = "cast the column to char, or name it in the option as_text";
+
+/// Some rows of a block.
+#[derive(Debug)]
+pub(super) struct Rows<'b, 'c> {
+    pub(super) block: &'b [u8],
+    /// Where each row's NULL bitmap begins.
+    pub(super) bitmaps: &'c [usize],
+    /// Where each row's next value begins.
+    pub(super) cursors: &'c mut [usize],
+}
+
+/// The rows of a batch that have come so far.
+#[derive(Debug)]
+pub(super) struct Column {
+    values: Values,
+    validity: Validity,
+    rows: usize,
+    /// Where a row's bitmap has this column: the byte and the bit.
+    pub(super) null_at: (usize, u8),
+    description: kind::Column,
+}
+
+#[derive(Debug)]
+enum Values {
+    Null,
+    Bool(Vec<u8>),
+    Int8(Vec<i8>),
+    Int16(Vec<i16>),
+    /// `mediumint`, `int` and dates.
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    UInt8(Vec<u8>),
+    UInt16(Vec<u16>),
+    UInt32(Vec<u32>),
+    UInt64(Vec<u64>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
+    Bits(Vec<u64>),
+    Date(Vec<i32>),
+    DateTime(Vec<i64>),
+    Time(Vec<i64>),
+    Decimal128(Vec<i128>, Decimal),
+    Decimal256(Vec<i256>, Decimal),
+    Strings(Strings),
+    /// Text in place of the type; integers are filled up with zeros to so many digits.
+    Shown(Strings, usize),
+}
+
+impl Column {
+    /// The column with this number, from 0.
+    pub(super) fn new(description: &kind::Column, number: usize) -> Self {
+        let values = match description.kind {
+            Kind::Null => Values::Null,
+            _ if let Some(zeros) = description.as_text => Values::Shown(Strings::default(), zeros),
+            Kind::Bool => Values::Bool(Vec::new()),
+            Kind::Int8 => Values::Int8(Vec::new()),
+            Kind::Int16 => Values::Int16(Vec::new()),
+            Kind::Int32 => Values::Int32(Vec::new()),
+            Kind::Int64 => Values::Int64(Vec::new()),
+            Kind::UInt8 => Values::UInt8(Vec::new()),
+            Kind::UInt16 => Values::UInt16(Vec::new()),
+            Kind::UInt32 => Values::UInt32(Vec::new()),
+            Kind::UInt64 => Values::UInt64(Vec::new()),
+            Kind::Float32 => Values::Float32(Vec::new()),
+            Kind::Float64 => Values::Float64(Vec::new()),
+            Kind::Bits => Values::Bits(Vec::new()),
+            Kind::Date => Values::Date(Vec::new()),
+            Kind::DateTime(_) => Values::DateTime(Vec::new()),
+            Kind::Time(_) => Values::Time(Vec::new()),
+            Kind::Decimal { precision, scale } => {
+                let decimal = Decimal::new(precision, scale);
+                if Kind::is_narrow(precision) {
+                    Values::Decimal128(Vec::new(), decimal)
+                } else {
+                    Values::Decimal256(Vec::new(), decimal)
+                }
+            }
+            Kind::Text | Kind::Bytes => Values::Strings(Strings::default()),
+        };
+        // The first two bits are not used.
+        let null_at = ((number + 2) / 8, 1 << ((number + 2) % 8));
+        Self { values, validity: Validity::default(), rows: 0, null_at, description: description.clone() }
+    }
+
+    /// Takes one value of each row, from where its cursor stands, and moves the cursors on. `nulls` is whether any of
+    /// these rows has a NULL here.
+    ///
+    /// # Errors
+    /// Bytes that are no value of the type, or a value that the column cannot hold.
+    pub(super) fn decode(&mut self, rows: Rows<'_, '_>, nulls: bool) -> Result<(), Error> {
+        let count = rows.cursors.len();
+        let nulls = nulls.then_some(self.null_at);
+        let validity = &mut self.validity;
+        let read = match &mut self.values {
+            // Whatever the bitmap says, there are no bytes.
+            Values::Null => Ok(()),
+            Values::Bool(to) => each(rows, nulls, validity, to, |block, at| match counted(block, at)? {
+                [bit @ 0..=1] => Ok(*bit),
+                _ => Err(Fault::Damaged),
+            }),
+            Values::Int8(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i8::from_le_bytes)),
+            Values::Int16(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i16::from_le_bytes)),
+            Values::Int32(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i32::from_le_bytes)),
+            Values::Int64(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i64::from_le_bytes)),
+            Values::UInt8(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(u8::from_le_bytes)),
+            Values::UInt16(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(u16::from_le_bytes)),
+            Values::UInt32(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(u32::from_le_bytes)),
+            Values::UInt64(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(u64::from_le_bytes)),
+            Values::Float32(to) => {
+                each(rows, nulls, validity, to, |block, at| fixed(block, at).map(f32::from_le_bytes))
+            }
+            Values::Float64(to) => {
+                each(rows, nulls, validity, to, |block, at| fixed(block, at).map(f64::from_le_bytes))
+            }
+            Values::Bits(to) => each(rows, nulls, validity, to, |block, at| bits(counted(block, at)?)),
+            Values::Date(to) => {
+                each(rows, nulls, validity, to, |block, at| DateTime::read(counted(block, at)?)?.days())
+            }
+            Values::DateTime(to) => {
+                each(rows, nulls, validity, to, |block, at| DateTime::read(counted(block, at)?)?.microseconds())
+            }
+            Values::Time(to) => each(rows, nulls, validity, to, |block, at| datetime::time(counted(block, at)?)),
+            Values::Decimal128(to, decimal) => each(rows, nulls, validity, to, |block, at| {
+                let text = counted(block, at)?;
+                match decimal.short(text) {
+                    Some(value) => Ok(value),
+                    None => decimal.wide(text).map(i256::as_i128),
+                }
+            }),
+            Values::Decimal256(to, decimal) => {
+                each(rows, nulls, validity, to, |block, at| decimal.wide(counted(block, at)?))
+            }
+            Values::Strings(to) => append(rows, nulls, validity, to, |block, at, data| {
+                data.extend_from_slice(counted(block, at)?);
+                Ok(())
+            }),
+            Values::Shown(to, zeros) => {
+                let (kind, zeros) = (self.description.kind, *zeros);
+                append(rows, nulls, validity, to, |block, at, data| show(kind, zeros, block, at, data))
+            }
+        };
+        self.rows += count;
+        read.map_err(|fault| self.error(fault))
+    }
+
+    /// The array of the rows so far; the column is empty then and ready for about as many.
+    ///
+    /// # Errors
+    /// Text that is not UTF-8.
+    pub(super) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, Error> {
+        let rows = take(&mut self.rows);
+        let nulls = self.validity.finish(rows);
+        let buffers = match &mut self.values {
+            Values::Null => return Ok(Arc::new(NullArray::new(rows))),
+            Values::Bool(values) => {
+                let values = renewed(values);
+                vec![BooleanBuffer::collect_bool(rows, |row| values[row] != 0).into_inner()]
+            }
+            Values::Int8(values) => vec![buffer(values)],
+            Values::Int16(values) => vec![buffer(values)],
+            Values::Int32(values) | Values::Date(values) => vec![buffer(values)],
+            Values::Int64(values) | Values::DateTime(values) | Values::Time(values) => vec![buffer(values)],
+            Values::UInt8(values) => vec![buffer(values)],
+            Values::UInt16(values) => vec![buffer(values)],
+            Values::UInt32(values) => vec![buffer(values)],
+            Values::UInt64(values) | Values::Bits(values) => vec![buffer(values)],
+            Values::Float32(values) => vec![buffer(values)],
+            Values::Float64(values) => vec![buffer(values)],
+            Values::Decimal128(values, _) => vec![buffer(values)],
+            Values::Decimal256(values, _) => vec![buffer(values)],
+            Values::Strings(strings) | Values::Shown(strings, _) => strings.finish(),
+        };
+        let nulls = nulls.map(NullBuffer::into_inner).map(BooleanBuffer::into_inner);
+        ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, vec![]).map(make_array).map_err(|cause| {
+            // All the rest was made here.
+            let fault = if *data_type == DataType::Utf8 {
+                Fault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+            } else {
+                Fault::Damaged
+            };
+            self.error(fault).with_cause(cause)
+        })
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        let (name, type_name) = (self.description.field.name(), &self.description.type_name);
+        match fault {
+            Fault::Damaged => protocol(format!("in column \"{name}\" bytes that are no value of type {type_name}")),
+            Fault::Refused(sqlstate, why) => {
+                let message = format!("column \"{name}\" of type {type_name}: {why}");
+                let hint = match sqlstate {
+                    "22021" => "cast the column to binary",
+                    "54000" => "lower chunk_rows or chunk_bytes",
+                    _ => WAY_OUT,
+                };
+                Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
+            }
+        }
+    }
+}
+
+/// Appends a value a row, as `read` finds it in the row's bytes.
+#[inline]
+fn each<T: Copy + Default>(
+    rows: Rows<'_, '_>,
+    nulls: Option<(usize, u8)>,
+    validity: &mut Validity,
+    to: &mut Vec<T>,
+    read: impl Fn(&[u8], &mut usize) -> Result<T, Fault>,
+) -> Result<(), Fault> {
+    let Rows { block, bitmaps, cursors } = rows;
+    to.reserve(cursors.len());
+    let Some((byte, bit)) = nulls else {
+        for at in cursors {
+            to.push(read(block, at)?);
+        }
+        return Ok(());
+    };
+    for (at, bitmap) in cursors.iter_mut().zip(bitmaps) {
+        if block[bitmap + byte] & bit == 0 {
+            to.push(read(block, at)?);
+        } else {
+            validity.null(to.len());
+            to.push(T::default());
+        }
+    }
+    Ok(())
+}
+
+/// Appends a string a row.
+#[inline]
+fn append(
+    rows: Rows<'_, '_>,
+    nulls: Option<(usize, u8)>,
+    validity: &mut Validity,
+    to: &mut Strings,
+    write: impl Fn(&[u8], &mut usize, &mut Vec<u8>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let Rows { block, bitmaps, cursors } = rows;
+    to.reserve(cursors.len());
+    let (byte, bit) = nulls.unwrap_or_default();
+    for (at, bitmap) in cursors.iter_mut().zip(bitmaps) {
+        if nulls.is_some() && block[bitmap + byte] & bit != 0 {
+            validity.null(to.len());
+        } else {
+            write(block, at, &mut to.data)?;
+        }
+        to.end();
+    }
+    if to.fit() {
+        return Ok(());
+    }
+    Err(Fault::Refused("54000", "a batch has more than 2 GiB of it".to_owned()))
+}
+
+/// Up to 64 bits, the highest byte first.
+fn bits(bytes: &[u8]) -> Result<u64, Fault> {
+    if bytes.len() > size_of::<u64>() {
+        return Err(Fault::Damaged);
+    }
+    Ok(bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+}
+
+/// Appends a value as MySQL writes it.
+fn show(kind: Kind, zeros: usize, block: &[u8], at: &mut usize, text: &mut Vec<u8>) -> Result<(), Fault> {
+    let number: i128 = match kind {
+        Kind::Int8 => i8::from_le_bytes(fixed(block, at)?).into(),
+        Kind::Int16 => i16::from_le_bytes(fixed(block, at)?).into(),
+        Kind::Int32 => i32::from_le_bytes(fixed(block, at)?).into(),
+        Kind::Int64 => i64::from_le_bytes(fixed(block, at)?).into(),
+        Kind::UInt8 => u8::from_le_bytes(fixed(block, at)?).into(),
+        Kind::UInt16 => u16::from_le_bytes(fixed(block, at)?).into(),
+        Kind::UInt32 => u32::from_le_bytes(fixed(block, at)?).into(),
+        Kind::UInt64 => u64::from_le_bytes(fixed(block, at)?).into(),
+        Kind::Date => {
+            DateTime::read(counted(block, at)?)?.show_date(text);
+            return Ok(());
+        }
+        Kind::DateTime(digits) => {
+            DateTime::read(counted(block, at)?)?.show(digits, text);
+            return Ok(());
+        }
+        Kind::Time(digits) => return datetime::show_time(datetime::time(counted(block, at)?)?, digits, text),
+        // These come in text.
+        Kind::Decimal { .. } | Kind::Text => {
+            text.extend_from_slice(counted(block, at)?);
+            return Ok(());
+        }
+        // No such column is shown.
+        Kind::Null | Kind::Bool | Kind::Bits | Kind::Float32 | Kind::Float64 | Kind::Bytes => {
+            return Err(Fault::Damaged);
+        }
+    };
+    // Writing to a Vec cannot fail.
+    let _ = write!(text, "{number:0zeros$}");
+    Ok(())
+}

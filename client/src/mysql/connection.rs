@@ -1,0 +1,166 @@
+//! A connection that one query at a time uses.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use super::answer;
+use super::incoming::lost;
+use super::link::{Link, Server};
+use super::packet::status;
+use super::result::Rows;
+use super::uri::Target;
+use crate::session::{self, Peer, Session};
+use crate::socket::Socket;
+use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
+
+/// How long a server may take to take notice of a request to stop.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection to a MySQL or MariaDB server.
+pub struct MysqlConnection {
+    session: Arc<Session<Mysql>>,
+    pool: Pool,
+    /// What the server last said of its state.
+    status: Arc<AtomicU16>,
+}
+
+/// The other end.
+pub(super) struct Mysql {
+    target: Target,
+    server: Server,
+    /// Ends the connection under a thread that is blocked in it.
+    socket: Socket,
+}
+
+/// Connects to the server that a `mysql://` or `mariadb://` URI names, and logs in. Sessions have text in UTF-8 and
+/// the time zone UTC.
+///
+/// # Errors
+/// The URI makes no sense, nobody answers, or the server refuses.
+pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+    let target = Target::parse(uri)?;
+    let name = target.to_string();
+    let place = target.clone();
+    let link = session::connect(&name, keep, move || Link::open(&place))?;
+    let socket = link.incoming.channel.socket().share().map_err(|cause| lost(cause).with_origin(&name))?;
+    let (server, status) = (link.server.clone(), link.status);
+    let session = Session::new(name, Mysql { target, server, socket }, link);
+    Ok(MysqlConnection { session, pool: Pool::default(), status: Arc::new(AtomicU16::new(status)) })
+}
+
+impl Peer for Mysql {
+    type Link = Link;
+
+    /// KILL QUERY, which another connection has to say.
+    fn cancel(&self) -> Result<(), Error> {
+        let timeout = self.target.connect_timeout.unwrap_or(CANCEL_LIMIT).min(CANCEL_LIMIT);
+        let mut link = Link::open(&Target { connect_timeout: Some(timeout), ..self.target.clone() })?;
+        link.tell(&format!("KILL QUERY {}", self.server.thread), &mut limit())
+    }
+
+    /// A KILL QUERY that came too late stops this.
+    fn settle(&self, link: &mut Link) -> Result<(), Error> {
+        match link.tell("DO 0", &mut limit()) {
+            Err(error) if error.kind() != ErrorKind::Database => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn hang_up(&self, busy: bool) {
+        if busy {
+            self.socket.reset_at_close();
+        }
+        self.socket.shutdown();
+    }
+
+    fn received(link: &Link) -> u64 {
+        link.incoming.received()
+    }
+}
+
+impl Connection for MysqlConnection {
+    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+        check(options)?;
+        let (statement, chosen) = (sql.to_owned(), options.clone());
+        let (pool, status) = (self.pool.clone(), self.status.clone());
+        let reader = self.session.start(keep, move |link, tick, tell| {
+            let outcome = answer::rows(link, &pool, tick, &statement, &chosen, tell);
+            status.store(link.status, Ordering::Release);
+            outcome
+        })?;
+        Ok(Box::new(Rows::open(reader, options, keep)?))
+    }
+
+    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        let (statement, status) = (sql.to_owned(), self.status.clone());
+        let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
+            let outcome = answer::execute(link, tick, &statement);
+            status.store(link.status, Ordering::Release);
+            outcome
+        })?;
+        reader.finish(keep)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller(self.session.clone()))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql { backslashes: self.status.load(Ordering::Acquire) & status::NO_BACKSLASH_ESCAPES == 0 }
+    }
+
+    fn name(&self) -> &str {
+        self.session.name()
+    }
+
+    fn server(&self) -> &str {
+        &self.session.peer.server.software
+    }
+
+    fn is_open(&self) -> bool {
+        self.session.is_open()
+    }
+
+    fn close(&self) {
+        self.session.close();
+    }
+}
+
+impl Drop for MysqlConnection {
+    fn drop(&mut self) {
+        self.session.retire();
+    }
+}
+
+/// Ends a wait that takes too long.
+fn limit() -> impl FnMut() -> Result<(), Error> {
+    let deadline = Instant::now() + CANCEL_LIMIT;
+    move || {
+        if Instant::now() < deadline {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::ConnectionLost, "the server did not answer in time"))
+    }
+}
+
+fn check(options: &QueryOptions) -> Result<(), Error> {
+    let sizes = [
+        ("chunk_rows", options.chunk_rows.map(u64::from)),
+        ("chunk_bytes", options.chunk_bytes),
+        ("max_message_bytes", options.max_message_bytes),
+    ];
+    match sizes.into_iter().find(|(_, size)| *size == Some(0)) {
+        Some((name, _)) => Err(Error::new(ErrorKind::Usage, format!("{name} must be at least 1"))),
+        None => Ok(()),
+    }
+}
+
+/// Cancels whatever runs on one connection.
+struct Canceller(Arc<Session<Mysql>>);
+
+impl Cancel for Canceller {
+    fn cancel(&self) -> Result<(), Error> {
+        self.0.cancel(None)
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether and how a connection is encrypted, in the words of MySQL's clients.
+//! <https://dev.mysql.com/doc/refman/8.4/en/connection-options.html#encrypted-connection-options>
+
+use std::path::PathBuf;
+
+use crate::tls::{Check, Config, Identity, Options, Roots, Words};
+use crate::{Error, ErrorKind};
+
+static WORDS: Words = Words {
+    mode: "ssl-mode",
+    roots: "ssl-ca",
+    certificate: "ssl-cert",
+    key: "ssl-key",
+    revoked: "ssl-crl",
+};
+
+/// `ssl-mode`, in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mode {
+    Disabled,
+    /// If the server can.
+    Preferred,
+    Required,
+    VerifyCa,
+    VerifyIdentity,
+}
+
+/// What a URI says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Encryption {
+    mode: Option<Mode>,
+    authority: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    revoked: Option<PathBuf>,
+}
+
+impl Encryption {
+    /// Takes a parameter, one of the five.
+    ///
+    /// # Errors
+    /// There is no such mode.
+    pub(super) fn set(&mut self, key: &str, value: String) -> Result<(), Error> {
+        let file = Some(PathBuf::from(&value));
+        match key {
+            "ssl-ca" => self.authority = file,
+            "ssl-cert" => self.certificate = file,
+            "ssl-key" => self.key = file,
+            "ssl-crl" => self.revoked = file,
+            _ => {
+                self.mode = Some(match value.to_uppercase().as_str() {
+                    "DISABLED" => Mode::Disabled,
+                    "PREFERRED" => Mode::Preferred,
+                    "REQUIRED" => Mode::Required,
+                    "VERIFY_CA" => Mode::VerifyCa,
+                    "VERIFY_IDENTITY" => Mode::VerifyIdentity,
+                    _ => {
+                        let message =
+                            "ssl-mode is not one of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY";
+                        return Err(Error::new(ErrorKind::Usage, message));
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever names an authority wants it asked.
+    pub(super) fn mode(&self) -> Mode {
+        self.mode.unwrap_or(if self.authority.is_some() { Mode::VerifyCa } else { Mode::Preferred })
+    }
+
+    /// # Errors
+    /// A file cannot be read, or the certificate has no key.
+    pub(super) fn config(&self) -> Result<Config, Error> {
+        let mut options = Options::new(&WORDS);
+        options.check = match self.mode() {
+            Mode::VerifyCa => Check::Chain,
+            Mode::VerifyIdentity => Check::Name,
+            Mode::Disabled | Mode::Preferred | Mode::Required => Check::Nothing,
+        };
+        options.roots = match &self.authority {
+            Some(file) => Roots::File(file.clone()),
+            None if options.check == Check::Nothing => Roots::Nobody,
+            None => Roots::System,
+        };
+        options.identity = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some(Identity { certificate: certificate.clone(), key: key.clone() }),
+            (None, None) => None,
+            _ => return Err(Error::new(ErrorKind::Usage, "of ssl-cert and ssl-key, one is missing")),
+        };
+        options.revoked.clone_from(&self.revoked);
+        Config::new(&options)
+    }
+}

@@ -1,0 +1,260 @@
+//! From MySQL's types to columns: TYPES.md, the rows of MySQL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+
+use super::packet::Definition;
+use crate::arrow_stream::TYPE_KEY;
+use crate::{Error, ErrorKind, QueryOptions};
+
+const MAX_DECIMAL128: u8 = 38;
+const MAX_DECIMAL256: u32 = 76;
+/// The collation of bytes.
+const BINARY: u16 = 63;
+
+/// `enum_field_types`, <https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html>
+mod code {
+    pub(super) const TINY: u8 = 1;
+    pub(super) const SHORT: u8 = 2;
+    pub(super) const LONG: u8 = 3;
+    pub(super) const FLOAT: u8 = 4;
+    pub(super) const DOUBLE: u8 = 5;
+    pub(super) const NULL: u8 = 6;
+    pub(super) const TIMESTAMP: u8 = 7;
+    pub(super) const LONGLONG: u8 = 8;
+    pub(super) const INT24: u8 = 9;
+    pub(super) const DATE: u8 = 10;
+    pub(super) const TIME: u8 = 11;
+    pub(super) const DATETIME: u8 = 12;
+    pub(super) const YEAR: u8 = 13;
+    pub(super) const NEWDATE: u8 = 14;
+    pub(super) const VARCHAR: u8 = 15;
+    pub(super) const BIT: u8 = 16;
+    pub(super) const VECTOR: u8 = 242;
+    pub(super) const JSON: u8 = 245;
+    pub(super) const DECIMAL: u8 = 0;
+    pub(super) const NEWDECIMAL: u8 = 246;
+    pub(super) const ENUM: u8 = 247;
+    pub(super) const SET: u8 = 248;
+    pub(super) const TINY_BLOB: u8 = 249;
+    pub(super) const STRING: u8 = 254;
+    pub(super) const GEOMETRY: u8 = 255;
+}
+
+/// A column's flags.
+mod flag {
+    pub(super) const UNSIGNED: u16 = 32;
+    pub(super) const ZEROFILL: u16 = 64;
+    pub(super) const ENUM: u16 = 256;
+    pub(super) const SET: u16 = 2048;
+}
+
+/// How the bytes of a value in binary are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Int8,
+    Int16,
+    /// `mediumint` too, which is sent with 4 bytes.
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float32,
+    Float64,
+    /// Digits in text.
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    /// One bit.
+    Bool,
+    /// Up to 64 bits, the highest byte first.
+    Bits,
+    Date,
+    /// With so many digits behind the point.
+    DateTime(u8),
+    /// A length of time, with so many digits behind the point.
+    Time(u8),
+    Text,
+    Bytes,
+}
+
+impl Kind {
+    pub(super) fn is_narrow(precision: u8) -> bool {
+        precision <= MAX_DECIMAL128
+    }
+}
+
+/// A column of a result.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) kind: Kind,
+    /// Text in place of the type, in the database's own form; integers are filled up with zeros to so many digits.
+    pub(super) as_text: Option<usize>,
+    /// The database's name of the type, for messages.
+    pub(super) type_name: String,
+    pub(super) field: FieldRef,
+}
+
+/// What the session says of values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// That of text in UTF-8.
+    pub(super) collation: u16,
+    /// Whether its time zone is UTC.
+    pub(super) utc: bool,
+}
+
+/// Whether the values of a column depend on the session's time zone.
+pub(super) fn is_instant(definition: &Definition) -> bool {
+    definition.type_code == code::TIMESTAMP
+}
+
+/// The columns that a result becomes.
+///
+/// # Errors
+/// An option names a column that the result does not have, or a type has no form here.
+pub(super) fn columns(definitions: &[Definition], place: &Place, options: &QueryOptions) -> Result<Vec<Column>, Error> {
+    if let Some(name) = options.as_text.iter().find(|name| definitions.iter().all(|column| column.name != **name)) {
+        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42S22"));
+    }
+    definitions.iter().map(|definition| column(definition, place, options)).collect()
+}
+
+fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Result<Column, Error> {
+    let name = &definition.name;
+    let (kind, type_name) = kind(definition)?;
+    let refused = |what: String, hint: &str| {
+        let message = format!("column \"{name}\" of type {type_name}: {what}");
+        Err(Error::new(ErrorKind::Database, message).with_sqlstate("0A000").with_hint(hint))
+    };
+    if is_instant(definition) && !place.utc {
+        return refused(
+            "the session's time_zone is not UTC".to_owned(),
+            "run SET time_zone = '+00:00' before, or convert the column to datetime in the query",
+        );
+    }
+    // JSON is UTF-8 whatever the session says.
+    let is_text = kind == Kind::Text && definition.type_code != code::JSON;
+    if is_text && definition.collation != place.collation && definition.collation != BINARY {
+        return refused("the session's character set is not utf8mb4".to_owned(), "run SET NAMES utf8mb4 before");
+    }
+    let chosen = options.as_text.contains(name);
+    if chosen && matches!(kind, Kind::Float32 | Kind::Float64 | Kind::Bytes | Kind::Bits | Kind::Bool) {
+        return refused("it has no text that is sure to be exact".to_owned(), "cast the column to char in the query");
+    }
+    // Where the text is not what the type is, its name goes along.
+    let foreign = chosen && !matches!(kind, Kind::Text | Kind::Null) || is_foreign(&type_name);
+    let data_type = if chosen && kind != Kind::Null { DataType::Utf8 } else { data_type(kind, definition) };
+    let mut field = Field::new(name, data_type, true);
+    if foreign {
+        field.set_metadata(HashMap::from([(TYPE_KEY.to_owned(), type_name.clone())]));
+    }
+    let zeros = definition.flags & flag::ZEROFILL != 0;
+    let zeros = if zeros { definition.length as usize } else { 0 };
+    let as_text = (chosen && kind != Kind::Null).then_some(zeros);
+    Ok(Column { kind, as_text, type_name, field: Arc::new(field) })
+}
+
+/// Types whose values arrive in a form that Arrow has another name for.
+fn is_foreign(type_name: &str) -> bool {
+    matches!(type_name, "enum" | "set" | "inet4" | "inet6" | "geometry" | "vector")
+}
+
+fn kind(definition: &Definition) -> Result<(Kind, String), Error> {
+    let unsigned = definition.flags & flag::UNSIGNED != 0;
+    let integer = |signed: Kind, without: Kind, name: &str| {
+        if unsigned { (without, format!("{name} unsigned")) } else { (signed, name.to_owned()) }
+    };
+    let plain = |kind: Kind, name: &str| (kind, name.to_owned());
+    // 31 and more is "as many as there are".
+    let decimals = definition.decimals;
+    let fraction =
+        |name: &str| if (1..=6).contains(&decimals) { format!("{name}({decimals})") } else { name.to_owned() };
+    let digits = if decimals > 6 { 6 } else { decimals };
+    Ok(match definition.type_code {
+        code::TINY => integer(Kind::Int8, Kind::UInt8, "tinyint"),
+        code::SHORT => integer(Kind::Int16, Kind::UInt16, "smallint"),
+        code::INT24 => integer(Kind::Int32, Kind::UInt32, "mediumint"),
+        code::LONG => integer(Kind::Int32, Kind::UInt32, "int"),
+        code::LONGLONG => integer(Kind::Int64, Kind::UInt64, "bigint"),
+        code::YEAR => plain(Kind::UInt16, "year"),
+        code::FLOAT => plain(Kind::Float32, "float"),
+        code::DOUBLE => plain(Kind::Float64, "double"),
+        code::NULL => plain(Kind::Null, "null"),
+        code::DATE | code::NEWDATE => plain(Kind::Date, "date"),
+        code::TIMESTAMP => (Kind::DateTime(digits), fraction("timestamp")),
+        code::DATETIME => (Kind::DateTime(digits), fraction("datetime")),
+        code::TIME => (Kind::Time(digits), fraction("time")),
+        code::BIT if definition.length == 1 => plain(Kind::Bool, "bit(1)"),
+        code::BIT => (Kind::Bits, format!("bit({})", definition.length)),
+        code::JSON => plain(Kind::Text, "json"),
+        code::GEOMETRY => plain(Kind::Bytes, "geometry"),
+        code::VECTOR => plain(Kind::Bytes, "vector"),
+        code::DECIMAL | code::NEWDECIMAL => {
+            // The length counts a sign and a point.
+            let length = definition.length.saturating_sub(u32::from(decimals > 0)).saturating_sub(u32::from(!unsigned));
+            let precision = length.max(u32::from(decimals)).clamp(1, MAX_DECIMAL256) as u8;
+            let scale = decimals.min(precision);
+            (Kind::Decimal { precision, scale }, format!("decimal({precision},{scale})"))
+        }
+        code::VARCHAR | code::ENUM..=code::STRING => string(definition),
+        other => {
+            let message = format!("column \"{}\" has a type that is not known here (number {other})", definition.name);
+            return Err(Error::new(ErrorKind::Database, message)
+                .with_sqlstate("0A000")
+                .with_hint("cast the column to char or binary in the query"));
+        }
+    })
+}
+
+/// Enums, sets, and all that MariaDB sends in text or as bytes.
+fn string(definition: &Definition) -> (Kind, String) {
+    let has = |flag: u16| definition.flags & flag != 0;
+    if definition.type_code == code::ENUM || has(flag::ENUM) {
+        return (Kind::Text, "enum".to_owned());
+    }
+    if definition.type_code == code::SET || has(flag::SET) {
+        return (Kind::Text, "set".to_owned());
+    }
+    let bytes = definition.collation == BINARY;
+    match definition.extended.as_deref() {
+        Some(name @ ("json" | "uuid" | "inet4" | "inet6")) => (Kind::Text, name.to_owned()),
+        Some(name) if bytes => (Kind::Bytes, name.to_owned()),
+        _ if bytes => (Kind::Bytes, "binary".to_owned()),
+        _ if (code::TINY_BLOB..code::TINY_BLOB + 4).contains(&definition.type_code) => (Kind::Text, "text".to_owned()),
+        _ => (Kind::Text, "varchar".to_owned()),
+    }
+}
+
+fn data_type(kind: Kind, definition: &Definition) -> DataType {
+    match kind {
+        Kind::Null => DataType::Null,
+        Kind::Int8 => DataType::Int8,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt8 => DataType::UInt8,
+        Kind::UInt16 => DataType::UInt16,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::UInt64 | Kind::Bits => DataType::UInt64,
+        Kind::Float32 => DataType::Float32,
+        Kind::Float64 => DataType::Float64,
+        Kind::Bool => DataType::Boolean,
+        Kind::Decimal { precision, scale } if Kind::is_narrow(precision) => {
+            DataType::Decimal128(precision, scale as i8)
+        }
+        Kind::Decimal { precision, scale } => DataType::Decimal256(precision, scale as i8),
+        Kind::Date => DataType::Date32,
+        Kind::DateTime(_) => DataType::Timestamp(TimeUnit::Microsecond, is_instant(definition).then(|| "UTC".into())),
+        Kind::Time(_) => DataType::Duration(TimeUnit::Microsecond),
+        Kind::Text => DataType::Utf8,
+        Kind::Bytes => DataType::Binary,
+    }
+}

@@ -1,0 +1,74 @@
+//! Values as they stand in a binary row: integers and floats as they are, all else behind a length.
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>
+
+/// Why a value has no place in its column.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Its bytes are not those of the type.
+    Damaged,
+    /// The column cannot hold it: SQLSTATE and why.
+    Refused(&'static str, String),
+}
+
+/// Reads `N` bytes at `at` and moves on.
+#[inline]
+pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<[u8; N], Fault> {
+    // Not `ok_or`, which would make and drop an error for each value that is none.
+    match block.get(*at..).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => {
+            *at += N;
+            Ok(*bytes)
+        }
+        None => Err(Fault::Damaged),
+    }
+}
+
+/// Reads a length and as many bytes at `at`, and moves on.
+#[inline]
+pub(super) fn counted<'a>(block: &'a [u8], at: &mut usize) -> Result<&'a [u8], Fault> {
+    let [first] = fixed(block, at)?;
+    let len = match first {
+        ..=0xfa => usize::from(first),
+        _ => long_length(first, block, at)?,
+    };
+    match block.get(*at..).and_then(|rest| rest.get(..len)) {
+        Some(value) => {
+            *at += len;
+            Ok(value)
+        }
+        None => Err(Fault::Damaged),
+    }
+}
+
+fn long_length(first: u8, block: &[u8], at: &mut usize) -> Result<usize, Fault> {
+    match first {
+        0xfc => fixed(block, at).map(|bytes| u16::from_le_bytes(bytes).into()),
+        0xfd => fixed(block, at).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]) as usize),
+        // More than there are bytes anywhere is more than there are here.
+        0xfe => fixed(block, at).map(|bytes| usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)),
+        _ => Err(Fault::Damaged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_one_after_the_other() {
+        let block = b"\x02ab\x00\xfc\x01\x00c\x07\x00";
+        let mut at = 0;
+        assert_eq!(counted(block, &mut at), Ok(&b"ab"[..]));
+        assert_eq!(counted(block, &mut at), Ok(&b""[..]));
+        assert_eq!(counted(block, &mut at), Ok(&b"c"[..]));
+        assert_eq!(fixed(block, &mut at).map(u16::from_le_bytes), Ok(7));
+        assert_eq!(fixed::<1>(block, &mut at), Err(Fault::Damaged));
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_refused() {
+        for block in [&b"\x02a"[..], b"\xfb", b"\xff", b"\xfc\x01", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff", b""] {
+            assert_eq!(counted(block, &mut 0), Err(Fault::Damaged));
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A connection that one query at a time uses, whatever its protocol: who holds it, what its receiving thread tells the
+//! reader, and how a query is stopped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::stats::Meter;
+use crate::{Error, ErrorKind, Keep};
+
+/// How long a cancelled query may take to end before its connection is given up.
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// Called whenever nothing came for a while, and before each message: an error ends the wait.
+pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
+
+/// The other end of a connection.
+pub(crate) trait Peer: Send + Sync + 'static {
+    /// A connection that is logged in. Dropping it says goodbye.
+    type Link: Send + 'static;
+
+    /// Asks the server, from any thread, to stop what runs; returns when it has taken notice.
+    ///
+    /// # Errors
+    /// The request could not be delivered.
+    fn cancel(&self) -> Result<(), Error>;
+
+    /// Makes sure that a request to stop which came too late does not hit the next query.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    fn settle(&self, link: &mut Self::Link) -> Result<(), Error>;
+
+    /// Ends the connection under a thread that may be blocked in it.
+    fn hang_up(&self, busy: bool);
+
+    /// Bytes received on a connection so far.
+    fn received(link: &Self::Link) -> u64;
+}
+
+/// What the user's side, the receiving thread and cancellers share.
+pub(crate) struct Session<P: Peer> {
+    name: String,
+    pub(crate) peer: P,
+    /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
+    cancelled: Mutex<u64>,
+    state: Mutex<State<P::Link>>,
+    changed: Condvar,
+}
+
+enum State<L> {
+    Idle(L, u64),
+    /// Which query runs, and whether its reader has lost interest.
+    Busy(u64, Arc<AtomicBool>),
+    Closed,
+}
+
+/// What the receiving thread tells.
+pub(crate) enum Event<T> {
+    /// A part of the answer.
+    Part(T),
+    /// The connection is free again, or gone.
+    Finished(Result<Finished, Error>),
+}
+
+/// How an answer without an error ended.
+pub(crate) struct Finished {
+    /// Rows that the server counted.
+    pub(crate) rows: Option<u64>,
+    received: u64,
+}
+
+/// What an answer came to: the rows that the server counted. The outer error ends the connection; the inner one leaves
+/// it usable.
+pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
+
+impl<P: Peer> Session<P> {
+    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Arc<Self> {
+        let state = Mutex::new(State::Idle(link, 0));
+        Arc::new(Self { name, peer, cancelled: Mutex::new(0), state, changed: Condvar::new() })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(*self.state(), State::Closed)
+    }
+
+    /// Runs `work` with the connection, on a thread of its own; `work` passes on the parts of the answer.
+    ///
+    /// # Errors
+    /// The connection is closed or busy, or the wait for it was interrupted.
+    pub(crate) fn start<T: Send + 'static>(
+        self: &Arc<Self>,
+        keep: Keep<'_>,
+        work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome + Send + 'static,
+    ) -> Result<Reader<P, T>, Error> {
+        let (link, number, stop) = self.take(keep)?;
+        let (sender, events) = sync_channel(AHEAD);
+        let (session, stopped) = (self.clone(), stop.clone());
+        spawn("colonnade-receive", move || session.receive(link, number, &stopped, &sender, work))
+            .inspect_err(|_| self.close())?;
+        Ok(Reader { session: self.clone(), number, stop, events: Some(events), meter: Meter::start() })
+    }
+
+    fn receive<T>(
+        &self,
+        mut link: P::Link,
+        number: u64,
+        stop: &AtomicBool,
+        events: &SyncSender<Event<T>>,
+        work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
+    ) {
+        let mut deadline = None;
+        let mut tick = || {
+            if !stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            match deadline {
+                None => {
+                    deadline = Some(Instant::now() + DRAIN_LIMIT);
+                    // If the request cannot be delivered, reading on is all that is left, up to the deadline.
+                    let _ = self.cancel(Some(number));
+                    Ok(())
+                }
+                Some(deadline) if Instant::now() < deadline => Ok(()),
+                Some(_) => Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query")),
+            }
+        };
+        let before = P::received(&link);
+        let outcome = work(&mut link, &mut tick, &mut |part| {
+            if !stop.load(Ordering::Acquire) && events.send(Event::Part(part)).is_err() {
+                stop.store(true, Ordering::Release);
+            }
+        });
+        let received = P::received(&link) - before;
+        let (link, outcome) = match outcome {
+            Ok(outcome) => (Some(link), outcome),
+            Err(error) => (None, Err(error)),
+        };
+        self.give_back(link, number);
+        let finished = outcome.map(|rows| Finished { rows, received }).map_err(|error| error.with_origin(&self.name));
+        // A reader that is gone needs no news.
+        let _ = events.send(Event::Finished(finished));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<P::Link>> {
+        // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a result that was given up, then takes the connection.
+    fn take(&self, keep: Keep<'_>) -> Result<(P::Link, u64, Arc<AtomicBool>), Error> {
+        let mut state = self.state();
+        loop {
+            match &*state {
+                State::Closed => return Err(unavailable("the connection is closed: open a new one")),
+                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => {
+                    return Err(unavailable(
+                        "the connection still delivers a result: read it to its end, drop it, or \
+                                            open a second connection",
+                    ));
+                }
+                State::Busy(..) => {
+                    state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+                    if !keep() {
+                        return Err(interrupted().with_origin(&self.name));
+                    }
+                }
+                State::Idle(_, last) => {
+                    let (number, stop) = (last + 1, Arc::<AtomicBool>::default());
+                    if let State::Idle(link, _) = std::mem::replace(&mut *state, State::Busy(number, stop.clone())) {
+                        return Ok((link, number, stop));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the connection back, or ends it if `link` is `None`.
+    fn give_back(&self, link: Option<P::Link>, number: u64) {
+        // A request to stop that is on its way still means this query.
+        let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = link.and_then(|mut link| {
+            let settled = if *cancelled == number { self.peer.settle(&mut link) } else { Ok(()) };
+            settled.ok().map(|()| link)
+        });
+        let mut state = self.state();
+        *state = match link {
+            Some(link) if matches!(*state, State::Busy(..)) => State::Idle(link, number),
+            _ => State::Closed,
+        };
+        self.changed.notify_all();
+    }
+
+    /// Cancels the query with this number, or any; does nothing if it has ended.
+    ///
+    /// # Errors
+    /// The request could not be delivered.
+    pub(crate) fn cancel(&self, number: Option<u64>) -> Result<(), Error> {
+        let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match *self.state() {
+            State::Busy(running, _) if number.is_none_or(|number| number == running) => running,
+            _ => return Ok(()),
+        };
+        *cancelled = running;
+        self.peer.cancel().map_err(|error| error.with_origin(&self.name))
+    }
+
+    /// Ends the connection, and a query that runs on it.
+    pub(crate) fn close(&self) {
+        let before = std::mem::replace(&mut *self.state(), State::Closed);
+        self.changed.notify_all();
+        let busy = matches!(before, State::Busy(..));
+        // Says goodbye, if nothing runs.
+        drop(before);
+        self.peer.hang_up(busy);
+    }
+
+    /// Nobody will ask for another query: a result that is still being read keeps the connection until its end.
+    pub(crate) fn retire(&self) {
+        let mut state = self.state();
+        if let State::Idle(..) = *state {
+            *state = State::Closed;
+        }
+    }
+}
+
+/// Reads the events of one query. Dropping it early cancels the query.
+pub(crate) struct Reader<P: Peer, T> {
+    session: Arc<Session<P>>,
+    number: u64,
+    /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
+    stop: Arc<AtomicBool>,
+    events: Option<Receiver<Event<T>>>,
+    pub(crate) meter: Meter,
+}
+
+impl<P: Peer, T> Reader<P, T> {
+    /// The next event; `None` after the last or an error.
+    ///
+    /// # Errors
+    /// The query failed, the connection was lost, or the caller wants no more.
+    pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
+        let Some(events) = &self.events else { return Ok(None) };
+        match feed::receive(events, keep) {
+            Ok(Event::Finished(finished)) => {
+                self.events = None;
+                self.meter.end();
+                let finished = finished?;
+                self.meter.received_in_all(finished.received);
+                Ok(Some(Event::Finished(Ok(finished))))
+            }
+            Ok(event) => Ok(Some(event)),
+            Err(Nothing::Gone) => Err(self.refuse(died())),
+            Err(Nothing::Interrupted) => {
+                let error = self.interrupt();
+                Err(self.refuse(error))
+            }
+        }
+    }
+
+    /// Passes over all parts up to the end; gives the rows that the server counted.
+    ///
+    /// # Errors
+    /// As for [`Reader::next`].
+    pub(crate) fn finish(mut self, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        loop {
+            match self.next(keep)? {
+                Some(Event::Part(_)) => {}
+                Some(Event::Finished(finished)) => return finished.map(|finished| finished.rows),
+                None => return Err(died()),
+            }
+        }
+    }
+
+    /// Reads no more: the receiving thread cancels what runs and discards the rest.
+    pub(crate) fn refuse(&mut self, error: Error) -> Error {
+        self.stop.store(true, Ordering::Release);
+        self.events = None;
+        self.meter.end();
+        error.with_origin(&self.session.name)
+    }
+
+    /// Cancels on the server and waits, not for long, until the connection is free again.
+    fn interrupt(&self) -> Error {
+        let cancelled = self.session.cancel(Some(self.number));
+        self.stop.store(true, Ordering::Release);
+        if let Some(events) = &self.events {
+            let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)));
+            if ended.is_err() {
+                self.session.close();
+            }
+        }
+        let error = interrupted();
+        match cancelled {
+            Ok(()) => error,
+            Err(cause) => error.with_detail(Some("the server could not be told to stop".to_owned())).with_cause(cause),
+        }
+    }
+}
+
+impl<P: Peer, T> Drop for Reader<P, T> {
+    fn drop(&mut self) {
+        if self.events.is_some() {
+            self.stop.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Runs `open` on a thread of its own: names are resolved and sockets connected without a way to interrupt them.
+///
+/// # Errors
+/// Those of `open`, or an interruption.
+pub(crate) fn connect<L: Send + 'static>(
+    name: &str,
+    keep: Keep<'_>,
+    open: impl FnOnce() -> Result<L, Error> + Send + 'static,
+) -> Result<L, Error> {
+    let (sender, receiver) = sync_channel(1);
+    spawn("colonnade-connect", move || {
+        let _ = sender.send(open());
+    })?;
+    match feed::receive(&receiver, keep) {
+        Ok(link) => link,
+        Err(Nothing::Interrupted) => Err(interrupted().with_origin(name)),
+        Err(Nothing::Gone) => Err(died().with_origin(name)),
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
+}
+
+fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted")
+}
+
+/// A thread of this process ended without a word, which only a defect in it explains.
+pub(crate) fn died() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, message)
+}

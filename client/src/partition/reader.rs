@@ -257,18 +257,22 @@ fn pull_part(
     query: &str,
 ) -> Result<(), Error> {
     let mut keep = || !shared.stop.load(Ordering::Acquire);
-    let mut gone = |_| Error::new(ErrorKind::Interrupted, "interrupted");
     let mut stream = connection.query(query, &shared.options, &mut keep)?;
     let schema = shared.schema.get_or_init(|| stream.schema().clone()).clone();
     if *stream.schema() != schema {
         return Err(different(&schema, stream.schema()));
     }
-    events.send(Event::Opened).map_err(&mut gone)?;
+    let tell = |event| events.send(event).map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"));
+    tell(Event::Opened)?;
     while let Some(batch) = stream.next(&mut keep)? {
         let batch = Batch::from(batch.decode()?).of_part(part);
-        events.send(Event::Batch(batch, stream.stats())).map_err(&mut gone)?;
+        if let Err(gone) = tell(Event::Batch(batch, stream.stats())) {
+            // Cancels, and waits for that.
+            let _ = stream.next(&mut || false);
+            return Err(gone);
+        }
     }
-    events.send(Event::Ended(part, stream.stats())).map_err(&mut gone)
+    tell(Event::Ended(part, stream.stats()))
 }
 
 fn different(one: &SchemaRef, other: &SchemaRef) -> Error {

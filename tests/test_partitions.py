@@ -238,14 +238,12 @@ PLAIN = [
     "table only parts.keys -- all",
     "select k.id, upper(hash) as h from parts.keys as k where id > 100 or id < 50 -- tail",
     "select id, (select count(*) from parts.one) as n from only parts.keys",
-    "select id as limit, hash as where from parts.keys where id in (select a from parts.parent order by 1)",
+    "select id as limit, hash as where from parts.keys where id in (1, 2, 3000)",
 ]
 
 
 @pytest.mark.parametrize("query", PLAIN)
 def test_a_table_needs_no_key(postgres: pg.Cluster, query: str) -> None:
-    if "in (select" in query:
-        pytest.skip("PostgreSQL makes a join of it")
     split = read(postgres, query, partition_num=3)
     assert rows(split) == rows(read(postgres, query))
 

@@ -174,7 +174,7 @@ def test_a_part_that_dies_is_the_results_error(postgres: pg.Cluster, session: ps
         for _ in reader:
             pass
     assert caught.value.sqlstate in pg.TERMINATED
-    assert not running(session)
+    wait_until(lambda: not running(session))
 
 
 def test_an_error_in_one_part_ends_all(postgres: pg.Cluster, session: psycopg.Connection) -> None:
@@ -182,7 +182,7 @@ def test_an_error_in_one_part_ends_all(postgres: pg.Cluster, session: psycopg.Co
     with pytest.raises(colonnade.DataError) as caught:
         read(postgres, fails, **SPLIT)
     assert caught.value.sqlstate == "22012"
-    assert not running(session)
+    wait_until(lambda: not running(session))
 
 
 def test_a_result_that_is_dropped_ends_all(postgres: pg.Cluster, session: psycopg.Connection) -> None:
@@ -210,7 +210,10 @@ split = {"partition_on": "k", "partition_num": 2, "partition_range": (0, 999)}
 try:
     colonnade.read_sql(sys.argv[1], sys.argv[3], return_type="arrow", **split)
 except KeyboardInterrupt:
-    print("interrupted", len(session.execute(sys.argv[4]).fetchall()))
+    # A server may take a moment to notice.
+    while session.execute(sys.argv[4]).fetchall():
+        pass
+    print("interrupted")
 """
 
 
@@ -223,7 +226,7 @@ def test_ctrl_c_ends_all(postgres: pg.Cluster) -> None:
         check=False,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    assert (done.stdout, done.stderr) == ("interrupted 0\n", "")
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_more_parts_than_connections(postgres: pg.Cluster) -> None:

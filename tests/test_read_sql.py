@@ -104,7 +104,7 @@ def test_parameters_by_order_and_by_name(any_uri: str) -> None:
         ({"return_type": "numpy"}, ValueError, "'numpy' is none of"),
         ({"return_type": "modin"}, colonnade.NotSupportedError, "convert the result"),
         ({"return_type": "arrow", "index_col": "i"}, ValueError, "index_col"),
-        ({"partition_num": 3}, ValueError, "need partition_on"),
+        ({"partition_range": (1, 5)}, ValueError, "needs partition_on"),
         ({"partition_on": "i", "partition_num": 0}, ValueError, "at least 1"),
         ({"partition_on": "i", "partition_range": (5, 1)}, ValueError, "low, high"),
         ({"query": []}, ValueError, "empty"),
@@ -125,7 +125,7 @@ def test_the_arguments_are_connectorxs() -> None:
     names = [parameter.name for parameter in parameters]
     assert names == [
         *("conn", "query", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
-        *("index_col", "strategy", "pre_execution_query", "params", "options"),
+        *("index_col", "strategy", "pre_execution_query", "params", "consistent", "options"),
     ]
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     assert {parameter.kind for parameter in parameters[2:-1]} == {inspect.Parameter.KEYWORD_ONLY}

@@ -75,11 +75,11 @@ def read_sql(
     partition_on: str | None = None,
     partition_range: tuple[Any, Any] | None = None,
     partition_num: int | None = None,
-    consistent: bool = True,
     index_col: str | None = None,
     strategy: str | None = None,
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
+    consistent: bool = True,
     **options: Unpack[QueryOptions],
 ) -> Any:
     """Runs a query and gives its result as a dataframe.
@@ -101,8 +101,6 @@ def read_sql(
     partition_range
         `(low, high)`, to cut between them at equal distances in place of by the database's statistics. It filters
         nothing: keys outside it belong to the first and the last part.
-    consistent
-        Whether all parts must see one state of the database, or else be refused. With False, each sees its own.
     index_col
         With pandas: the column that becomes the index.
     strategy
@@ -111,6 +109,8 @@ def read_sql(
         Statements to run before, such as SET.
     params
         Values for `$1`, `$2`, … or `$name` in every query.
+    consistent
+        Whether all parts must see one state of the database, or else be refused. With False, each sees its own.
     options
         See `Connection.query`.
     """

@@ -131,8 +131,11 @@ impl Parts {
         let left = queries.len();
         connections.truncate(left);
         let (sender, events) = sync_channel(AHEAD * connections.len());
+        let mut queries = queries.into_iter().enumerate();
+        // Each connection begins at once: by then it holds what keeps the tables as they are.
+        let begun: Vec<_> = queries.by_ref().take(connections.len()).collect();
         let shared = Arc::new(Shared {
-            waiting: Mutex::new(queries.into_iter().enumerate().collect()),
+            waiting: Mutex::new(queries.collect()),
             schema: OnceLock::new(),
             stop: AtomicBool::new(false),
             options: options.clone(),
@@ -148,9 +151,9 @@ impl Parts {
             name: connections.first().map_or_else(String::new, |first| first.name().to_owned()),
             _connections: connections.clone(),
         };
-        for connection in connections {
+        for (connection, first) in connections.into_iter().zip(begun) {
             let (shared, sender) = (shared.clone(), sender.clone());
-            let work = move || pull(&*connection, &shared, &sender);
+            let work = move || pull(&*connection, first, &shared, &sender);
             let thread = thread::Builder::new().name("colonnade-part".to_owned()).spawn(work).map_err(|cause| {
                 parts.give_up(Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
             })?;
@@ -231,10 +234,10 @@ impl Drop for Parts {
     }
 }
 
-/// Reads one waiting part after the other. A thread's whole life.
-fn pull(connection: &dyn Connection, shared: &Shared, events: &SyncSender<Event>) {
-    let next = || shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    while let Some((part, query)) = next() {
+/// Reads a part, and then one waiting part after the other. A thread's whole life.
+fn pull(connection: &dyn Connection, first: (usize, String), shared: &Shared, events: &SyncSender<Event>) {
+    let mut next = Some(first);
+    while let Some((part, query)) = next {
         if let Err(error) = pull_part(connection, shared, events, part, &query) {
             // Whoever stopped the others has told why.
             if !shared.stop.swap(true, Ordering::AcqRel) {
@@ -242,6 +245,7 @@ fn pull(connection: &dyn Connection, shared: &Shared, events: &SyncSender<Event>
             }
             return;
         }
+        next = shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     }
 }
 
@@ -253,18 +257,22 @@ fn pull_part(
     query: &str,
 ) -> Result<(), Error> {
     let mut keep = || !shared.stop.load(Ordering::Acquire);
-    let mut gone = |_| Error::new(ErrorKind::Interrupted, "interrupted");
     let mut stream = connection.query(query, &shared.options, &mut keep)?;
     let schema = shared.schema.get_or_init(|| stream.schema().clone()).clone();
     if *stream.schema() != schema {
         return Err(different(&schema, stream.schema()));
     }
-    events.send(Event::Opened).map_err(&mut gone)?;
+    let tell = |event| events.send(event).map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"));
+    tell(Event::Opened)?;
     while let Some(batch) = stream.next(&mut keep)? {
         let batch = Batch::from(batch.decode()?).of_part(part);
-        events.send(Event::Batch(batch, stream.stats())).map_err(&mut gone)?;
+        if let Err(gone) = tell(Event::Batch(batch, stream.stats())) {
+            // Cancels, and waits for that.
+            let _ = stream.next(&mut || false);
+            return Err(gone);
+        }
     }
-    events.send(Event::Ended(part, stream.stats())).map_err(&mut gone)
+    tell(Event::Ended(part, stream.stats()))
 }
 
 fn different(one: &SchemaRef, other: &SchemaRef) -> Error {

@@ -115,8 +115,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
     def _translated(self, error: BaseException) -> _errors.Error | None:
         if not isinstance(error, self._adbc.Error):
             return None
-        code = self._adbc.AdbcStatusCode
-        if error.status_code == code.CANCELLED:
+        if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
             return _errors.OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
         classes: list[tuple[type[Exception], type[_errors.Error]]] = [
             (self._adbc.NotSupportedError, _errors.NotSupportedError),

@@ -56,8 +56,8 @@ class Connection:
         dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
         extension, `compression` and `parallel` have no effect.
 
-        SQLite and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own placeholders,
-        both in order. ODBC's `max_message_bytes` is the longest value that it has room for.
+        SQLite and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own
+        placeholders, both in order. ODBC's `max_message_bytes` is the longest value that it has room for.
         """
         return Result(self._source.query(sql, params, **options))
 

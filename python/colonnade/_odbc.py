@@ -154,7 +154,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     def _translated(self, error: BaseException) -> _errors.Error | None:
         return self._told(error) if isinstance(error, self._odbc.Error) else None
 
-    def _told(self, error: Exception) -> _errors.Error:
+    def _told(self, error: BaseException) -> _errors.Error:
         state, message = _told(error)
         message = redacted(message, self._secrets)
         if "without truncation" in message:
@@ -202,7 +202,7 @@ def _fits(pa: Any, value: Any, type_: pa.DataType) -> bool:
     return True
 
 
-def _told(error: Exception) -> tuple[str | None, str]:
+def _told(error: BaseException) -> tuple[str | None, str]:
     """SQLSTATE and message of ODBC's diagnostics."""
     text = str(error)
     state = _STATE.search(text)

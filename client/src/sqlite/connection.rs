@@ -173,17 +173,33 @@ impl SqliteConnection {
         keep: Keep<'_>,
         work: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (database, lease) = self.0.take(keep)?;
-        let canceller = lease.canceller();
+        Self::together(std::slice::from_ref(self), keep, move |databases| work(&databases[0]))
+    }
+
+    /// Does something with the databases of several connections, at least one, on one thread.
+    pub(super) fn together<T: Send + 'static>(
+        connections: &[Self],
+        keep: Keep<'_>,
+        work: impl FnOnce(&[Database]) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let mut taken = Vec::with_capacity(connections.len());
+        for connection in connections {
+            taken.push(connection.0.take(keep)?);
+        }
+        let (databases, leases): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
+        let cancellers: Vec<_> = leases.iter().map(Lease::canceller).collect();
         let (sender, done) = sync_channel(1);
         produced::spawn("colonnade-sqlite", move || {
-            let result = work(&database);
-            lease.give_back(database);
+            let result = work(&databases);
+            for (database, lease) in databases.into_iter().zip(leases) {
+                lease.give_back(database);
+            }
             let _ = sender.send(result);
         })?;
-        match self.0.wait(&done, &canceller, keep)? {
-            Some(result) => result.map_err(|error| error.with_origin(&self.0.name)),
-            None => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+        let (first, canceller) = (&connections[0].0, &cancellers[0]);
+        match first.wait(&done, canceller, keep)? {
+            Some(result) => result.map_err(|error| error.with_origin(&first.name)),
+            None => Err(nobody(&Nothing::Gone).with_origin(&first.name)),
         }
     }
 }

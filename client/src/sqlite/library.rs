@@ -123,12 +123,10 @@ impl Database {
         }
         let used = tail.addr().saturating_sub(sql.as_ptr().addr());
         let rest = sql.get(used..).unwrap_or_default();
-        // SAFETY: `raw` is a statement of this connection's, which it borrows.
-        let statement = NonNull::new(raw).map(|raw| Statement {
-            raw,
-            // SAFETY: the statement was just prepared.
-            columns: unsafe { ffi::sqlite3_column_count(raw.as_ptr()) },
-            database: self,
+        let statement = NonNull::new(raw).map(|raw| {
+            // SAFETY: `raw` is a statement of this connection's.
+            let columns = unsafe { ffi::sqlite3_column_count(raw.as_ptr()) };
+            Statement { raw, columns, database: self }
         });
         Ok((statement, rest))
     }

@@ -18,7 +18,7 @@ use crate::scan::{Token, statement, tokens};
 use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
 /// How often siblings are started anew because somebody has written meanwhile.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 50;
 /// Bytes of the index's header.
 const HEADER: usize = 48;
 /// Keys that are looked at to make the parts equally large.
@@ -67,11 +67,11 @@ impl Partitioning for SqliteConnection {
             }
             siblings.push(sibling);
         }
-        if consistent {
+        if consistent && count > 0 {
             let logged =
                 self.ask("SELECT journal_mode FROM pragma_journal_mode", keep)?.iter().any(|mode| mode == "wal");
             let index = (logged && !self.location().immutable).then(|| format!("{file}-shm"));
-            begin_together(&siblings, index.as_deref(), keep)?;
+            SqliteConnection::together(&siblings, keep, move |databases| begin_together(databases, index.as_deref()))?;
         }
         Ok(siblings.into_iter().map(|sibling| Arc::new(sibling) as Arc<dyn Connection>).collect())
     }
@@ -101,11 +101,11 @@ const CONSISTENT: &str =
     "pass consistent=False to let each part see the state at its own start, or read without partition_num";
 
 /// Begins a transaction on each, all of which see the same state. `index` is the file of the write-ahead log's index.
-fn begin_together(siblings: &[SqliteConnection], index: Option<&str>, keep: Keep<'_>) -> Result<(), Error> {
+fn begin_together(siblings: &[Database], index: Option<&str>) -> Result<(), Error> {
     let mut reason = "somebody writes to it all the time".to_owned();
     for _ in 0..ATTEMPTS {
         let before = index.map(header).transpose()?;
-        match begin(siblings, keep) {
+        match begin(siblings) {
             Ok(()) if before == index.map(header).transpose()? => return Ok(()),
             Ok(()) => {}
             // The writer goes first.
@@ -114,28 +114,44 @@ fn begin_together(siblings: &[SqliteConnection], index: Option<&str>, keep: Keep
         }
         for sibling in siblings {
             // Those that had none are as they should be.
-            let _ = sibling.execute("ROLLBACK", keep);
+            let _ = ask(sibling, "ROLLBACK");
         }
     }
     Err(unsupported(&format!("the file cannot show one state to several connections: {reason}")).with_hint(CONSISTENT))
 }
 
 /// Only the first one waits for others: a writer that waits for it would let no other begin however long that waited.
-fn begin(siblings: &[SqliteConnection], keep: Keep<'_>) -> Result<(), Error> {
+fn begin(siblings: &[Database]) -> Result<(), Error> {
     for (index, sibling) in siblings.iter().enumerate() {
         if index > 0 {
-            sibling.work(keep, |database| {
-                database.set_patience(Duration::ZERO);
-                Ok(())
-            })?;
+            sibling.set_patience(Duration::ZERO);
         }
-        sibling.ask(BEGIN, keep)?;
+        ask(sibling, BEGIN)?;
     }
     Ok(())
 }
 
 /// The first read takes the lock, or the snapshot.
 const BEGIN: &str = "BEGIN; SELECT count(*) FROM sqlite_schema";
+
+/// The first column of the rows of statements, as text.
+fn ask(database: &Database, sql: &str) -> Result<Vec<String>, Error> {
+    let (mut rest, mut answer) = (sql, Vec::new());
+    while !rest.is_empty() {
+        let (statement, after) = database.prepare(rest)?;
+        if let Some(mut statement) = statement {
+            while let Some(row) = statement.step()? {
+                answer.push(match row.cell(0) {
+                    Some(Cell::Integer(number)) => number.to_string(),
+                    Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
+                    _ => String::new(),
+                });
+            }
+        }
+        rest = after;
+    }
+    Ok(answer)
+}
 
 fn header(path: &str) -> Result<[u8; HEADER], Error> {
     let mut header = [0; HEADER];
@@ -188,26 +204,9 @@ fn find<'a>(columns: &'a [(String, Kind)], name: &str) -> Result<&'a (String, Ki
 }
 
 impl SqliteConnection {
-    /// The first column of a question's rows, as text.
     fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let sql = sql.to_owned();
-        self.work(keep, move |database| {
-            let (mut rest, mut answer) = (&sql[..], Vec::new());
-            while !rest.is_empty() {
-                let (statement, after) = database.prepare(rest)?;
-                if let Some(mut statement) = statement {
-                    while let Some(row) = statement.step()? {
-                        answer.push(match row.cell(0) {
-                            Some(Cell::Integer(number)) => number.to_string(),
-                            Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
-                            _ => String::new(),
-                        });
-                    }
-                }
-                rest = after;
-            }
-            Ok(answer)
-        })
+        self.work(keep, move |database| ask(database, &sql))
     }
 
     /// Cuts that make the parts about equally large. The database sorts the sample as it compares the column, which is why any type

@@ -17,6 +17,7 @@ mod allocator;
 pub mod arrow_stream;
 mod batch;
 mod connect;
+pub mod dtype;
 mod environment;
 mod error;
 mod feed;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arrow_array::StructArray;
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{ArrowStream, Release};
+use client::dtype::Dtype;
 use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
@@ -58,6 +59,13 @@ impl Shared {
         matches!(*self.reading(), Reading::Open(_))
     }
 
+    fn stats(&self) -> Stats {
+        match &*self.reading() {
+            Reading::Open(source) => source.stats(),
+            Reading::Over(stats) => stats.clone(),
+        }
+    }
+
     fn close(&self) {
         let mut reading = self.reading();
         if let Reading::Open(source) = &*reading {
@@ -72,6 +80,26 @@ struct Consumer(Arc<Shared>);
 impl Drop for Consumer {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// What is left of the stream, as a source for another one.
+struct Rest {
+    consumer: Consumer,
+    schema: SchemaRef,
+}
+
+impl ResultStream for Rest {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
+        self.consumer.0.next(keep)
+    }
+
+    fn stats(&self) -> Stats {
+        self.consumer.0.stats()
     }
 }
 
@@ -143,12 +171,23 @@ impl Stream {
         Ok(Table::new(self.schema.clone(), batches))
     }
 
+    /// The same rows with some columns in other types: for each its number, the type (a name, or an object with
+    /// `__arrow_c_schema__`) and whether values may change. This stream is used up by it.
+    fn converted(&self, py: Python<'_>, dtypes: Vec<(usize, Bound<'_, PyAny>, bool)>) -> PyResult<Self> {
+        let dtypes = dtypes
+            .into_iter()
+            .map(|(index, given, lossy)| Ok((index, dtype(&given, lossy)?)))
+            .collect::<PyResult<Vec<(usize, Dtype)>>>()?;
+        let rest = Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() };
+        // An error drops the rest, which gives the query up.
+        let converted = py.detach(|| client::dtype::convert(Box::new(rest), &dtypes));
+        let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
+        Ok(Self::new(converted, &self.name, &self.server))
+    }
+
     /// What was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| match &*self.shared.reading() {
-            Reading::Open(source) => source.stats(),
-            Reading::Over(stats) => stats.clone(),
-        });
+        let stats = py.detach(|| self.shared.stats());
         let dict = PyDict::new(py);
         dict.set_item("rows", stats.rows)?;
         dict.set_item("chunks", stats.chunks)?;
@@ -226,6 +265,14 @@ impl Production {
 /// The struct that stands for a result in Arrow's interfaces.
 pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
+}
+
+fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {
+    if let Ok(name) = given.extract::<String>() {
+        let dtype: Dtype = name.parse().map_err(|error| to_py(given.py(), &error))?;
+        return Ok(Dtype { lossy: dtype.lossy || lossy, ..dtype });
+    }
+    Ok(Dtype { target: capsule::take_type(given)?, lossy })
 }
 
 /// A Python function that stops a producer.

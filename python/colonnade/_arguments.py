@@ -18,9 +18,8 @@ _REFUSED = {
 }
 
 
-def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[Any, Any]:
-    """The connection and the query. ConnectorX has (conn, query), pandas (sql, con): which of two is the connection is seen
-    from what they are."""
+def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
+    """The connection and the query, in ConnectorX's order or in pandas': what they are says which is which."""
     if con is not None:
         # pandas.read_sql(query, con=…): the first argument is the query.
         if conn is not None and query is None and sql is None:
@@ -41,7 +40,7 @@ def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[Any, Any]:
         )
     if not isinstance(query, (str, list, tuple)):
         raise InterfaceError(f"the query is a {type(query).__name__}: give text, or a list of texts")
-    return conn, query
+    return conn, query if isinstance(query, str) else list(query)
 
 
 def _either(name: str, value: Any, other_name: str, other: Any) -> Any:

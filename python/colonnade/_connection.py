@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from . import _core
+from . import _core, _dtype
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._result import Result
@@ -52,8 +52,20 @@ class Connection:
         `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
         dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
         extension, `compression` and `parallel` have no effect.
+
+        `dtype` gives columns other types: `{"price": "float64", "id": "int32", "note": "large_utf8"}`, with the names
+        of spec/TYPES.md, or pyarrow's, NumPy's or pandas' objects. Text is read as numbers, dates and times. A value
+        that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
-        return Result(self._source.query(sql, params, **options))
+        dtype = options.pop("dtype", None)
+        stream = self._source.query(sql, params, **options)
+        if not dtype:
+            return Result(stream)
+        try:
+            return Result(stream.converted(_dtype.conversions(stream.names, dtype)))
+        except BaseException:
+            stream.close()
+            raise
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from ._errors import InterfaceError
 
-#: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or pandas'
-#: name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
+#: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or
+#: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
 Dtype: TypeAlias = object
 
 #: What else a type is called, by Python, NumPy and pandas.

@@ -43,12 +43,12 @@ def _array(column: pa.ChunkedArray) -> Any:
         # Python's times end before 24:00:00, which SQL has; and arrays of objects are slow.
         return _moments(column, pa.int32() if kind.bit_width == 32 else pa.int64(), f"timedelta64[{kind.unit}]")
     made = np.empty(len(column), dtype=object)
-    at = 0
+    row = 0
     for chunk in column.chunks:
         # One by one: NumPy takes lists for further dimensions.
-        for at, value in enumerate(chunk.to_pylist(), at):
-            made[at] = value
-        at += bool(len(chunk))
+        for value in chunk.to_pylist():
+            made[row] = value
+            row += 1
     return made
 
 

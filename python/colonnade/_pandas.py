@@ -27,7 +27,7 @@ def checked(backend: str) -> Backend:
 
 
 def conversions(schema: pa.Schema, backend: Backend, *, coerce_float: bool = False) -> list[tuple[int, object, bool]]:
-    """The types that columns get before they arrive here, decoded batch by batch: number, type, whether values may change."""
+    """The types that columns get before they arrive here: their number, the type, whether values may change."""
     found: list[tuple[int, object, bool]] = []
     for index, field in enumerate(schema):
         target = _connectorx(field) if backend == "connectorx" else None
@@ -52,9 +52,9 @@ def _connectorx(field: pa.Field) -> str | None:
         return "lossy:float64"
     if pa.types.is_float32(kind):
         return "float64"
-    if pa.types.is_integer(kind) and kind.bit_width <= 32 or pa.types.is_int64(kind):
+    if (pa.types.is_integer(kind) and kind.bit_width <= 32) or pa.types.is_int64(kind):
         return "int64"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) and kind.tz in (None, "UTC"):
+    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
         return "timestamp(us)"
     if pa.types.is_dictionary(kind) or pa.types.is_time(kind):
         return "utf8"
@@ -62,7 +62,7 @@ def _connectorx(field: pa.Field) -> str | None:
 
 
 def frame(held: list[pa.Table], backend: Backend) -> pd.DataFrame:
-    """A frame of the only table in the list, which is taken out of it: each column's memory is free once it is converted."""
+    """A frame of the only table in the list, which is taken out: a column's memory is free once it is converted."""
     pd = _convert.require("pandas", "to_pandas()")
     table = held.pop()
     names, rows, fields = table.column_names, table.num_rows, list(table.schema)
@@ -150,7 +150,7 @@ def _rounds(array: pa.Array) -> bool:
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
         values = array.flatten()
-        return pa.types.is_integer(values.type) and values.null_count > 0 or _rounds(values)
+        return (pa.types.is_integer(values.type) and values.null_count > 0) or _rounds(values)
     if pa.types.is_struct(array.type):
         return any(map(_rounds, array.flatten()))
     if pa.types.is_map(array.type):
@@ -176,7 +176,5 @@ def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:
     wanted = [index_col] if isinstance(index_col, str) else list(index_col)
     unknown = [name for name in wanted if name not in made.columns]
     if unknown:
-        raise InterfaceError(
-            f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}"
-        )
+        raise InterfaceError(f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}")
     return made.set_index(index_col if isinstance(index_col, str) else wanted)

@@ -17,7 +17,7 @@ def require(module: str, purpose: str, extra: str | None = None) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         top = module.partition(".")[0]
-        if error.name != top:
+        if error.name not in (top, module):
             raise
         wanted = f"colonnade[{extra or top}]" if extra != "" else top
         raise ImportError(f"{purpose} needs {top}: pip install '{wanted}'", name=top) from None

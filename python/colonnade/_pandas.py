@@ -146,16 +146,16 @@ def _lists(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _rounds(array: pa.Array) -> bool:
-    """Whether pyarrow would make floats of integers: in lists, where some of them are NULL."""
+    """Whether pyarrow would make floats of integers within: it does where some of them are NULL."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
-        values = array.flatten()
-        return (pa.types.is_integer(values.type) and values.null_count > 0) or _rounds(values)
-    if pa.types.is_struct(array.type):
+    kind = array.type
+    if pa.types.is_struct(kind):
         return any(map(_rounds, array.flatten()))
-    if pa.types.is_map(array.type):
+    if pa.types.is_map(kind):
         return _rounds(array.keys) or _rounds(array.items)
-    return False
+    if pa.types.is_nested(kind):
+        return _rounds(array.flatten())
+    return pa.types.is_integer(kind) and array.null_count > 0
 
 
 def _within_a_day(field: pa.Field, column: pa.ChunkedArray) -> None:

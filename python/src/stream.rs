@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::StructArray;
+use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{ArrowStream, Release};
 use client::dtype::Dtype;
@@ -53,6 +53,12 @@ impl Shared {
             *reading = Reading::Over(source.stats());
         }
         next
+    }
+
+    /// The next batch as arrays. A column that cannot be decoded or converted ends the stream.
+    fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
+        let decoded = self.next(keep)?.map(client::Batch::decode).transpose();
+        decoded.inspect_err(|_| self.close())
     }
 
     fn is_open(&self) -> bool {
@@ -155,7 +161,7 @@ impl Stream {
 
     /// The next batch, or None after the last.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let batch = wait(py, |keep| self.shared.next(keep)?.map(client::Batch::decode).transpose())?;
+        let batch = wait(py, |keep| self.shared.next_decoded(keep))?;
         Ok(batch.map(Batch::new))
     }
 
@@ -163,8 +169,14 @@ impl Stream {
     fn read(&self, py: Python<'_>, decode: bool) -> PyResult<Table> {
         let batches = wait(py, |keep| {
             let mut batches = Vec::new();
-            while let Some(batch) = self.shared.next(keep)? {
-                batches.push(if decode { batch.decode()?.into() } else { batch });
+            if decode {
+                while let Some(batch) = self.shared.next_decoded(keep)? {
+                    batches.push(batch.into());
+                }
+            } else {
+                while let Some(batch) = self.shared.next(keep)? {
+                    batches.push(batch);
+                }
             }
             Ok(batches)
         })?;
@@ -217,9 +229,9 @@ impl Stream {
         let shared = Consumer(self.shared.clone());
         let caller = thread::current().id();
         let next = move || {
-            let pull = |keep: Keep<'_>| match shared.0.next(keep)? {
-                Some(batch) => Ok(Some(Arc::new(StructArray::from(batch.decode()?)) as _)),
-                None => Ok(None),
+            let pull = |keep: Keep<'_>| {
+                let batch = shared.0.next_decoded(keep)?;
+                Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
             // The thread that asked for the capsule may hold the interpreter's lock, and lets go of it for the wait.
             // Any other must not touch it: whoever holds it may be waiting for that thread.
@@ -281,7 +293,16 @@ struct Callback(Py<PyAny>);
 impl Cancel for Callback {
     fn cancel(&self) -> Result<(), Error> {
         // An interpreter that is shutting down stops the producer in its own way.
-        match Python::try_attach(|py| self.0.call0(py).map(drop)) {
+        let called = Python::try_attach(|py| {
+            // Whoever lets go of a stream because of an exception still has it.
+            let pending = PyErr::take(py);
+            let called = self.0.call0(py).map(drop);
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+            called
+        });
+        match called {
             Some(Err(cause)) => {
                 Err(Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(cause))
             }

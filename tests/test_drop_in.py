@@ -1,7 +1,7 @@
 """A script that was written for connectorx.read_sql, or for pandas.read_sql with a URI, runs with its import changed.
 
-The cases are those of ConnectorX's own tests for PostgreSQL; docs/drop-in.md lists where the answer differs on purpose. What
-does not depend on PostgreSQL runs on every source that has the tables.
+The cases are those of ConnectorX's own tests for PostgreSQL; docs/drop-in.md lists where the answer differs on purpose.
+What does not depend on PostgreSQL runs on every source that has the tables.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def test_every_rounding_is_of_a_decimal(types_place: str) -> None:
     """`dtype_backend="connectorx"` takes the nearest float of a decimal; and refuses what ConnectorX garbles."""
     frame = read(types_place, "select 0.1000000000000000000001 as v, 1e400::numeric::text as big")
     assert frame["v"].tolist() == [0.1]
-    with pytest.raises(colonnade.DataError, match="row 1: .* is no value of float64"):
+    with pytest.raises(colonnade.DataError, match=r"row 1: .* is no value of float64"):
         read(types_place, "select 1e400::numeric as v")
     with pytest.raises(colonnade.DataError, match="is no value of timestamp"):
         read(types_place, "select '5874897-12-31'::date as v")
@@ -432,5 +432,5 @@ def test_the_page_lists_every_argument() -> None:
         assert name in ("return", "options") or f"`{name}`" in page, name
     for kind, _, dtype, _ in TYPES:
         name = kind.partition("(")[0].removesuffix("[]").strip('"')
-        assert name in ("mood", "positive") or name in page, kind
+        assert name in ("mood", "positive", "int4range") or name in page, kind
         assert f"`{dtype}`" in page

@@ -88,6 +88,8 @@ class Shape:
         """All of a result."""
         if self.return_type == "polars":
             return result.to_polars()
+        if self.return_type in _PANDAS:
+            return self._finished(_pandas.frame(result.schema, result._each("read_sql()"), self._backend))
         return self.of_table([result._table("read_sql()")])
 
     def of_table(self, held: list[pa.Table]) -> Any:
@@ -101,14 +103,11 @@ class Shape:
                 return _numpy.arrays(held)
             case "duckdb":
                 return _convert.duckdb(held.pop(), None)
-            case "dask":
-                return _convert.dask(self._frame(held), _PARTITION_ROWS)
             case _:
-                return self._frame(held)
+                return self._finished(self._frame(held.pop()))
 
     def frames(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pd.DataFrame]:
         """Frames of `chunksize` rows each, the last with what is left; one empty frame if there is nothing at all."""
-        pa = _convert.require("pyarrow", "chunksize", "pandas")
         size = self.chunksize or 1
         waiting: list[pa.RecordBatch] = []
         rows = 0
@@ -119,19 +118,24 @@ class Shape:
             waiting.append(batch.slice(0, room))
             rows += min(room, batch.num_rows)
             if rows == size:
-                yield self._frame([pa.Table.from_batches(waiting, schema)])
+                yield self._finished(_pandas.frame(schema, waiting, self._backend))
                 first = False
                 rest = batch.slice(room)
                 waiting, rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
         if waiting or first:
-            yield self._frame([pa.Table.from_batches(waiting, schema)])
+            yield self._finished(_pandas.frame(schema, waiting, self._backend))
 
-    def _frame(self, held: list[pa.Table]) -> pd.DataFrame:
-        made = _pandas.frame(held, self._backend)
+    def _frame(self, table: pa.Table) -> pd.DataFrame:
+        return _pandas.frame(table.schema, table.to_batches(), self._backend)
+
+    def _finished(self, made: pd.DataFrame) -> Any:
+        """The frame with what was asked for besides."""
         for name in self.parse_dates or ():
             how = self.parse_dates[name] if isinstance(self.parse_dates, Mapping) else {}
             made[name] = _parsed(made[name], how)
-        return made if self.index_col is None else _pandas.set_index(made, self.index_col)
+        if self.index_col is not None:
+            made = _pandas.set_index(made, self.index_col)
+        return _convert.dask(made, _PARTITION_ROWS) if self.return_type == "dask" else made
 
 
 def _parsed(series: Any, how: str | Mapping[str, Any]) -> pd.Series:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from . import _convert
+from . import _fixed as fixed
 from ._errors import DataError, InterfaceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
     import pyarrow as pa
 
@@ -61,22 +64,40 @@ def _connectorx(field: pa.Field) -> str | None:
     return None
 
 
-def frame(held: list[pa.Table], backend: Backend) -> pd.DataFrame:
-    """A frame of the only table in the list, which is taken out: a column's memory is free once it is converted."""
+def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend) -> pd.DataFrame:
+    """A frame of the batches, each of which may go once its rows are in place."""
     pd = _convert.require("pandas", "to_pandas()")
-    table = held.pop()
-    names, rows, fields = table.column_names, table.num_rows, list(table.schema)
-    columns = list(table.columns)
-    del table
-    series: dict[int, Any] = {}
-    for index, field in enumerate(fields):
-        column, columns[index] = columns[index], None
-        series[index] = _series(field, [column], backend)
-        del column
-    made = pd.DataFrame(series, index=pd.RangeIndex(rows), copy=False)
+    columns = [fixed.column(field, backend) or _Chunks(field, backend) for field in schema]
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        for index, column in enumerate(columns):
+            column.add(batch.column(index))
+        del batch
+    made = pd.DataFrame(
+        {index: column.finish() for index, column in enumerate(columns)}, index=pd.RangeIndex(rows), copy=False
+    )
     # Names may repeat, as they may in SQL.
-    made.columns = pd.Index(names) if names else pd.Index([], dtype=object)
+    made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
     return made
+
+
+class _Chunks:
+    """A column that is converted as a whole, or stays Arrow's."""
+
+    def __init__(self, field: pa.Field, backend: Backend) -> None:
+        self._field = field
+        self._backend = backend
+        self._arrays: list[pa.Array] = []
+
+    def add(self, array: pa.Array) -> None:
+        self._arrays.append(array)
+
+    def finish(self) -> pd.Series:
+        pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+        held = [pa.chunked_array(self._arrays, type=self._field.type)]
+        self._arrays.clear()
+        return _series(self._field, held, self._backend)
 
 
 def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
@@ -86,15 +107,6 @@ def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
     kind = field.type
     if backend == "pyarrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
-    nullable = backend != "numpy" or held[0].null_count > 0
-    if pa.types.is_integer(kind) and nullable:
-        # A float has no room for every integer, and NumPy no integer for NULL.
-        prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
-        return _extension(getattr(pd, f"{prefix}{kind.bit_width}Dtype")(), held)
-    if pa.types.is_boolean(kind) and nullable:
-        return _extension(pd.BooleanDtype(), held)
-    if backend == "numpy_nullable" and (pa.types.is_float32(kind) or pa.types.is_float64(kind)):
-        return _extension(getattr(pd, f"Float{kind.bit_width}Dtype")(), held)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
     if backend == "connectorx":
@@ -109,12 +121,7 @@ def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
     table = pa.table([held.pop()], names=["v"])
     converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
     del table
-    series = converted["v"]
-    if isinstance(series.dtype, pd.core.dtypes.base.ExtensionDtype):
-        return series
-    values = series.to_numpy()
-    # Arrow's memory is not to be written to, and the frame's owner may wish to.
-    return series if values.flags.writeable or values.dtype == object else pd.Series(values.copy(), copy=False)
+    return converted["v"]
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:

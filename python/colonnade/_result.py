@@ -121,7 +121,7 @@ class Result:
         _convert.require("pyarrow", "to_pandas()", "pandas")
         if backend == "connectorx":
             self._retype(_pandas.conversions(self.schema, backend), "to_pandas()")
-        return _pandas.frame([self._table("to_pandas()")], backend)
+        return _pandas.frame(self.schema, self._each("to_pandas()"), backend)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """An array a column, by name.
@@ -164,10 +164,12 @@ class Result:
             return (_convert.batch(kept.batch(index)) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
-    def _batches(self, stream: Stream) -> Iterator[Any]:
+    def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[Any]:
         while (batch := stream.next()) is not None:
             yield _convert.batch(batch)
-        self._used = "iteration"
+            # The next one needs room.
+            del batch
+        self._used = use
 
     def column(self, name: str | int) -> Any:
         """One column, decoded when it is first asked for: a pyarrow.ChunkedArray, or without pyarrow an object with
@@ -215,6 +217,12 @@ class Result:
         stats = self._source.stats()
         state = f"read by {self._used}" if self._used else "unread"
         return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
+
+    def _each(self, use: str) -> Iterator[pa.RecordBatch]:
+        """Batch by batch, none of which is kept unless `column` did."""
+        if self._kept is not None:
+            return iter(self)
+        return self._batches(self._take(use), use)
 
     def _table(self, use: str) -> pa.Table:
         """All of it; nothing here holds on to its memory unless `column` did."""

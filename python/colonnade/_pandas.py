@@ -87,7 +87,7 @@ class _Chunks:
 
     def __init__(self, field: pa.Field, backend: Backend) -> None:
         self._field = field
-        self._backend = backend
+        self._backend: Backend = backend
         self._arrays: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:

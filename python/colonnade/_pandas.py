@@ -67,7 +67,7 @@ def _connectorx(field: pa.Field) -> str | None:
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend) -> pd.DataFrame:
     """A frame of the batches, each of which may go once its rows are in place."""
     pd = _convert.require("pandas", "to_pandas()")
-    columns = [fixed.column(field, backend) or _Chunks(field, backend) for field in schema]
+    columns = [_column(field, backend) for field in schema]
     rows = 0
     for batch in batches:
         rows += batch.num_rows
@@ -80,6 +80,31 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend
     # Names may repeat, as they may in SQL.
     made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
     return made
+
+
+def _column(field: pa.Field, backend: Backend) -> fixed.Growing | _Texts | _Chunks:
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    if backend == "connectorx" and pa.types.is_string(field.type):
+        return _Texts()
+    return fixed.column(field, backend) or _Chunks(field, backend)
+
+
+class _Texts:
+    """Text as Python's strings; equal ones of a batch are one object."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def add(self, array: pa.Array) -> None:
+        numpy = _convert.require("numpy", "to_pandas()", "pandas")
+        labels = array.dictionary_encode()
+        texts = numpy.array([*labels.dictionary.to_pylist(), None], dtype=object)
+        self._parts.append(texts[labels.indices.fill_null(len(texts) - 1).to_numpy()])
+
+    def finish(self) -> pd.Series:
+        pd = _convert.require("pandas", "to_pandas()")
+        numpy = _convert.require("numpy", "to_pandas()", "pandas")
+        return pd.Series(numpy.concatenate(self._parts) if self._parts else [], dtype=object, copy=False)
 
 
 class _Chunks:
@@ -109,11 +134,8 @@ def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
-    if backend == "connectorx":
-        if pa.types.is_string(kind):
-            return _objects(held.pop(), pd)
-        if pa.types.is_nested(kind):
-            return pd.Series(_lists(held.pop()), dtype=object)
+    if backend == "connectorx" and pa.types.is_nested(kind):
+        return pd.Series(_lists(held.pop()), dtype=object)
     if pa.types.is_time(kind):
         _within_a_day(field, held[0])
     if pa.types.is_nested(kind) and any(map(_rounds, held[0].chunks)):
@@ -127,17 +149,6 @@ def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
 def _extension(dtype: Any, held: list[Any]) -> Any:
     pd = _convert.require("pandas", "to_pandas()")
     return pd.Series(dtype.__from_arrow__(held.pop()), copy=False)
-
-
-def _objects(column: pa.ChunkedArray, pd: Any) -> Any:
-    """Text as Python's strings; equal ones of a chunk are one object."""
-    numpy = _convert.require("numpy", "to_pandas()", "pandas")
-    parts: list[Any] = []
-    for chunk in column.chunks:
-        labels = chunk.dictionary_encode()
-        texts = numpy.array([*labels.dictionary.to_pylist(), None], dtype=object)
-        parts.append(texts[labels.indices.fill_null(len(texts) - 1).to_numpy()])
-    return pd.Series(numpy.concatenate(parts) if parts else [], dtype=object, copy=False)
 
 
 def _lists(column: pa.ChunkedArray) -> list[Any]:

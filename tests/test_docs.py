@@ -1,4 +1,4 @@
-"""The examples of README.md run as they stand, against a server on a free port."""
+"""The examples of README.md and of docs/ run as they stand; those of README.md against a server on a free port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from serving import Server, serve
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,17 @@ def test_python_examples(server: Server, capsys: pytest.CaptureFixture[str]) -> 
     assert names["lazy"].height == 1000  # type: ignore[attr-defined]
     assert len(names["totals"]) == 1000  # type: ignore[arg-type]
     assert "rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_pages(page: Path) -> None:
+    text = page.read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, page.name, "exec"), names)
+    # Files that a page points to.
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / link).exists(), link
 
 
 def test_shell_examples(server: Server, tmp_path: Path) -> None:

@@ -142,9 +142,10 @@ def test_nothing_half_written_has_the_final_name(uri: str, tmp_path: Path, name:
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_disk_that_takes_no_more_is_an_error(uri: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".arrow", ".csv", ".parquet"])
+def test_a_disk_that_takes_no_more_is_an_error(uri: str, tmp_path: Path, suffix: str) -> None:
     done = run(
-        *("read", uri, "select hash(i) as h from range(300000) t(i)", "-o", tmp_path / "out.arrow"),
+        *("read", uri, "select hash(i) as h from range(300000) t(i)", "-o", tmp_path / f"out{suffix}"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

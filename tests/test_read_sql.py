@@ -101,7 +101,7 @@ def test_parameters_by_order_and_by_name(any_uri: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"return_type": "numpy"}, ValueError, "'numpy' is none of"),
+        ({"return_type": "excel"}, ValueError, "'excel' is none of"),
         ({"return_type": "modin"}, colonnade.NotSupportedError, "convert the result"),
         ({"return_type": "arrow", "index_col": "i"}, ValueError, "index_col"),
         ({"partition_range": (1, 5)}, ValueError, "needs partition_on"),
@@ -125,7 +125,9 @@ def test_the_arguments_are_connectorxs() -> None:
     names = [parameter.name for parameter in parameters]
     assert names == [
         *("conn", "query", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
-        *("index_col", "strategy", "pre_execution_query", "params", "consistent", "options"),
+        *("index_col", "strategy", "pre_execution_query", "params", "consistent", "batch_size"),
+        # pandas.read_sql's
+        *("con", "sql", "dtype_backend", "coerce_float", "parse_dates", "chunksize", "columns", "options"),
     ]
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     assert {parameter.kind for parameter in parameters[2:-1]} == {inspect.Parameter.KEYWORD_ONLY}

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use colonnade_wire::{Bitmap, Column, EncodedChunk, Values};
 
+use crate::dtype::Plan;
 use crate::{Error, ErrorKind};
 
 /// Some rows of a result.
@@ -16,6 +17,15 @@ pub struct Batch {
     schema: SchemaRef,
     rows: Rows,
     part: usize,
+    conversion: Option<Conversion>,
+}
+
+/// Columns that are to have other types than those they came with.
+#[derive(Clone, Debug)]
+struct Conversion {
+    plan: Arc<Plan>,
+    /// Rows of the result before this batch.
+    first_row: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -30,7 +40,7 @@ const PINNED_EIGHTHS: usize = 7;
 impl Batch {
     /// `message` is the range of addresses of the bytes that `chunk` was opened from.
     pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0 }
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversion: None }
     }
 
     /// The same rows as those of a part, by its number from 0 on.
@@ -43,6 +53,13 @@ impl Batch {
     /// Which part of the result the rows are of, if it is read in parts: the order of the parts is that of their numbers.
     pub fn part(&self) -> usize {
         self.part
+    }
+
+    /// The same rows in the types that `plan` gives them, which are those of `schema`.
+    pub(crate) fn converted(mut self, schema: SchemaRef, plan: Arc<Plan>, first_row: u64) -> Self {
+        self.schema = schema;
+        self.conversion = Some(Conversion { plan, first_row });
+        self
     }
 
     /// Number of rows.
@@ -66,10 +83,11 @@ impl Batch {
         if index >= self.schema.fields().len() {
             return Err(Error::new(ErrorKind::Usage, format!("the result has no column number {index}")));
         }
-        match &self.rows {
-            Rows::Encoded { chunk, .. } => array(chunk, index, chunk.column(index).map_err(damaged)?),
-            Rows::Decoded(batch) => Ok(batch.column(index).clone()),
-        }
+        let array = match &self.rows {
+            Rows::Encoded { chunk, .. } => array(chunk, index, chunk.column(index).map_err(damaged)?)?,
+            Rows::Decoded(batch) => batch.column(index).clone(),
+        };
+        retyped(self.conversion.as_ref(), index, array)
     }
 
     /// Decodes all columns. The received bytes are kept only if they are most of what the result needs anyway.
@@ -78,7 +96,7 @@ impl Batch {
     /// The bytes are damaged.
     pub fn decode(self) -> Result<RecordBatch, Error> {
         let (chunk, message) = match self.rows {
-            Rows::Decoded(batch) => return Ok(batch),
+            Rows::Decoded(batch) => return recorded(batch, self.schema, self.conversion.as_ref()),
             Rows::Encoded { chunk, message } => (chunk, message),
         };
         let mut columns = Vec::with_capacity(chunk.columns());
@@ -97,7 +115,8 @@ impl Batch {
             };
             columns.iter_mut().for_each(|column| each_buffer(column, &mut unpin));
         }
-        let arrays = columns.into_iter().enumerate().map(|(index, column)| array(&chunk, index, column));
+        let convert = |index, column| retyped(self.conversion.as_ref(), index, array(&chunk, index, column)?);
+        let arrays = columns.into_iter().enumerate().map(|(index, column)| convert(index, column));
         let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
         RecordBatch::try_new_with_options(self.schema, arrays, &options)
@@ -107,8 +126,28 @@ impl Batch {
 
 impl From<RecordBatch> for Batch {
     fn from(batch: RecordBatch) -> Self {
-        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0 }
+        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0, conversion: None }
     }
+}
+
+fn retyped(conversion: Option<&Conversion>, index: usize, array: ArrayRef) -> Result<ArrayRef, Error> {
+    match conversion {
+        Some(conversion) => conversion.plan.convert(index, array, conversion.first_row),
+        None => Ok(array),
+    }
+}
+
+/// A batch that came as arrays.
+fn recorded(batch: RecordBatch, schema: SchemaRef, conversion: Option<&Conversion>) -> Result<RecordBatch, Error> {
+    if conversion.is_none() {
+        return Ok(batch);
+    }
+    let (_, columns, rows) = batch.into_parts();
+    let columns = columns.into_iter().enumerate().map(|(index, array)| retyped(conversion, index, array));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options)
+        .map_err(|cause| Error::new(ErrorKind::Protocol, "a batch does not fit its schema").with_cause(cause))
 }
 
 fn array(chunk: &EncodedChunk, index: usize, column: Column<Bytes>) -> Result<ArrayRef, Error> {

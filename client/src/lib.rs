@@ -20,6 +20,7 @@ pub mod arrow_stream;
 mod batch;
 mod channel;
 mod connect;
+pub mod dtype;
 mod error;
 mod feed;
 mod literal;

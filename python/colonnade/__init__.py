@@ -6,6 +6,7 @@
 
 from ._connection import Connection, connect
 from ._core import __version__
+from ._dtype import lossy
 from ._errors import (
     DatabaseError,
     DataError,
@@ -35,5 +36,6 @@ __all__ = [
     "Stats",
     "__version__",
     "connect",
+    "lossy",
     "read_sql",
 ]

@@ -6,7 +6,7 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from . import _core
+from . import _core, _dtype
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._result import Result
@@ -56,10 +56,15 @@ class Connection:
         dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
         extension, `compression` and `parallel` have no effect.
 
-        SQLite and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own
+        SQLite, MySQL and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own
         placeholders, both in order. ODBC's `max_message_bytes` is the longest value that it has room for.
+
+        `dtype` gives columns other types: `{"price": "float64", "id": "int32", "note": "large_utf8"}`, with the names
+        of spec/TYPES.md, or pyarrow's, NumPy's or pandas' objects. Text is read as numbers, dates and times. A value
+        that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
-        return Result(self._source.query(sql, params, **options))
+        dtype = options.pop("dtype", None)
+        return Result(_dtype.converted(self._source.query(sql, params, **options), dtype))
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""

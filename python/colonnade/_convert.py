@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
 def require(module: str, purpose: str, extra: str | None = None) -> Any:
@@ -17,7 +17,7 @@ def require(module: str, purpose: str, extra: str | None = None) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         top = module.partition(".")[0]
-        if error.name != top:
+        if error.name not in (top, module):
             raise
         wanted = f"colonnade[{extra or top}]" if extra != "" else top
         raise ImportError(f"{purpose} needs {top}: pip install '{wanted}'", name=top) from None
@@ -30,18 +30,22 @@ def table(data: Any) -> pa.Table:
     return pa.RecordBatchReader.from_stream(data).read_all()
 
 
-def pandas(data: Any) -> pd.DataFrame:
-    """A DataFrame with pandas' own column types."""
-    require("pandas", "to_pandas()")
-    # pyarrow frees each column's memory once it is converted; nothing else may hold the table then.
-    held = [table(data)]
-    return held.pop().to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-
-
 def polars(data: Any) -> pl.DataFrame:
     """A DataFrame over the same memory, where polars' types allow that."""
     pl = require("polars", "to_polars()")
     return pl.DataFrame(data)
+
+
+def duckdb(table: pa.Table, connection: DuckDBPyConnection | None) -> DuckDBPyRelation:
+    """A relation over the same memory, of the connection given or of DuckDB's own default."""
+    module = require("duckdb", "to_duckdb()")
+    return module.from_arrow(table) if connection is None else connection.from_arrow(table)
+
+
+def dask(frame: Any, rows: int) -> Any:
+    """A dask.dataframe of at most so many rows a partition, in the frame's order."""
+    dataframe = require("dask.dataframe", "return_type 'dask'")
+    return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
 
 
 def batch(data: Any) -> Any:

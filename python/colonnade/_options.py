@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from ._dtype import Dtype
+
 #: Values for `$1`, `$2`, …, or for `$name`.
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -28,3 +30,5 @@ class QueryOptions(TypedDict, total=False):
     as_text: Sequence[str] | None
     #: PostgreSQL with the extension: `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`.
     parallel: str | None
+    #: The types that columns are to have, by name; see `Connection.query`.
+    dtype: Mapping[str, Dtype] | None

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _dtype
 from ._arrow_source import ArrowSource
 from ._errors import NotSupportedError
 from ._result import Result
@@ -62,15 +62,15 @@ class Split:
 
 def start(source: Source, sql: str, params: Params | None, options: QueryOptions, split: Split) -> Result:
     """Starts a query, in parts if it is to have any."""
-    if split.parts == 1:
-        return Result(source.query(sql, params, **options))
+    options = options.copy()
+    dtype = options.pop("dtype", None)
+    if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
+        return Result(_dtype.converted(source.query(sql, params, **options), dtype))
     if isinstance(source, _core.Connection):
         stream = source.partitioned(
             sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
         )
-        return Result(stream)
-    if isinstance(source, ArrowSource) and source.uses_all_cores:
-        return Result(source.query(sql, params, **options))
+        return Result(_dtype.converted(stream, dtype), in_parts=True)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -84,8 +84,10 @@ def start_each(
     """Starts all queries as the parts of one result; None if they can only follow one another."""
     if not isinstance(source, _core.Connection):
         return None
+    options = options.copy()
+    dtype = options.pop("dtype", None)
     stream = source.together(queries, params, split.number, split.before, **options)
-    return None if stream is None else Result(stream)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
 
 
 def _text(bound: Any) -> str:

@@ -46,6 +46,26 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         help="a text for $1, $2, … in order, or for $NAME; cast it in the query where another type is needed",
     )
     parser.add_argument(
+        "--dtype",
+        metavar="NAME=TYPE",
+        action="append",
+        default=[],
+        help="give a column another type, such as price=float64; lossy:float64 allows the nearest value",
+    )
+    parser.add_argument(
+        "--as-text",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="PostgreSQL: a column that arrives as the text that the database has for it",
+    )
+    parser.add_argument(
+        "--numeric",
+        metavar="P,S",
+        type=_precision,
+        help="PostgreSQL: make decimals of this precision and scale of numerics that have neither",
+    )
+    parser.add_argument(
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
     parser.add_argument(
@@ -63,7 +83,12 @@ def run(args: argparse.Namespace) -> int:
     _convert.require("pyarrow", "colonnade read")
     split = _partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
-        options = QueryOptions(compression=args.compression)
+        options = QueryOptions(
+            compression=args.compression,
+            dtype=_dtypes(args.dtype),
+            as_text=args.as_text or None,
+            numeric=args.numeric,
+        )
         result = _partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None and writer is not None:
             _output.write(output, writer, result.schema, _with_progress(result))
@@ -88,6 +113,20 @@ def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
     if any(named) and not all(named):
         raise InterfaceError("either all --param have a NAME= or none has")
     return given
+
+
+def _dtypes(given: list[str]) -> dict[str, str]:
+    """The name ends at the first `=`: a type may have one."""
+    pairs = [text.partition("=") for text in given]
+    wrong = [text for text, (name, _, dtype) in zip(given, pairs, strict=True) if not (name and dtype)]
+    if wrong:
+        raise InterfaceError(f"--dtype {wrong[0]} is not NAME=TYPE, such as price=float64")
+    return {name: dtype for name, _, dtype in pairs}
+
+
+def _precision(text: str) -> tuple[int, int]:
+    precision, _, scale = text.partition(",")
+    return int(precision), int(scale)
 
 
 def _with_progress(result: Result) -> Iterator[Any]:

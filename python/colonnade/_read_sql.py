@@ -2,95 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from . import _convert, _partition
+from ._arguments import endpoints, refuse
 from ._connection import Connection, connect
 from ._errors import InterfaceError, NotSupportedError
+from ._frames import ParseDates, Shape, resliced
 from ._options import Params, QueryOptions
+from ._pandas import Backend
 from ._result import Result
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from duckdb import DuckDBPyRelation
 
-ReturnType = Literal["pandas", "polars", "arrow", "modin", "dask", "arrow_stream"]
+ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
 
 
 class ReadOptions(QueryOptions, total=False):
     """The arguments of `read_sql` that do not change the type of what it gives."""
 
+    con: str | Connection | None
+    sql: str | list[str] | None
     protocol: str | None
     partition_on: str | None
     partition_range: tuple[Any, Any] | None
     partition_num: int | None
     consistent: bool
-    index_col: str | None
+    index_col: str | list[str] | None
     strategy: str | None
     pre_execution_query: str | list[str] | None
     params: Params | None
+    dtype_backend: Backend | None
+    coerce_float: bool | None
+    parse_dates: ParseDates | None
+    batch_size: int | None
+    columns: None
 
 
-# The defaults and the names are those of connectorx.read_sql, so that changing the import is enough.
+# The defaults and the names are those of connectorx.read_sql and of pandas.read_sql: changing the import is enough.
 @overload
 def read_sql(
-    conn: str | Connection,
-    query: str | list[str],
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
     *,
     return_type: Literal["pandas"] = "pandas",
+    chunksize: None = None,
     **options: Unpack[ReadOptions],
 ) -> pd.DataFrame: ...
 @overload
 def read_sql(
-    conn: str | Connection, query: str | list[str], *, return_type: Literal["polars"], **options: Unpack[ReadOptions]
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
+    *,
+    return_type: Literal["pandas"] = "pandas",
+    chunksize: int,
+    **options: Unpack[ReadOptions],
+) -> Iterator[pd.DataFrame]: ...
+@overload
+def read_sql(
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
+    *,
+    return_type: Literal["polars"],
+    **options: Unpack[ReadOptions],
 ) -> pl.DataFrame: ...
 @overload
 def read_sql(
-    conn: str | Connection, query: str | list[str], *, return_type: Literal["arrow"], **options: Unpack[ReadOptions]
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
+    *,
+    return_type: Literal["arrow"],
+    **options: Unpack[ReadOptions],
 ) -> pa.Table: ...
 @overload
 def read_sql(
-    conn: str | Connection,
-    query: str | list[str],
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
     *,
     return_type: Literal["arrow_stream"],
     **options: Unpack[ReadOptions],
 ) -> pa.RecordBatchReader: ...
 @overload
 def read_sql(
-    conn: str | Connection,
-    query: str | list[str],
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
+    *,
+    return_type: Literal["numpy"],
+    **options: Unpack[ReadOptions],
+) -> dict[str, np.ndarray]: ...
+@overload
+def read_sql(
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
+    *,
+    return_type: Literal["duckdb"],
+    **options: Unpack[ReadOptions],
+) -> DuckDBPyRelation: ...
+@overload
+def read_sql(
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
     *,
     return_type: Literal["modin", "dask"],
     **options: Unpack[ReadOptions],
 ) -> Any: ...
 def read_sql(
-    conn: str | Connection,
-    query: str | list[str],
+    conn: str | Connection | None = None,
+    query: str | list[str] | Connection | None = None,
     *,
     return_type: ReturnType = "pandas",
     protocol: str | None = None,
     partition_on: str | None = None,
     partition_range: tuple[Any, Any] | None = None,
     partition_num: int | None = None,
-    index_col: str | None = None,
+    index_col: str | list[str] | None = None,
     strategy: str | None = None,
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     consistent: bool = True,
+    batch_size: int | None = None,
+    con: str | Connection | None = None,
+    sql: str | list[str] | None = None,
+    dtype_backend: Backend | None = None,
+    coerce_float: bool | None = None,
+    parse_dates: ParseDates | None = None,
+    chunksize: int | None = None,
+    columns: None = None,
     **options: Unpack[QueryOptions],
 ) -> Any:
     """Runs a query and gives its result as a dataframe.
 
-    conn
-        A URI (see `connect`) or an open `Connection`.
-    query
+    conn, con
+        A URI (see `connect`) or an open `Connection`. It may also be the second of the two, as in pandas.
+    query, sql
         A query, or a list of queries with the same columns, whose rows follow one another. Where the source can,
         queries that only read are read beside one another and see one state of the database.
     return_type
-        `"pandas"`, `"polars"`, `"arrow"` (a pyarrow.Table) or `"arrow_stream"` (a pyarrow.RecordBatchReader).
+        `"pandas"`, `"polars"`, `"arrow"` (a pyarrow.Table), `"arrow_stream"` (a pyarrow.RecordBatchReader), `"numpy"`
+        (a dict of arrays), `"duckdb"` (a relation of DuckDB's default connection) or `"dask"` (a dask.dataframe).
     protocol
         ConnectorX's choice of a wire. The connection's own is used whatever it says.
     partition_on, partition_num
@@ -102,7 +157,7 @@ def read_sql(
         `(low, high)`, to cut between them at equal distances in place of by the database's statistics. It filters
         nothing: keys outside it belong to the first and the last part.
     index_col
-        With pandas: the column that becomes the index.
+        With pandas and Dask: the column that becomes the index, or several.
     strategy
         For ConnectorX's federated queries only, which take a mapping of connections; it must be None.
     pre_execution_query
@@ -111,45 +166,51 @@ def read_sql(
         Values for `$1`, `$2`, … or `$name` in every query.
     consistent
         Whether all parts must see one state of the database, or else be refused. With False, each sees its own.
+    batch_size
+        With `"arrow_stream"`: rows of a batch at most.
+    dtype_backend
+        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`; `"numpy"` if nothing is said.
+        `"connectorx"` gives ConnectorX's types.
+    coerce_float
+        With pandas and Dask: whether decimals become floats, the nearest. They stay exact if nothing is said.
+    parse_dates
+        With pandas and Dask: columns to read as moments, by pandas' rules.
+    chunksize
+        With pandas: an iterator of frames of so many rows each, made as they arrive.
+    columns
+        Not supported, since a query names its columns.
     options
-        See `Connection.query`.
+        See `Connection.query`; `dtype` is one of them.
     """
-    queries = _checked(query, return_type, partition_on, index_col, strategy)
+    place, asked = endpoints(conn, query, con, sql)
+    refuse({"columns": columns})
+    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size)
+    queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = _partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
         raise ValueError(f"protocol {protocol!r} is none of csv, binary, cursor, simple, text")
-    if isinstance(conn, Mapping):
-        raise NotSupportedError("federated queries over several connections are not supported: query one connection")
+    shape.require()
 
-    connection = conn if isinstance(conn, Connection) else connect(conn)
+    connection = place if isinstance(place, Connection) else connect(place)
+    # What arrives bit by bit closes it at its end.
+    streaming = return_type == "arrow_stream" or chunksize is not None
     try:
         for statement in before:
             connection.execute(statement)
-        if return_type == "arrow_stream":
-            return _reader(connection, queries, params, options, split, owned=connection is not conn)
-        return _frame(connection, queries, return_type, index_col, params, options, split)
+        if streaming:
+            return _stream(connection, queries, shape, params, options, split, owned=connection is not place)
+        return _whole(connection, queries, shape, params, options, split)
+    except BaseException:
+        streaming = False
+        raise
     finally:
-        if connection is not conn and return_type != "arrow_stream":
+        if connection is not place and not streaming:
             connection.close()
 
 
-def _checked(
-    query: str | list[str],
-    return_type: str,
-    partition_on: str | None,
-    index_col: str | None,
-    strategy: str | None,
-) -> list[str]:
+def _checked(query: str | list[str], partition_on: str | None, strategy: str | None) -> list[str]:
     """The queries, once the arguments make sense."""
-    if return_type in ("modin", "dask"):
-        raise NotSupportedError(
-            f"return_type {return_type!r} is not supported yet: use 'pandas' and convert the result"
-        )
-    if return_type not in ("pandas", "polars", "arrow", "arrow_stream"):
-        raise ValueError(f"return_type {return_type!r} is none of pandas, polars, arrow, arrow_stream")
-    if index_col is not None and return_type != "pandas":
-        raise ValueError("index_col needs return_type 'pandas'")
     if strategy is not None:
         raise NotSupportedError("strategy is for federated queries, which are not supported")
     if isinstance(query, str):
@@ -161,36 +222,25 @@ def _checked(
     return list(query)
 
 
-def _frame(
+def _whole(
     connection: Connection,
     queries: list[str],
-    return_type: str,
-    index_col: str | None,
+    shape: Shape,
     params: Params | None,
     options: QueryOptions,
     split: _partition.Split,
 ) -> Any:
     result = _open(connection, queries, params, options, split)
     if result is not None:
-        if return_type == "arrow":
-            return result.to_arrow()
-        if return_type == "polars":
-            return result.to_polars()
-        frame = result.to_pandas()
-        return frame if index_col is None else frame.set_index(index_col)
+        return shape.of_result(shape.prepare(result))
     pa = _convert.require("pyarrow", "a list of queries")
     tables: list[pa.Table] = []
     for sql in queries:
-        tables.append(connection.query(sql, params, **options).to_arrow())
+        tables.append(shape.prepare(connection.query(sql, params, **options)).to_arrow())
         _same_columns(tables[0].schema, tables[-1].schema)
-    table = pa.concat_tables(tables)
-    if return_type == "arrow":
-        return table
-    if return_type == "polars":
-        return _convert.polars(table)
-    del tables
-    frame = _convert.pandas(table)
-    return frame if index_col is None else frame.set_index(index_col)
+    held = [pa.concat_tables(tables)]
+    tables.clear()
+    return shape.of_table(held)
 
 
 def _open(
@@ -203,37 +253,37 @@ def _open(
     return _partition.start_each(source, queries, params, options, split)
 
 
-def _reader(
+def _stream(
     connection: Connection,
     queries: list[str],
+    shape: Shape,
     params: Params | None,
     options: QueryOptions,
     split: _partition.Split,
     *,
     owned: bool,
-) -> pa.RecordBatchReader:
-    pa = _convert.require("pyarrow", "return_type 'arrow_stream'")
-    try:
-        # Batch by batch, the rows of a list's queries follow one another.
-        only = _open(connection, queries, params, options, split) if len(queries) == 1 else None
-        first = only or connection.query(queries[0], params, **options)
-    except BaseException:
-        if owned:
-            connection.close()
-        raise
+) -> pa.RecordBatchReader | Iterator[pd.DataFrame]:
+    # Batch by batch, the rows of a list's queries follow one another.
+    only = _open(connection, queries, params, options, split) if len(queries) == 1 else None
+    first = shape.prepare(only or connection.query(queries[0], params, **options))
 
-    def batches() -> Any:
+    def batches() -> Iterator[pa.RecordBatch]:
         try:
             yield from first
             for sql in queries[1:]:
-                result = connection.query(sql, params, **options)
+                result = shape.prepare(connection.query(sql, params, **options))
                 _same_columns(first.schema, result.schema)
                 yield from result
         finally:
+            first.close()
             if owned:
                 connection.close()
 
-    return pa.RecordBatchReader.from_batches(first.schema, batches())
+    if shape.chunksize is not None:
+        return shape.frames(batches(), first.schema)
+    pa = _convert.require("pyarrow", "return_type 'arrow_stream'")
+    made = batches() if shape.batch_size is None else resliced(batches(), shape.batch_size)
+    return pa.RecordBatchReader.from_batches(first.schema, made)
 
 
 def _same_columns(first: pa.Schema, other: pa.Schema) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _convert
+from . import _convert, _numpy, _pandas
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from ._core import Stream, Table
 
@@ -49,8 +51,10 @@ class Result:
     others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, *, in_parts: bool = False) -> None:
         self._stream: Stream | None = stream
+        #: Whether batches may arrive in another order than that of the rows.
+        self._in_parts = in_parts
         self._names = stream.names
         self._schema: Any = None
         #: What `column` has received, still encoded.
@@ -106,11 +110,37 @@ class Result:
         _convert.require("pyarrow", "to_arrow()")
         return _convert.table(self._whole("to_arrow()"))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """A pandas.DataFrame."""
+    def to_pandas(self, dtype_backend: _pandas.Backend = "numpy") -> pd.DataFrame:
+        """A pandas.DataFrame.
+
+        `dtype_backend` is `"numpy"` (pandas' own types; integers and booleans with NULLs have pandas' types that know
+        NULL, decimals are `decimal.Decimal`), `"numpy_nullable"` (all numbers and text in such types), `"pyarrow"`
+        (Arrow's types, with the least work) or `"connectorx"`, which has the types of `connectorx.read_sql`: its
+        decimals are floats, so values may change there, and only there.
+        """
+        backend = _pandas.checked(dtype_backend)
         _convert.require("pandas", "to_pandas()")
         _convert.require("pyarrow", "to_pandas()", "pandas")
-        return _convert.pandas(self._whole("to_pandas()"))
+        if backend == "connectorx":
+            self._retype(_pandas.conversions(self.schema, backend), "to_pandas()")
+        return _pandas.frame(self.schema, self._each("to_pandas()"), backend)
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """An array a column, by name.
+
+        Numbers and booleans with NULLs are `numpy.ma.MaskedArray`. Dates and timestamps are `datetime64` (in UTC if
+        they have a time zone), times `timedelta64` since midnight, both with NaT for NULL. All else is Python's
+        objects: `str`, `bytes`, `decimal.Decimal`, lists, dicts, and None for NULL.
+        """
+        _convert.require("numpy", "to_numpy()")
+        _convert.require("pyarrow", "to_numpy()", "numpy")
+        return _numpy.arrays([self._table("to_numpy()")])
+
+    def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
+        """A DuckDB relation over the result in memory, for more SQL: of the connection, or of DuckDB's default one."""
+        _convert.require("duckdb", "to_duckdb()")
+        _convert.require("pyarrow", "to_duckdb()")
+        return _convert.duckdb(self._table("to_duckdb()"), connection)
 
     def to_polars(self) -> pl.DataFrame:
         """A polars.DataFrame."""
@@ -136,10 +166,12 @@ class Result:
             return (_convert.batch(kept.batch(index)) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
-    def _batches(self, stream: Stream) -> Iterator[Any]:
+    def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[Any]:
         while (batch := stream.next()) is not None:
             yield _convert.batch(batch)
-        self._used = "iteration"
+            # The next one needs room.
+            del batch
+        self._used = use
 
     def column(self, name: str | int) -> Any:
         """One column, decoded when it is first asked for: a pyarrow.ChunkedArray, or without pyarrow an object with
@@ -187,6 +219,29 @@ class Result:
         stats = self._source.stats()
         state = f"read by {self._used}" if self._used else "unread"
         return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
+
+    def _each(self, use: str) -> Iterator[pa.RecordBatch]:
+        """Batch by batch in the order of the rows; none is kept unless `column` did, or parts need an order."""
+        if self._kept is None and self._in_parts:
+            self._kept = self._take(use).read(True)
+        if self._kept is not None:
+            return iter(self)
+        return self._batches(self._take(use), use)
+
+    def _table(self, use: str) -> pa.Table:
+        """All of it; nothing here holds on to its memory unless `column` did."""
+        return _convert.table(self._whole(use))
+
+    def _retype(self, conversions: list[tuple[int, object, bool]], use: str) -> None:
+        """Gives columns other types before the first batch is read."""
+        if not conversions:
+            return
+        if self._kept is not None:
+            raise InterfaceError("column() has read the result already: run the query again for other types")
+        self._take(use)
+        self._used = None
+        self._stream = self._source = self._source.converted(conversions)
+        self._schema = None
 
     def _whole(self, use: str) -> Table:
         return self._kept if self._kept is not None else self._take(use).read(True)

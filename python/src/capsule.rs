@@ -5,7 +5,7 @@ use arrow_array::ArrayRef;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
@@ -43,6 +43,16 @@ pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayS
     // SAFETY: a capsule of this name holds a valid stream, and moving it out marks it as released (the interface's
     // rule for consumers).
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) })
+}
+
+/// The type that `object.__arrow_c_schema__()` tells.
+pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    let capsule = object.call_method0("__arrow_c_schema__")?;
+    let capsule =
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_schema__ gave no capsule"))?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
+    // SAFETY: a capsule of this name holds a valid schema, which is only read here and released by the capsule.
+    DataType::try_from(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() }).map_err(invalid)
 }
 
 fn invalid(error: ArrowError) -> PyErr {

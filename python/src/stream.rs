@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::StructArray;
+use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
+use client::dtype::Dtype;
 use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
@@ -54,8 +55,24 @@ impl Shared {
         next
     }
 
+    /// A batch as arrays. A column that cannot be decoded or converted ends the stream.
+    fn decoded(&self, batch: client::Batch) -> Result<RecordBatch, Error> {
+        batch.decode().inspect_err(|_| self.close())
+    }
+
+    fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
+        self.next(keep)?.map(|batch| self.decoded(batch)).transpose()
+    }
+
     fn is_open(&self) -> bool {
         matches!(*self.reading(), Reading::Open(_))
+    }
+
+    fn stats(&self) -> Stats {
+        match &*self.reading() {
+            Reading::Open(source) => source.stats(),
+            Reading::Over(stats) => stats.clone(),
+        }
     }
 
     fn close(&self) {
@@ -72,6 +89,26 @@ struct Consumer(Arc<Shared>);
 impl Drop for Consumer {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// What is left of the stream, as a source for another one.
+struct Rest {
+    consumer: Consumer,
+    schema: SchemaRef,
+}
+
+impl ResultStream for Rest {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
+        self.consumer.0.next(keep)
+    }
+
+    fn stats(&self) -> Stats {
+        self.consumer.0.stats()
     }
 }
 
@@ -127,7 +164,7 @@ impl Stream {
 
     /// The next batch, or None after the last.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let batch = wait(py, |keep| self.shared.next(keep)?.map(client::Batch::decode).transpose())?;
+        let batch = wait(py, |keep| self.shared.next_decoded(keep))?;
         Ok(batch.map(Batch::new))
     }
 
@@ -136,7 +173,8 @@ impl Stream {
         let batches = wait(py, |keep| {
             let mut batches = Vec::new();
             while let Some(batch) = self.shared.next(keep)? {
-                batches.push((batch.part(), if decode { batch.decode()?.into() } else { batch }));
+                let part = batch.part();
+                batches.push((part, if decode { self.shared.decoded(batch)?.into() } else { batch }));
             }
             // Parts arrive beside one another; the rows of each are in order already.
             batches.sort_by_key(|(part, _)| *part);
@@ -145,12 +183,23 @@ impl Stream {
         Ok(Table::new(self.schema.clone(), batches))
     }
 
+    /// The same rows with some columns in other types: for each its number, the type (a name, or an object with
+    /// `__arrow_c_schema__`) and whether values may change. This stream is used up by it.
+    fn converted(&self, py: Python<'_>, dtypes: Vec<(usize, Bound<'_, PyAny>, bool)>) -> PyResult<Self> {
+        let dtypes = dtypes
+            .into_iter()
+            .map(|(index, given, lossy)| Ok((index, dtype(&given, lossy)?)))
+            .collect::<PyResult<Vec<(usize, Dtype)>>>()?;
+        let rest = Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() };
+        // An error drops the rest, which gives the query up.
+        let converted = py.detach(|| client::dtype::convert(Box::new(rest), &dtypes));
+        let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
+        Ok(Self::new(converted, &self.name, &self.server))
+    }
+
     /// What was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| match &*self.shared.reading() {
-            Reading::Open(source) => source.stats(),
-            Reading::Over(stats) => stats.clone(),
-        });
+        let stats = py.detach(|| self.shared.stats());
         let dict = PyDict::new(py);
         dict.set_item("rows", stats.rows)?;
         dict.set_item("chunks", stats.chunks)?;
@@ -180,9 +229,9 @@ impl Stream {
         let shared = Consumer(self.shared.clone());
         let caller = thread::current().id();
         let next = move || {
-            let pull = |keep: Keep<'_>| match shared.0.next(keep)? {
-                Some(batch) => Ok(Some(Arc::new(StructArray::from(batch.decode()?)) as _)),
-                None => Ok(None),
+            let pull = |keep: Keep<'_>| {
+                let batch = shared.0.next_decoded(keep)?;
+                Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
             // The thread that asked for the capsule may hold the interpreter's lock, and lets go of it for the wait.
             // Any other must not touch it: whoever holds it may be waiting for that thread.
@@ -230,6 +279,14 @@ pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
 }
 
+fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {
+    if let Ok(name) = given.extract::<String>() {
+        let dtype: Dtype = name.parse().map_err(|error| to_py(given.py(), &error))?;
+        return Ok(Dtype { lossy: dtype.lossy || lossy, ..dtype });
+    }
+    Ok(Dtype { target: capsule::take_type(given)?, lossy })
+}
+
 /// A Python function that stops a producer, if there is one.
 struct Callback(Option<Py<PyAny>>);
 
@@ -237,7 +294,16 @@ impl Cancel for Callback {
     fn cancel(&self) -> Result<(), Error> {
         let Some(call) = &self.0 else { return Ok(()) };
         // An interpreter that is shutting down stops the producer in its own way.
-        match Python::try_attach(|py| call.call0(py).map(drop)) {
+        let called = Python::try_attach(|py| {
+            // Whoever lets go of a stream because of an exception still has it.
+            let pending = PyErr::take(py);
+            let called = call.call0(py).map(drop);
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+            called
+        });
+        match called {
             Some(Err(cause)) => {
                 Err(Error::new(ErrorKind::Database, "the running query could not be stopped").with_cause(cause))
             }

@@ -6,13 +6,8 @@ use std::path::PathBuf;
 use crate::tls::{Check, Config, Identity, Options, Roots, Words};
 use crate::{Error, ErrorKind};
 
-static WORDS: Words = Words {
-    mode: "ssl-mode",
-    roots: "ssl-ca",
-    certificate: "ssl-cert",
-    key: "ssl-key",
-    revoked: "ssl-crl",
-};
+static WORDS: Words =
+    Words { mode: "ssl-mode", roots: "ssl-ca", certificate: "ssl-cert", key: "ssl-key", revoked: "ssl-crl" };
 
 /// `ssl-mode`, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

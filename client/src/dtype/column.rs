@@ -1,0 +1,442 @@
+//! One array in another type.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, ArrowTemporalType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Float32Type,
+    Float64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowNativeTypeOp, BooleanArray, PrimitiveArray, downcast_integer, downcast_primitive_array,
+    new_null_array,
+};
+use arrow_buffer::{BooleanBuffer, i256};
+use arrow_cast::display::array_value_to_string;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+use super::Dtype;
+use super::float::{Float, Scratch};
+use super::temporal::{Rescale, has_finer_digits, has_zone};
+use super::text::Texts;
+
+/// Digits of the largest integer of 128 bits.
+const INTEGER_DIGITS: u8 = 39;
+/// Characters of a value that an error shows.
+const SHOWN: usize = 60;
+
+/// Why an array cannot have the type. Rows are counted from 0, within the array.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The value in this row would be another one.
+    Changed(usize),
+    /// The type has nothing near to the value in this row.
+    Impossible(usize),
+    /// All of it.
+    Failed(ArrowError),
+}
+
+/// Kinds of types that convert alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Bool,
+    Integer,
+    Float,
+    Decimal,
+    Text,
+    Binary,
+    /// Without a time zone, or with UTC: then it counts from the same moment.
+    Moment,
+    /// With another zone.
+    Zoned,
+    Time,
+    Other,
+}
+
+fn kind(data_type: &DataType) -> Kind {
+    match data_type {
+        DataType::Null => Kind::Null,
+        DataType::Boolean => Kind::Bool,
+        integer if integer.is_integer() => Kind::Integer,
+        float if float.is_floating() => Kind::Float,
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Kind::Decimal,
+        text if is_text(text) => Kind::Text,
+        binary if is_binary(binary) => Kind::Binary,
+        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => Kind::Zoned,
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Kind::Moment,
+        DataType::Time32(_) | DataType::Time64(_) => Kind::Time,
+        _ => Kind::Other,
+    }
+}
+
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+pub(super) fn is_binary(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
+}
+
+fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "+0000")
+}
+
+/// Whether values of the one type can have the other, and if not, why.
+pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static str> {
+    if from == to {
+        return Ok(());
+    }
+    if let DataType::Dictionary(_, values) = from {
+        return possible(values, to);
+    }
+    if let DataType::Dictionary(keys, values) = to {
+        if !keys.is_integer() || matches!(**values, DataType::Dictionary(..)) {
+            return Err("a dictionary has integer indices and values that are none");
+        }
+        return possible(from, values);
+    }
+    let half = matches!(from, DataType::Float16) || matches!(to, DataType::Float16);
+    match (kind(from), kind(to)) {
+        (Kind::Null, _) => Ok(()),
+        (Kind::Other, _) | (_, Kind::Other | Kind::Null) => Err("no conversion is exact"),
+        (Kind::Float, Kind::Float) => Ok(()),
+        (Kind::Float | Kind::Decimal | Kind::Text | Kind::Integer | Kind::Bool, _) if half => {
+            Err("no conversion of float16 is exact")
+        }
+        (Kind::Bool | Kind::Integer, Kind::Bool | Kind::Integer)
+        | (Kind::Integer, Kind::Float | Kind::Decimal)
+        | (Kind::Float | Kind::Decimal, Kind::Integer | Kind::Float | Kind::Decimal)
+        | (Kind::Text, _)
+        | (Kind::Binary, Kind::Text | Kind::Binary)
+        | (Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal | Kind::Moment | Kind::Time, Kind::Text)
+        | (Kind::Time, Kind::Time) => Ok(()),
+        (Kind::Moment | Kind::Zoned, Kind::Moment | Kind::Zoned) => {
+            let zone = |data_type: &DataType| matches!(data_type, DataType::Timestamp(_, Some(_)));
+            // What the clock shows there, or the moment? Both are meant by somebody.
+            if zone(from) != zone(to) && (kind(from) == Kind::Zoned || kind(to) == Kind::Zoned) {
+                return Err("with a time zone and without are different things: say AT TIME ZONE in the query");
+            }
+            Ok(())
+        }
+        _ => Err("the one is not a form of the other"),
+    }
+}
+
+/// The array in the new type.
+pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let (from, to) = (array.data_type(), &dtype.target);
+    if from == to {
+        return Ok(array.clone());
+    }
+    if let DataType::Dictionary(_, values) = from {
+        return convert(&cast(array, values)?, dtype);
+    }
+    if let DataType::Dictionary(_, values) = to {
+        let plain = convert(array, &Dtype { target: values.as_ref().clone(), lossy: dtype.lossy })?;
+        // Fails where there are more values than indices.
+        return cast_with_options(&plain, to, &CastOptions { safe: false, ..CastOptions::default() })
+            .map_err(Fault::Failed);
+    }
+    match (kind(from), kind(to)) {
+        (Kind::Null, _) => Ok(new_null_array(to, array.len())),
+        (Kind::Moment | Kind::Zoned | Kind::Time, Kind::Moment | Kind::Zoned | Kind::Time) => rescaled(array, dtype),
+        (Kind::Decimal, Kind::Float) => floats(array, dtype),
+        (Kind::Float, Kind::Decimal) => decimals(array, dtype),
+        (Kind::Text, Kind::Float) => floats(array, dtype),
+        (Kind::Text, Kind::Decimal) => decimals(array, dtype),
+        (Kind::Text, Kind::Integer) => integers(array, dtype),
+        (Kind::Text, Kind::Bool) => bools(array),
+        (Kind::Text, Kind::Moment | Kind::Zoned | Kind::Time) => moments(array, dtype),
+        (
+            Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal,
+            Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal,
+        ) => numbers(array, dtype),
+        (Kind::Moment, Kind::Text) => cast(&plainly(array)?, to),
+        _ => cast(array, to),
+    }
+}
+
+/// A value as an error shows it.
+pub(super) fn shown(array: &dyn Array, row: usize) -> String {
+    let text = display(array, row).unwrap_or_else(|_| "a value".to_owned());
+    let cut = text.char_indices().nth(SHOWN).map(|(index, _)| index);
+    let text = cut.map_or_else(|| text.clone(), |index| format!("{}…", &text[..index]));
+    if is_text(array.data_type()) { format!("{text:?}") } else { text }
+}
+
+fn display(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
+    match unzoned(array.data_type()) {
+        Some(target) => {
+            let one = rescaled(&array.slice(row, 1), &Dtype { target, lossy: false });
+            one.map_or_else(|_| Ok("a value".to_owned()), |one| array_value_to_string(&one, 0))
+        }
+        None => array_value_to_string(array, row),
+    }
+}
+
+/// The same type with UTC as an offset: arrow-rs as built here knows no names of zones.
+fn unzoned(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Timestamp(unit, Some(_)) => Some(DataType::Timestamp(*unit, Some("+00:00".into()))),
+        _ => None,
+    }
+}
+
+fn plainly(array: &ArrayRef) -> Result<ArrayRef, Fault> {
+    unzoned(array.data_type())
+        .map_or_else(|| Ok(array.clone()), |target| rescaled(array, &Dtype { target, lossy: false }))
+}
+
+/// arrow-rs's own conversion, which must not lose a value altogether.
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Fault> {
+    let made =
+        cast_with_options(array, to, &CastOptions { safe: true, ..CastOptions::default() }).map_err(Fault::Failed)?;
+    if made.null_count() != array.null_count() {
+        let lost = (0..array.len()).find(|&row| array.is_valid(row) && made.is_null(row));
+        return Err(Fault::Impossible(lost.unwrap_or_default()));
+    }
+    Ok(made)
+}
+
+/// By arrow-rs, and back: it rounds in silence.
+fn numbers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let made = cast(array, &dtype.target)?;
+    if dtype.lossy {
+        return match overflowed(array, &made) {
+            Some(row) => Err(Fault::Impossible(row)),
+            None => Ok(made),
+        };
+    }
+    let options = CastOptions { safe: true, ..CastOptions::default() };
+    let back = cast_with_options(&made, array.data_type(), &options).map_err(Fault::Failed)?;
+    match difference(array, &back) {
+        Some(row) => Err(Fault::Changed(row)),
+        None => Ok(made),
+    }
+}
+
+/// The first finite float that became infinite.
+fn overflowed(array: &ArrayRef, made: &ArrayRef) -> Option<usize> {
+    let wide = array.as_primitive_opt::<Float64Type>()?;
+    let narrow = made.as_primitive_opt::<Float32Type>()?;
+    (0..wide.len()).find(|&row| wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite())
+}
+
+/// The first row in which two arrays of one type differ.
+fn difference(one: &ArrayRef, other: &ArrayRef) -> Option<usize> {
+    let (one, other): (&dyn Array, &dyn Array) = (one, other);
+    downcast_primitive_array!(
+        (one, other) => {
+            (0..one.len()).find(|&row| one.is_valid(row) && (other.is_null(row) || one.value(row).is_ne(other.value(row))))
+        },
+        (DataType::Boolean, _) => {
+            let (one, other) = (one.as_boolean(), other.as_boolean());
+            (0..one.len()).find(|&row| one.is_valid(row) && (other.is_null(row) || one.value(row) != other.value(row)))
+        },
+        _ => Some(0),
+    )
+}
+
+fn fits<T>(found: Option<(T, bool)>, row: usize, lossy: bool) -> Result<T, Fault> {
+    match found {
+        Some((value, same)) if same || lossy => Ok(value),
+        Some(_) => Err(Fault::Changed(row)),
+        None => Err(Fault::Impossible(row)),
+    }
+}
+
+/// An array of as many rows, with the same NULLs.
+fn build<T: ArrowPrimitiveType>(
+    like: &dyn Array,
+    to: &DataType,
+    mut value: impl FnMut(usize) -> Result<T::Native, Fault>,
+) -> Result<ArrayRef, Fault> {
+    let nulls = like.logical_nulls();
+    let mut values = Vec::with_capacity(like.len());
+    for row in 0..like.len() {
+        let valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        values.push(if valid { value(row)? } else { T::Native::default() });
+    }
+    Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(to.clone())))
+}
+
+fn unexpected(array: &dyn Array) -> Fault {
+    Fault::Failed(ArrowError::CastError(format!("no conversion of {} is known", array.data_type())))
+}
+
+/// Decimals and text.
+fn floats(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    match dtype.target {
+        DataType::Float32 => floats_of::<Float32Type>(array, dtype),
+        DataType::Float64 => floats_of::<Float64Type>(array, dtype),
+        _ => Err(unexpected(array)),
+    }
+}
+
+fn floats_of<T: ArrowPrimitiveType<Native: Float>>(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let mut scratch = Scratch::default();
+    let lossy = dtype.lossy;
+    if let Some(texts) = Texts::new(array) {
+        return build::<T>(array, &dtype.target, |row| fits(scratch.float_of_text(texts.value(row)), row, lossy));
+    }
+    match array.data_type() {
+        DataType::Decimal128(_, scale) => {
+            let decimals = array.as_primitive::<Decimal128Type>();
+            build::<T>(array, &dtype.target, |row| {
+                let value = decimals.value(row);
+                let quick = T::Native::quick(value, *scale).map(|float| (float, true));
+                fits(quick.or_else(|| scratch.float_of_decimal(i256::from_i128(value), *scale)), row, lossy)
+            })
+        }
+        DataType::Decimal256(_, scale) => {
+            let decimals = array.as_primitive::<Decimal256Type>();
+            build::<T>(array, &dtype.target, |row| {
+                fits(scratch.float_of_decimal(decimals.value(row), *scale), row, lossy)
+            })
+        }
+        _ => Err(unexpected(array)),
+    }
+}
+
+/// Gives each value in units of 10^-scale, and whether that is the same value.
+type Units<'a> = Box<dyn FnMut(usize, u8, i8) -> Option<(i256, bool)> + 'a>;
+
+/// Floats and text.
+fn units(array: &ArrayRef, round: bool) -> Result<Units<'_>, Fault> {
+    let mut scratch = Scratch::default();
+    if let Some(texts) = Texts::new(array) {
+        return Ok(Box::new(move |row, precision, scale| scratch.scaled(texts.value(row), precision, scale, round)));
+    }
+    match array.data_type() {
+        // The shortest number of a float of 32 bits is not that of the same value in 64.
+        DataType::Float32 => {
+            let floats = array.as_primitive::<Float32Type>();
+            Ok(Box::new(move |row, precision, scale| {
+                scratch.scaled(&format!("{:e}", floats.value(row)), precision, scale, round)
+            }))
+        }
+        DataType::Float64 => {
+            let floats = array.as_primitive::<Float64Type>();
+            Ok(Box::new(move |row, precision, scale| {
+                scratch.scaled(&format!("{:e}", floats.value(row)), precision, scale, round)
+            }))
+        }
+        _ => Err(unexpected(array)),
+    }
+}
+
+fn decimals(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let mut units = units(array, true)?;
+    match dtype.target {
+        DataType::Decimal128(precision, scale) => build::<Decimal128Type>(array, &dtype.target, |row| {
+            let value = fits(units(row, precision, scale), row, dtype.lossy)?;
+            value.to_i128().ok_or(Fault::Impossible(row))
+        }),
+        DataType::Decimal256(precision, scale) => {
+            build::<Decimal256Type>(array, &dtype.target, |row| fits(units(row, precision, scale), row, dtype.lossy))
+        }
+        _ => Err(unexpected(array)),
+    }
+}
+
+fn integers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let mut units = units(array, false)?;
+    let to = &dtype.target;
+    macro_rules! of {
+        ($integer:ty) => {
+            build::<$integer>(array, to, |row| {
+                let value = fits(units(row, INTEGER_DIGITS, 0), row, dtype.lossy)?;
+                value.to_i128().and_then(|value| value.try_into().ok()).ok_or(Fault::Impossible(row))
+            })
+        };
+    }
+    downcast_integer!(to => (of), _ => Err(unexpected(array)))
+}
+
+/// What PostgreSQL, MySQL and SQLite write for truth.
+fn bools(array: &ArrayRef) -> Result<ArrayRef, Fault> {
+    let texts = Texts::new(array).ok_or_else(|| unexpected(array))?;
+    let mut values = vec![false; array.len()];
+    for (row, value) in values.iter_mut().enumerate().filter(|(row, _)| array.is_valid(*row)) {
+        *value = match texts.value(row).to_ascii_lowercase().as_str() {
+            "t" | "true" | "1" => true,
+            "f" | "false" | "0" => false,
+            _ => return Err(Fault::Impossible(row)),
+        };
+    }
+    Ok(Arc::new(BooleanArray::new(BooleanBuffer::from(values), array.nulls().cloned())))
+}
+
+/// Dates and times that are text, in the form of ISO 8601.
+fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let texts = Texts::new(array).ok_or_else(|| unexpected(array))?;
+    let zoned = matches!(dtype.target, DataType::Timestamp(_, Some(_)));
+    let date = matches!(dtype.target, DataType::Date32 | DataType::Date64);
+    for row in (0..array.len()).filter(|&row| array.is_valid(row)) {
+        let text = texts.value(row);
+        // arrow-rs cuts off digits, and drops a time where a date is wanted and a zone where none is.
+        if !dtype.lossy && (has_finer_digits(text, &dtype.target) || date && text.contains(':')) {
+            return Err(Fault::Changed(row));
+        }
+        // A leap second would become the next second; a moment without its zone could be any.
+        if text.contains(":60") || has_zone(text) && !zoned || zoned && !has_zone(text) {
+            return Err(Fault::Impossible(row));
+        }
+    }
+    match unzoned(&dtype.target) {
+        Some(offset) => rescaled(&cast(array, &offset)?, dtype),
+        None => cast(array, &dtype.target),
+    }
+}
+
+/// Dates, timestamps and times in another unit.
+fn rescaled(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+    let rescale = Rescale::new(array.data_type(), &dtype.target).ok_or_else(|| unexpected(array))?;
+    let one = |value: i64, row: usize| fits(rescale.apply(value), row, dtype.lossy);
+    match array.data_type() {
+        DataType::Date32 => units_of::<Date32Type>(array, &dtype.target, one),
+        DataType::Date64 => units_of::<Date64Type>(array, &dtype.target, one),
+        DataType::Time32(TimeUnit::Second) => units_of::<Time32SecondType>(array, &dtype.target, one),
+        DataType::Time32(_) => units_of::<Time32MillisecondType>(array, &dtype.target, one),
+        DataType::Time64(TimeUnit::Microsecond) => units_of::<Time64MicrosecondType>(array, &dtype.target, one),
+        DataType::Time64(_) => units_of::<Time64NanosecondType>(array, &dtype.target, one),
+        DataType::Timestamp(TimeUnit::Second, _) => units_of::<TimestampSecondType>(array, &dtype.target, one),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            units_of::<TimestampMillisecondType>(array, &dtype.target, one)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            units_of::<TimestampMicrosecondType>(array, &dtype.target, one)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => units_of::<TimestampNanosecondType>(array, &dtype.target, one),
+        _ => Err(unexpected(array)),
+    }
+}
+
+fn units_of<T: ArrowTemporalType>(
+    array: &ArrayRef,
+    to: &DataType,
+    one: impl Fn(i64, usize) -> Result<i64, Fault>,
+) -> Result<ArrayRef, Fault>
+where
+    i64: From<T::Native>,
+{
+    let values = array.as_primitive::<T>();
+    let value = |row: usize| one(i64::from(values.value(row)), row);
+    let narrow = |row: usize| value(row).and_then(|value| i32::try_from(value).map_err(|_| Fault::Impossible(row)));
+    match to {
+        DataType::Date32 => build::<Date32Type>(array, to, narrow),
+        DataType::Date64 => build::<Date64Type>(array, to, value),
+        DataType::Time32(TimeUnit::Second) => build::<Time32SecondType>(array, to, narrow),
+        DataType::Time32(_) => build::<Time32MillisecondType>(array, to, narrow),
+        DataType::Time64(TimeUnit::Microsecond) => build::<Time64MicrosecondType>(array, to, value),
+        DataType::Time64(_) => build::<Time64NanosecondType>(array, to, value),
+        DataType::Timestamp(TimeUnit::Second, _) => build::<TimestampSecondType>(array, to, value),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => build::<TimestampMillisecondType>(array, to, value),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => build::<TimestampMicrosecondType>(array, to, value),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => build::<TimestampNanosecondType>(array, to, value),
+        _ => Err(unexpected(array)),
+    }
+}

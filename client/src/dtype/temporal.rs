@@ -1,0 +1,92 @@
+//! Dates, timestamps and times of day in other units.
+
+use arrow_schema::{DataType, TimeUnit};
+
+/// How many units a day has; `None` for what is no date, time or timestamp.
+pub(super) fn per_day(data_type: &DataType) -> Option<i64> {
+    match data_type {
+        DataType::Date32 => Some(1),
+        DataType::Date64 => Some(86_400_000),
+        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => {
+            Some(86_400 * per_second(*unit))
+        }
+        _ => None,
+    }
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// The largest and the smallest value stand for infinity (TYPES.md).
+pub(super) fn infinity(data_type: &DataType) -> Option<i64> {
+    match data_type {
+        DataType::Date32 => Some(i64::from(i32::MAX)),
+        DataType::Timestamp(..) => Some(i64::MAX),
+        _ => None,
+    }
+}
+
+/// From one unit to another.
+pub(super) struct Rescale {
+    from: i64,
+    to: i64,
+    infinities: Option<(i64, i64)>,
+    limit: i64,
+}
+
+impl Rescale {
+    pub(super) fn new(from: &DataType, to: &DataType) -> Option<Self> {
+        let limit = match to {
+            DataType::Date32 | DataType::Time32(_) => i64::from(i32::MAX),
+            _ => i64::MAX,
+        };
+        Some(Self { from: per_day(from)?, to: per_day(to)?, infinities: infinity(from).zip(infinity(to)), limit })
+    }
+
+    /// The value, and whether it is the same moment; `None` if it does not fit.
+    pub(super) fn apply(&self, value: i64) -> Option<(i64, bool)> {
+        if let Some((from, to)) = self.infinities
+            && (value == from || value == -from)
+        {
+            return Some((if value > 0 { to } else { -to }, true));
+        }
+        let (scaled, same) = if self.to >= self.from {
+            (value.checked_mul(self.to / self.from)?, true)
+        } else {
+            let factor = self.from / self.to;
+            (value.div_euclid(factor), value.rem_euclid(factor) == 0)
+        };
+        // A finite value must not become the infinite one.
+        let reserved = self.infinities.is_some_and(|(_, to)| scaled.unsigned_abs() >= to.unsigned_abs());
+        (!reserved && scaled <= self.limit && scaled >= -self.limit - 1).then_some((scaled, same))
+    }
+}
+
+/// Whether text says more digits of a second than `unit` has room for.
+pub(super) fn has_finer_digits(text: &str, data_type: &DataType) -> bool {
+    let room = match data_type {
+        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => match unit {
+            TimeUnit::Second => 0,
+            TimeUnit::Millisecond => 3,
+            TimeUnit::Microsecond => 6,
+            TimeUnit::Nanosecond => 9,
+        },
+        _ => 0,
+    };
+    let Some((_, fraction)) = text.split_once('.') else { return false };
+    fraction.bytes().take_while(u8::is_ascii_digit).skip(room).any(|digit| digit != b'0')
+}
+
+/// Whether text has a zone behind a time: `Z`, or a sign or a name after the last colon.
+pub(super) fn has_zone(text: &str) -> bool {
+    let Some((_, seconds)) = text.rsplit_once([' ', 'T', 't']).filter(|(date, _)| !date.is_empty()) else {
+        return false;
+    };
+    seconds.contains(['+', '-', 'Z', 'z']) || seconds.contains(|c: char| c.is_ascii_alphabetic())
+}

@@ -1,0 +1,100 @@
+"""Types that columns are to have."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ._errors import InterfaceError
+
+if TYPE_CHECKING:
+    from ._core import Stream
+
+#: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or
+#: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
+Dtype: TypeAlias = object
+
+#: What else a type is called, by Python, NumPy and pandas.
+_ALIASES = {
+    "int": "int64",
+    "str": "utf8",
+    "bytes": "binary",
+    "category": "dictionary",
+    "string[pyarrow]": "utf8",
+    "string[python]": "utf8",
+}
+_PYTHON = {
+    int: "int64",
+    float: "float64",
+    str: "utf8",
+    bytes: "binary",
+    bool: "bool",
+    datetime.date: "date32",
+    datetime.datetime: "timestamp(us)",
+    datetime.time: "time64(us)",
+}
+#: pandas' names of types that know NULL; every type does here.
+_NULLABLE = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)}
+
+
+@dataclass(frozen=True)
+class Lossy:
+    """A type that values may be changed for; see `lossy`."""
+
+    dtype: Dtype
+
+
+def lossy(dtype: Dtype) -> Lossy:
+    """The type, for `dtype`, with leave to change values: the nearest one is taken where the type has not the very same
+    (for an integer, the nearest towards zero). A value that the type has nothing near to, such as one that is out of
+    range, is an error all the same.
+
+    >>> colonnade.read_sql(uri, "select price from orders", dtype={"price": lossy("float32")})  # doctest: +SKIP
+    """
+    return Lossy(dtype)
+
+
+def converted(stream: Stream, dtype: Mapping[str, Dtype] | None) -> Stream:
+    """The stream, with these columns in other types."""
+    if not dtype:
+        return stream
+    try:
+        return stream.converted(conversions(stream.names, dtype))
+    except BaseException:
+        stream.close()
+        raise
+
+
+def conversions(names: Sequence[str], dtype: Mapping[str, Dtype]) -> list[tuple[int, object, bool]]:
+    """For each column that gets another type: its number, the type, and whether values may change."""
+    if not isinstance(dtype, Mapping):
+        raise TypeError("dtype is a mapping from columns to types: write dtype={'price': 'float64'}")
+    unknown = [name for name in dtype if name not in names]
+    if unknown:
+        raise InterfaceError(
+            f"dtype names {', '.join(map(repr, unknown))}, which the result does not have:"
+            f" its columns are {', '.join(map(repr, names))}"
+        )
+    return [(index, *_read(dtype[name])) for index, name in enumerate(names) if name in dtype]
+
+
+def _read(dtype: Dtype) -> tuple[object, bool]:
+    """The type as the extension module takes it, and whether values may change."""
+    if isinstance(dtype, Lossy):
+        return _read(dtype.dtype)[0], True
+    # pandas.ArrowDtype
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    if hasattr(dtype, "__arrow_c_schema__"):
+        return dtype, False
+    if isinstance(dtype, type):
+        return _PYTHON.get(dtype, dtype.__name__), False
+    # NumPy's and pandas' types say their names.
+    name = dtype if isinstance(dtype, str) else str(dtype)
+    may_change, name = name.startswith("lossy:"), name.removeprefix("lossy:")
+    if name in _NULLABLE:
+        name = name.lower()
+    if name.startswith("datetime64["):
+        name = "timestamp" + name.removeprefix("datetime64")
+    return _ALIASES.get(name, name), may_change

@@ -1,0 +1,121 @@
+"""Numbers, booleans and moments of a result in NumPy arrays that grow with it.
+
+Large memory grows where it is (mremap) and counts only once it is written to. So the peak is the column itself and a
+batch, where joining chunks at the end would need all of it twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _convert
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from ._pandas import Backend
+
+#: Rows of the first allocation.
+_FIRST = 1024
+_DAY_MILLISECONDS = 86_400_000
+
+
+def column(field: pa.Field, backend: Backend) -> Growing | None:
+    """A column that grows, if NumPy has such a type."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    kind = field.type
+    if backend == "pyarrow":
+        return None
+    if pa.types.is_integer(kind):
+        prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
+        # A float has no room for every integer, and NumPy no integer for NULL.
+        return Growing(f"{prefix.lower()}{kind.bit_width}", f"{prefix}{kind.bit_width}", always=backend != "numpy")
+    if pa.types.is_boolean(kind):
+        return Growing("bool", "boolean", always=backend != "numpy")
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        name = f"float{kind.bit_width}"
+        if backend == "numpy_nullable":
+            return Growing(name, name.capitalize(), always=True)
+        return Growing(name, None)
+    if pa.types.is_date32(kind):
+        return Growing("datetime64[ms]", None, source="int32", factor=_DAY_MILLISECONDS)
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return Growing(f"datetime64[{kind.unit}]", None)
+    return None
+
+
+class _Buffer:
+    """An array that grows."""
+
+    def __init__(self, dtype: str) -> None:
+        self.values: np.ndarray = _convert.require("numpy", "to_pandas()", "pandas").empty(_FIRST, dtype)
+
+    def reserve(self, rows: int) -> None:
+        if rows > len(self.values):
+            self.values.resize(max(rows, len(self.values) * 2), refcheck=False)
+
+    def finish(self, rows: int) -> np.ndarray:
+        self.values.resize(rows, refcheck=False)
+        return self.values
+
+
+class Growing:
+    """One column. `masked` is pandas' type for values with NULLs beside them, which is used if there are any, or
+    `always`; without one, NULL is NaN or NaT. `source` is the type of Arrow's values, if it is another one, and
+    `factor` what they are multiplied with."""
+
+    def __init__(
+        self, dtype: str, masked: str | None, *, always: bool = False, source: str | None = None, factor: int = 1
+    ) -> None:
+        self._values = _Buffer(dtype)
+        self._mask = _Buffer("bool") if masked is not None else None
+        self._masked = masked
+        self._always = always
+        self._source = source or dtype
+        self._factor = factor
+        self._rows = 0
+        self._nulls = 0
+
+    def add(self, array: pa.Array) -> None:
+        start, self._rows = self._rows, self._rows + len(array)
+        self._values.reserve(self._rows)
+        target = self._values.values[start : self._rows]
+        if self._factor == 1:
+            target[:] = self._plain(array)
+        else:
+            integers = target.view("int64")
+            integers[:] = self._plain(array)
+            integers *= self._factor
+        if self._mask is not None:
+            self._mask.reserve(self._rows)
+            self._mask.values[start : self._rows] = False
+        if array.null_count:
+            self._nulls += array.null_count
+            null = array.is_null().to_numpy(zero_copy_only=False)
+            if self._mask is not None:
+                self._mask.values[start : self._rows] = null
+                target[null] = 0
+            else:
+                target[null] = "NaT" if target.dtype.kind == "M" else float("nan")
+
+    def _plain(self, array: pa.Array) -> Any:
+        """The values as they lie in the array, with anything where it is NULL."""
+        np = _convert.require("numpy", "to_pandas()", "pandas")
+        if self._source == "bool":
+            return array.fill_null(False).to_numpy(zero_copy_only=False)
+        if len(array) == 0:
+            return np.empty(0, self._source)
+        return np.frombuffer(array.buffers()[1], self._source)[array.offset : array.offset + len(array)]
+
+    def finish(self) -> pd.Series:
+        pd = _convert.require("pandas", "to_pandas()")
+        values = self._values.finish(self._rows)
+        if self._mask is None or (self._nulls == 0 and not self._always):
+            return pd.Series(values, copy=False)
+        mask = self._mask.finish(self._rows)
+        if self._masked == "boolean":
+            return pd.Series(pd.arrays.BooleanArray(values, mask), copy=False)
+        made = pd.arrays.FloatingArray if values.dtype.kind == "f" else pd.arrays.IntegerArray
+        return pd.Series(made(values, mask), copy=False)

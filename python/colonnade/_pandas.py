@@ -1,0 +1,198 @@
+"""Arrow columns as a pandas.DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from . import _convert
+from . import _fixed as fixed
+from ._errors import DataError, InterfaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    import pyarrow as pa
+
+#: How a frame keeps its columns. docs/drop-in.md has the table.
+Backend = Literal["numpy", "numpy_nullable", "pyarrow", "connectorx"]
+
+#: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
+_TYPE_KEY = b"colonnade.type"
+_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def checked(backend: str) -> Backend:
+    """The back-end, if there is one of this name."""
+    if backend not in get_args(Backend):
+        raise ValueError(f"dtype_backend {backend!r} is none of {', '.join(get_args(Backend))}")
+    return backend  # type: ignore[return-value]
+
+
+def conversions(schema: pa.Schema, backend: Backend, *, coerce_float: bool = False) -> list[tuple[int, object, bool]]:
+    """The types that columns get before they arrive here: their number, the type, whether values may change."""
+    found: list[tuple[int, object, bool]] = []
+    for index, field in enumerate(schema):
+        target = _connectorx(field) if backend == "connectorx" else None
+        if coerce_float and _is_decimal(field):
+            target = "lossy:float64"
+        if target is not None:
+            found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
+    return found
+
+
+def _is_decimal(field: pa.Field) -> bool:
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    metadata = field.metadata or {}
+    return pa.types.is_decimal(field.type) or metadata.get(_TYPE_KEY, b"").startswith(b"numeric")
+
+
+def _connectorx(field: pa.Field) -> str | None:
+    """What ConnectorX would have made of it, where that is not what pandas gets anyway."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    kind = field.type
+    if _is_decimal(field):
+        return "lossy:float64"
+    if pa.types.is_float32(kind):
+        return "float64"
+    if (pa.types.is_integer(kind) and kind.bit_width <= 32) or pa.types.is_int64(kind):
+        return "int64"
+    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
+        return "timestamp(us)"
+    if pa.types.is_dictionary(kind) or pa.types.is_time(kind):
+        return "utf8"
+    return None
+
+
+def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend) -> pd.DataFrame:
+    """A frame of the batches, each of which may go once its rows are in place."""
+    pd = _convert.require("pandas", "to_pandas()")
+    columns = [_column(field, backend) for field in schema]
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        for index, column in enumerate(columns):
+            column.add(batch.column(index))
+        del batch
+    made = pd.DataFrame(
+        {index: column.finish() for index, column in enumerate(columns)}, index=pd.RangeIndex(rows), copy=False
+    )
+    # Names may repeat, as they may in SQL.
+    made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
+    return made
+
+
+def _column(field: pa.Field, backend: Backend) -> fixed.Growing | _Texts | _Chunks:
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    if backend == "connectorx" and pa.types.is_string(field.type):
+        return _Texts()
+    return fixed.column(field, backend) or _Chunks(field, backend)
+
+
+class _Texts:
+    """Text as Python's strings; equal ones of a batch are one object."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def add(self, array: pa.Array) -> None:
+        numpy = _convert.require("numpy", "to_pandas()", "pandas")
+        labels = array.dictionary_encode()
+        texts = numpy.array([*labels.dictionary.to_pylist(), None], dtype=object)
+        self._parts.append(texts[labels.indices.fill_null(len(texts) - 1).to_numpy()])
+
+    def finish(self) -> pd.Series:
+        pd = _convert.require("pandas", "to_pandas()")
+        numpy = _convert.require("numpy", "to_pandas()", "pandas")
+        return pd.Series(numpy.concatenate(self._parts) if self._parts else [], dtype=object, copy=False)
+
+
+class _Chunks:
+    """A column that is converted as a whole, or stays Arrow's."""
+
+    def __init__(self, field: pa.Field, backend: Backend) -> None:
+        self._field = field
+        self._backend: Backend = backend
+        self._arrays: list[pa.Array] = []
+
+    def add(self, array: pa.Array) -> None:
+        self._arrays.append(array)
+
+    def finish(self) -> pd.Series:
+        pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+        held = [pa.chunked_array(self._arrays, type=self._field.type)]
+        self._arrays.clear()
+        return _series(self._field, held, self._backend)
+
+
+def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
+    """One column; the list holds it, so that it goes when it was converted."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    pd = _convert.require("pandas", "to_pandas()")
+    kind = field.type
+    if backend == "pyarrow":
+        return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
+    if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return _extension(pd.StringDtype(), held)
+    if backend == "connectorx" and pa.types.is_nested(kind):
+        return pd.Series(_lists(held.pop()), dtype=object)
+    if pa.types.is_time(kind):
+        _within_a_day(field, held[0])
+    if pa.types.is_nested(kind) and any(map(_rounds, held[0].chunks)):
+        return pd.Series(held.pop().to_pylist(), dtype=object)
+    table = pa.table([held.pop()], names=["v"])
+    converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    del table
+    return converted["v"]
+
+
+def _extension(dtype: Any, held: list[Any]) -> Any:
+    pd = _convert.require("pandas", "to_pandas()")
+    return pd.Series(dtype.__from_arrow__(held.pop()), copy=False)
+
+
+def _lists(column: pa.ChunkedArray) -> list[Any]:
+    """Python's lists, with floats in place of decimals."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    kind = column.type
+    if pa.types.is_list(kind) and _is_decimal(kind.value_field):
+        return [
+            None if row is None else [None if value is None else float(value) for value in row]
+            for row in column.to_pylist()
+        ]
+    return column.to_pylist()
+
+
+def _rounds(array: pa.Array) -> bool:
+    """Whether pyarrow would make floats of integers within: it does where some of them are NULL."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(map(_rounds, array.flatten()))
+    if pa.types.is_map(kind):
+        return _rounds(array.keys) or _rounds(array.items)
+    if pa.types.is_nested(kind):
+        return _rounds(array.flatten())
+    return pa.types.is_integer(kind) and array.null_count > 0
+
+
+def _within_a_day(field: pa.Field, column: pa.ChunkedArray) -> None:
+    """Python's times end before 24:00:00, which SQL has."""
+    compute = _convert.require("pyarrow.compute", "to_pandas()", "pandas")
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    last = compute.max(column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64())).as_py()
+    if last is not None and last >= _DAY[field.type.unit]:
+        raise DataError(
+            f"column {field.name!r} has the time 24:00:00, which Python does not",
+            hint="use dtype_backend 'pyarrow', or cast the column to text in the query",
+            sqlstate="22008",
+        )
+
+
+def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:
+    """The frame with some of its columns as its index."""
+    wanted = [index_col] if isinstance(index_col, str) else list(index_col)
+    unknown = [name for name in wanted if name not in made.columns]
+    if unknown:
+        raise InterfaceError(f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}")
+    return made.set_index(index_col if isinstance(index_col, str) else wanted)

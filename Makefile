@@ -25,7 +25,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres fuzz wheel install clean postgres extension mariadb
+.PHONY: bench-postgres bench-sources fuzz wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -66,7 +66,7 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
 
-bench: bench-wire bench-end-to-end bench-postgres ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.bench
@@ -82,6 +82,10 @@ bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
 	$(BIN)/python bench/postgres_peers.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/postgres.md --json $(BENCH_DATA)/postgres.json
+
+bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
+	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
+		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import postgres_peers
+import sources as sources_bench
 import turns
 from data import DIRECTORY
 
@@ -37,6 +38,8 @@ CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
 # and into pandas, CPU and memory over ConnectorX's.
 STOCK = "Colonnade, no extension"
 STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
+# MariaDB and SQLite: the client's CPU over that of the best peer.
+SOURCES_AIM = 0.7
 
 
 def command(*words: str) -> str:
@@ -167,6 +170,25 @@ def stock_aims(results: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def sources_aims(results: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for kind, contenders in sources_bench.CONTENDERS.items():
+        for table in sources_bench.TABLES:
+            peers = {
+                contender.name: turns.median(results, kind, table, contender.name, "client_cpu")
+                for contender in contenders
+                if contender.other and "pandas" not in contender.name
+            }
+            ours = turns.median(results, kind, table, "Colonnade", "client_cpu")
+            if ours is None or not (found := {name: cost for name, cost in peers.items() if cost is not None}):
+                continue
+            best = min(found, key=lambda name: found[name])
+            ratio = ours / found[best]
+            mark = "✓" if ratio <= SOURCES_AIM else "✗"
+            lines.append(f"- {kind}, {table}, client CPU: {ratio:.2f} x {best} {mark} (≤ {SOURCES_AIM})")
+    return lines
+
+
 def times(ratio: float, aim: float, what: str, whose: str) -> str:
     return f"- PostgreSQL as it is, {what}: {ratio:.2f} x {whose} {'✓' if ratio <= aim else '✗'} (≤ {aim})"
 
@@ -175,6 +197,7 @@ def main() -> None:
     wire = json.loads((DIRECTORY / "wire.json").read_text())
     end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
     postgres = json.loads((DIRECTORY / "postgres.json").read_text())
+    sources = json.loads((DIRECTORY / "sources.json").read_text())
     sections = [
         "# What `make bench` measured\n\nWritten by `bench/report.py`; `make bench` does all of it again.\n",
         "\n".join(machine()) + "\n",
@@ -184,6 +207,7 @@ def main() -> None:
             + end_to_end_aims(end_to_end["results"])
             + postgres_aims(postgres["results"])
             + stock_aims(postgres["results"])
+            + sources_aims(sources["results"])
         )
         + "\n",
         "## The format, one core\n",
@@ -192,6 +216,8 @@ def main() -> None:
         (DIRECTORY / "end_to_end.md").read_text().strip() + "\n",
         "## PostgreSQL\n",
         (DIRECTORY / "postgres.md").read_text(),
+        "## MariaDB and SQLite\n",
+        (DIRECTORY / "sources.md").read_text(),
     ]
     RESULTS.write_text("\n".join(sections))
     print(f"{RESULTS}: written")

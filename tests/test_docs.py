@@ -48,9 +48,14 @@ def test_python_examples(server: Server, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_pages(page: Path) -> None:
+def test_pages(page: Path, tmp_path: Path) -> None:
     text = page.read_text()
-    names: dict[str, object] = {}
+    shop = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(shop)) as connection:
+        for table in ("orders", "orders_2024", "orders_2025"):
+            connection.execute(f"CREATE TABLE {table} AS SELECT i AS id FROM range(10) t(i)")
+    # What a page takes for granted.
+    names: dict[str, object] = {"uri": f"duckdb://{shop}"}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, page.name, "exec"), names)
     # Files that a page points to.

@@ -110,7 +110,6 @@ def test_a_limit(place: Place, limit: int) -> None:
     [
         "select * from readings",
         "select * from readings where 1 = 3 or 2 = 2",
-        "select * from readings limit 10",
         "with chosen as (select * from readings) select * from chosen",
     ],
 )
@@ -118,6 +117,13 @@ def test_a_limit(place: Place, limit: int) -> None:
 def test_partitions(place: Place, query: str, partitions: dict[str, Any]) -> None:
     frame = read(place, query, partition_on="id", **partitions)
     assert_frame_equal(frame.sort_values("id", ignore_index=True), expected(BY_ID))
+
+
+@pytest.mark.parametrize("tail", ["limit 10", "order by id"])
+def test_what_parts_could_not_keep_is_refused(stock_place: Place, tail: str) -> None:
+    """ConnectorX gives each part rows of its own."""
+    with pytest.raises(colonnade.NotSupportedError, match=tail.split()[0].upper()):
+        read(stock_place, f"select * from readings {tail}", partition_on="id", partition_num=2)
 
 
 def test_a_partitioned_key_keeps_its_nulls(place: Place) -> None:
@@ -243,9 +249,9 @@ def test_settings_before_the_query(shop: str) -> None:
 def test_a_function(shop: str) -> None:
     with colonnade.connect(shop) as connection:
         connection.execute(
-            "create or replace function increment(i integer) returns integer language sql as 'select i + 1'"
+            "create or replace function increment(i integer) returns integer language sql immutable as 'select i + 1'"
         )
-    frame = read(shop, "select increment(id) as id from readings order by id", partition_on="id", partition_num=2)
+    frame = read(shop, "select increment(id) as id from readings", partition_on="id", partition_num=2)
     assert sorted(frame["id"].tolist()) == [1, 2, 3, 4, 5, 1315]
 
 

@@ -2,11 +2,9 @@
 //!
 //! All siblings are in a transaction that reads, until they are closed. With a rollback journal the first one's lock keeps writers from
 //! committing (<https://www.sqlite.org/lockingv3.html>). With a write-ahead log writers go on; whether one has committed between the
-//! first sibling's start and the last one's shows in the header of the index that all processes share
-//! (<https://www.sqlite.org/walformat.html#the_wal_index_header>).
+//! first sibling's start and the last one's is what one connection more is asked (<https://www.sqlite.org/pragma.html#pragma_data_version>).
+//! The log's index would tell too, but to open and close a file of SQLite's takes its locks away.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +17,6 @@ use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
 /// How often siblings are started anew because somebody has written meanwhile.
 const ATTEMPTS: usize = 50;
-/// Bytes of the index's header.
-const HEADER: usize = 48;
 /// Keys that are looked at to make the parts equally large.
 const SAMPLE: usize = 1000;
 /// What a connection must not have if others are to stand in for it.
@@ -47,9 +43,9 @@ impl Partitioning for SqliteConnection {
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
         let has = |sql: &str, keep: Keep<'_>| Ok::<_, Error>(self.ask(sql, keep)?.first().is_some_and(|n| n != "0"));
-        let Some(file) = self.location().file_name() else {
+        if self.location().file_name().is_none() {
             return Err(unsupported("a database in memory has one connection"));
-        };
+        }
         if self.work(keep, |database| Ok(database.in_transaction()))? {
             return Err(unsupported("the connection is within a transaction").with_hint("commit first"));
         }
@@ -59,8 +55,12 @@ impl Partitioning for SqliteConnection {
         if consistent && has(ATTACHED, keep)? {
             return Err(unsupported("several databases cannot show one state of all of them").with_hint(CONSISTENT));
         }
-        let mut siblings = Vec::with_capacity(count);
-        for _ in 0..count {
+        let logged = consistent
+            && !self.location().immutable
+            && self.ask("SELECT journal_mode FROM pragma_journal_mode", keep)?.iter().any(|mode| mode == "wal");
+        let observers = usize::from(logged);
+        let mut siblings = Vec::with_capacity(count + observers);
+        for _ in 0..count + observers {
             let sibling = connection::connect(self.location(), keep)?;
             for statement in setup {
                 sibling.execute(statement, keep)?;
@@ -68,10 +68,11 @@ impl Partitioning for SqliteConnection {
             siblings.push(sibling);
         }
         if consistent && count > 0 {
-            let logged =
-                self.ask("SELECT journal_mode FROM pragma_journal_mode", keep)?.iter().any(|mode| mode == "wal");
-            let index = (logged && !self.location().immutable).then(|| format!("{file}-shm"));
-            SqliteConnection::together(&siblings, keep, move |databases| begin_together(databases, index.as_deref()))?;
+            SqliteConnection::together(&siblings, keep, move |databases| {
+                let (siblings, observers) = databases.split_at(count);
+                begin_together(siblings, observers.first())
+            })?;
+            siblings.truncate(count);
         }
         Ok(siblings.into_iter().map(|sibling| Arc::new(sibling) as Arc<dyn Connection>).collect())
     }
@@ -100,13 +101,15 @@ impl Partitioning for SqliteConnection {
 const CONSISTENT: &str =
     "pass consistent=False to let each part see the state at its own start, or read without partition_num";
 
-/// Begins a transaction on each, all of which see the same state. `index` is the file of the write-ahead log's index.
-fn begin_together(siblings: &[Database], index: Option<&str>) -> Result<(), Error> {
+/// Begins a transaction on each, all of which see the same state. The observer tells whether somebody has committed meanwhile,
+/// where that can be.
+fn begin_together(siblings: &[Database], observer: Option<&Database>) -> Result<(), Error> {
+    let version = || observer.map(|observer| ask(observer, "PRAGMA data_version")).transpose();
     let mut reason = "somebody writes to it all the time".to_owned();
     for _ in 0..ATTEMPTS {
-        let before = index.map(header).transpose()?;
+        let before = version()?;
         match begin(siblings) {
-            Ok(()) if before == index.map(header).transpose()? => return Ok(()),
+            Ok(()) if before == version()? => return Ok(()),
             Ok(()) => {}
             // The writer goes first.
             Err(error) if error.sqlstate() == Some("55P03") => error.message().clone_into(&mut reason),
@@ -151,16 +154,6 @@ fn ask(database: &Database, sql: &str) -> Result<Vec<String>, Error> {
         rest = after;
     }
     Ok(answer)
-}
-
-fn header(path: &str) -> Result<[u8; HEADER], Error> {
-    let mut header = [0; HEADER];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
-        Ok(()) => Ok(header),
-        Err(cause) => {
-            Err(unsupported("the index of the write-ahead log cannot be read").with_hint(CONSISTENT).with_cause(cause))
-        }
-    }
 }
 
 fn check_steady(query: &str) -> Result<(), Error> {

@@ -74,8 +74,9 @@ def sqlite_file(directory: Path) -> Path:
             connection.execute(f"CREATE TABLE {table} ({', '.join(columns('SQLite', table))})")
             result = duckdb.sql(f"SELECT {plain(table)} FROM read_parquet('{data.write(table)}') LIMIT {rows}")
             marks = ", ".join("?" * len(result.columns))
-            while batch := result.fetchmany(10_000):
-                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", batch)
+            for batch in result.to_arrow_reader(10_000):
+                rows_of = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows_of)
     return path
 
 

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from postgres import free_port
+from postgres import drop_root, free_port, user
 
 USER = "tester"
 PASSWORD = "s3cret/@:"
 #: The same within a URI.
 ESCAPED = "s3cret%2F%40%3A"
 DATABASE = "shop"
+#: Whom the server runs as, if the tests run as root.
+OWNER = "mysql"
 #: Seconds that a server may take to start or to stop.
 PATIENCE = 60
 SETTINGS = ("--skip-log-bin", "--max-allowed-packet=64M", "--innodb-buffer-pool-size=32M", "--performance-schema=OFF")
@@ -29,27 +31,6 @@ def _program(name: str) -> str:
     if found is None:
         raise RuntimeError(f"{name} is missing: install Debian's mariadb-server, as `make mariadb` does")
     return found
-
-
-def _user() -> pwd.struct_passwd | None:
-    """Whom the server runs as: it refuses to run as root. None is whoever runs the tests."""
-    if os.getuid() != 0:
-        return None
-    names = {entry.pw_name: entry for entry in pwd.getpwall()}
-    return names.get("mysql") or names["nobody"]
-
-
-def _drop_root() -> Callable[[], None] | None:
-    user = _user()
-    if user is None:
-        return None
-
-    def become() -> None:
-        os.setgroups([])
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
-
-    return become
 
 
 @dataclass(frozen=True)
@@ -76,7 +57,9 @@ class Server:
     def run(self, sql: str, *options: str) -> str:
         """Runs statements as the superuser, by MariaDB's own client; gives what it prints."""
         command = [_program("mariadb"), "--no-defaults", "-u", "root", "-S", str(self.socket), "-N", "-B", *options]
-        done = subprocess.run(command, input=sql, capture_output=True, text=True, check=False, preexec_fn=_drop_root())
+        done = subprocess.run(
+            command, input=sql, capture_output=True, text=True, check=False, preexec_fn=drop_root(OWNER)
+        )
         if done.returncode != 0:
             raise RuntimeError(f"mariadb failed:\n{done.stderr}")
         return done.stdout
@@ -91,15 +74,15 @@ class Server:
 def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] | None = None) -> Iterator[Server]:
     """A new server on a free port of 127.0.0.1 and a unix socket. `files` may put files into its directory, and gives
     the options that name them."""
-    user = _user()
+    account = user(OWNER)
     with tempfile.TemporaryDirectory(prefix="colonnade-my-", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         more = [*options, *(files(directory) if files else ())]
-        if user:
+        if account:
             for path in (directory, *directory.iterdir()):
-                os.chown(path, user.pw_uid, user.pw_gid)
+                os.chown(path, account.pw_uid, account.pw_gid)
         data = directory / "data"
-        owner = user.pw_name if user else pwd.getpwuid(os.getuid()).pw_name
+        owner = account.pw_name if account else pwd.getpwuid(os.getuid()).pw_name
         install = [
             _program("mariadb-install-db"),
             "--no-defaults",
@@ -108,7 +91,7 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
         ]
         install += ["--skip-test-db", f"--user={owner}"]
         done = subprocess.run(
-            install, cwd=directory, capture_output=True, text=True, preexec_fn=_drop_root(), check=False
+            install, cwd=directory, capture_output=True, text=True, preexec_fn=drop_root(OWNER), check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
@@ -122,7 +105,7 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_drop_root(),
+                preexec_fn=drop_root(OWNER),
             )
         running = Server(directory, port, process)
         try:

@@ -72,24 +72,24 @@ def version() -> int:
 
 
 @functools.cache
-def _user() -> pwd.struct_passwd | None:
-    """Whom PostgreSQL runs as: it refuses to run as root. None is whoever runs the tests."""
+def user(name: str = "postgres") -> pwd.struct_passwd | None:
+    """Whom a server runs as that refuses to run as root: its package's user. None is whoever runs the tests."""
     if os.getuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
-    return names.get("postgres") or names["nobody"]
+    return names.get(name) or names["nobody"]
 
 
-def drop_root() -> Callable[[], None] | None:
-    """What a child process does to become PostgreSQL's user."""
-    user = _user()
-    if user is None:
+def drop_root(name: str = "postgres") -> Callable[[], None] | None:
+    """What a child process does to become a server's user."""
+    owner = user(name)
+    if owner is None:
         return None
 
     def become() -> None:
         os.setgroups([])
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
+        os.setgid(owner.pw_gid)
+        os.setuid(owner.pw_uid)
 
     return become
 
@@ -111,8 +111,8 @@ def scratch() -> Iterator[Path]:
 
 def give(path: Path) -> None:
     """Makes PostgreSQL's user the owner."""
-    if user := _user():
-        os.chown(path, user.pw_uid, user.pw_gid)
+    if owner := user():
+        os.chown(path, owner.pw_uid, owner.pw_gid)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 use std::io;
 
-use crate::socket::Socket;
+use crate::session::Tick;
+use crate::socket::{Socket, plain};
 use crate::tls;
+use crate::{Error, ErrorKind};
 
 /// A socket, or TLS over one.
 #[derive(Debug)]
@@ -52,4 +54,25 @@ impl Channel {
             Self::Tls(stream) => Some(stream),
         }
     }
+}
+
+/// How many bytes a receive brought; 0 if nothing came for a while and the tick said to go on.
+///
+/// # Errors
+/// The connection is closed or broken, or the tick ends the wait.
+pub(crate) fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usize, Error> {
+    match received {
+        Ok(0) => Err(Error::new(
+            ErrorKind::ConnectionLost,
+            "the server closed the connection before its answer was complete",
+        )),
+        Ok(count) => Ok(count),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
+        Err(error) => Err(lost(error)),
+    }
+}
+
+/// A broken socket as an error.
+pub(crate) fn lost(cause: io::Error) -> Error {
+    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
 }

@@ -333,12 +333,16 @@ pub(crate) fn connect<L: Send + 'static>(
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+/// Starts a thread.
+///
+/// # Errors
+/// The system has none left.
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
     spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
 }
 
-fn interrupted() -> Error {
+pub(crate) fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "interrupted")
 }
 
@@ -347,6 +351,6 @@ pub(crate) fn died() -> Error {
     Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
 }
 
-fn unavailable(message: &str) -> Error {
+pub(crate) fn unavailable(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, message)
 }

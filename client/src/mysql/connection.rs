@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use super::answer;
-use super::incoming::lost;
 use super::link::{Link, Server};
 use super::packet::status;
 use super::result::Rows;
 use super::uri::Target;
+use crate::channel::lost;
 use crate::session::{self, Peer, Session};
 use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};

@@ -1,15 +1,13 @@
 //! Packets from a socket: answers one by one, rows in large blocks, for which all that is done here is to step over them.
 
-use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::packet::{HEADER, MAX_PACKET, framed, header, protocol};
-use crate::channel::Channel;
+use crate::channel::{Channel, arrived, lost};
 use crate::session::Tick;
-use crate::socket::plain;
 use crate::{Buffer, Error, ErrorKind, Pool, tls};
 
 /// One read brings an answer and whatever small packets follow it.
@@ -288,23 +286,6 @@ fn check_size(len: u64, limit: u64) -> Result<(), Error> {
 
 fn no_memory(len: usize) -> Error {
     Error::new(ErrorKind::Unavailable, format!("no memory for {len} bytes"))
-}
-
-fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usize, Error> {
-    match received {
-        Ok(0) => Err(Error::new(
-            ErrorKind::ConnectionLost,
-            "the server closed the connection before its answer was complete",
-        )),
-        Ok(count) => Ok(count),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
-        Err(error) => Err(lost(error)),
-    }
-}
-
-/// A broken socket as an error.
-pub(super) fn lost(cause: io::Error) -> Error {
-    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
 }
 
 #[cfg(test)]

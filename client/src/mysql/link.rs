@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::auth::Plugin;
 use super::encryption::Mode;
-use super::incoming::{Incoming, lost};
+use super::incoming::Incoming;
 use super::packet::{Body, Command, Definition, Done, capability, err, protocol, put_counted};
 use super::uri::{Address, Target};
 use crate::channel::Channel;
+use crate::channel::lost;
 use crate::feed::POLL;
 use crate::session::Tick;
 use crate::socket::{Socket, plain};

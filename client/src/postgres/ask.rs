@@ -1,11 +1,12 @@
 //! Questions of this client's own, whose answers come as texts.
 
-use super::connection::{PostgresConnection, died};
+use super::connection::PostgresConnection;
 use super::copy_out::{Event, Job, Statement};
 use super::extended::ResultColumn;
 use super::message;
 use super::reader::stop;
 use crate::feed::{self, Nothing};
+use crate::session::died;
 use crate::{Error, Keep};
 
 /// The answer to a question.

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connection::Shared;
-use super::incoming::lost;
 use super::message;
 use super::route::Route;
+use crate::channel::lost;
 use crate::{Cancel, Error, ErrorKind};
 
 /// How long the server may take to take notice.

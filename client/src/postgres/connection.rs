@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use super::binary::Rows;
 use super::cancel::Canceller;
@@ -16,10 +15,12 @@ use super::request;
 use super::route::Route;
 use super::servers;
 use super::target::Conninfo;
-use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::channel::lost;
+use crate::feed::{AHEAD, POLL};
 use crate::partition::Offer;
+use crate::session::{self, interrupted, spawn, unavailable};
 use crate::socket::Socket;
-use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
+use crate::{Cancel, Connection, Dialect, Error, Keep, Pool, QueryOptions, ResultStream};
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
 pub struct PostgresConnection(pub(super) Arc<Shared>);
@@ -53,21 +54,11 @@ enum State {
 /// Nobody answers, or the server refuses.
 pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let conninfo = conninfo.into();
-    let (sender, receiver) = sync_channel(1);
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
-    // Names are resolved and sockets connected without a way to interrupt them, so a thread does it.
-    spawn("colonnade-connect", move || {
-        let _ = sender.send(servers::open(&conninfo));
-    })?;
-    let mut link = match feed::receive(&receiver, keep) {
-        Ok(link) => link?,
-        Err(Nothing::Interrupted) => return Err(interrupted().with_origin(&name)),
-        Err(Nothing::Gone) => return Err(died().with_origin(&name)),
-    };
+    let mut link = session::connect(&name, keep, move || servers::open(&conninfo))?;
     let (server, route) = (link.server.clone(), link.route.clone());
     let name = route.target.to_string();
-    let socket =
-        link.incoming.channel().socket().share().map_err(|cause| super::incoming::lost(cause).with_origin(&name))?;
+    let socket = link.incoming.channel().socket().share().map_err(|cause| lost(cause).with_origin(&name))?;
     Ok(PostgresConnection(Arc::new(Shared {
         name,
         software: server.delivery.software(&server.version),
@@ -240,22 +231,4 @@ impl Shared {
         drop(idle);
         self.socket.shutdown();
     }
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
-}
-
-pub(crate) fn interrupted() -> Error {
-    Error::new(ErrorKind::Interrupted, "interrupted")
-}
-
-/// A thread of this process ended without a word, which only a defect in it explains.
-pub(crate) fn died() -> Error {
-    Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
-}
-
-fn unavailable(message: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, message)
 }

@@ -12,15 +12,16 @@ use bytes::Bytes;
 use colonnade_wire::{Decoder, Limits, Message};
 
 use super::binary;
-use super::connection::{Control, Shared, died};
+use super::connection::{Control, Shared};
 use super::delivery::is_unknown_format;
 use super::extended::{ResultColumn, row_description, text_row};
-use super::incoming::Tick;
 use super::link::Link;
 use super::message::{self, Body, HEADER, protocol, shown};
-use super::reader::{DRAIN_LIMIT, Reader, stop};
+use super::reader::{Reader, stop};
 use crate::batch::damaged;
 use crate::feed::{self, Nothing, POLL};
+use crate::session::Tick;
+use crate::session::{DRAIN_LIMIT, died};
 use crate::{Batch, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
 /// What the receiving thread does with an answer.

@@ -2,10 +2,10 @@
 //! loaded. PROTOCOL §1.
 
 use super::extended::text_row;
-use super::incoming::Tick;
 use super::link::Link;
 use super::message::{self, protocol, shown};
 use super::request;
+use crate::session::Tick;
 use crate::{Dialect, Error, ErrorKind};
 
 /// Where the extension's functions are; no row if there is none. It touches nothing but the catalog and fails on no

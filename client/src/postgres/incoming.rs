@@ -1,18 +1,14 @@
 //! Messages from a socket: headers and small bodies through a small buffer, large bodies straight to where they stay.
 
-use std::io;
 use std::time::Duration;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
-use crate::channel::Channel;
-use crate::socket::plain;
-use crate::{Buffer, Error, ErrorKind};
+use crate::channel::{Channel, arrived, lost};
+use crate::session::Tick;
+use crate::{Buffer, Error};
 
 /// One read brings a header and whatever small messages follow it. Of a chunk, at most this much is copied once more.
 const SMALL: usize = 8192;
-
-/// Called whenever nothing came for a while, and before each message: an error ends the wait.
-pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -152,21 +148,4 @@ impl Incoming {
         self.end += arrived(received, tick)?;
         Ok(())
     }
-}
-
-fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usize, Error> {
-    match received {
-        Ok(0) => Err(Error::new(
-            ErrorKind::ConnectionLost,
-            "the server closed the connection before its answer was complete",
-        )),
-        Ok(count) => Ok(count),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
-        Err(error) => Err(lost(error)),
-    }
-}
-
-/// A broken socket as an error.
-pub(crate) fn lost(cause: io::Error) -> Error {
-    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
 }

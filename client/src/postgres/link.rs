@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::authentication::{Authentication, EndPoint};
 use super::delivery::Delivery;
-use super::incoming::{Incoming, Tick, lost};
+use super::incoming::Incoming;
 use super::message::{self, BackendKey, Body, protocol, shown};
 use super::route::Route;
 use super::target::{Binding, Target};
 use crate::channel::Channel;
+use crate::channel::lost;
+use crate::session::Tick;
 use crate::tls;
 use crate::{Error, ErrorKind};
 

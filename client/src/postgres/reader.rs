@@ -3,16 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
-use super::connection::{Control, Shared, died, interrupted};
+use super::connection::{Control, Shared};
 use super::copy_out::Event;
 use crate::feed::{self, Nothing};
+use crate::session::{DRAIN_LIMIT, died, interrupted};
 use crate::stats::Meter;
 use crate::{Error, Keep};
-
-/// How long a cancelled query may take to end before its connection is given up.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads the events of one query. Dropping it early cancels the query.
 pub(crate) struct Reader {

@@ -3,11 +3,12 @@
 
 use std::io;
 
-use super::incoming::{Tick, lost};
 use super::message;
 use super::target::{Address, Keepalive, SslMode, Target};
 use crate::channel::Channel;
+use crate::channel::lost;
 use crate::feed::POLL;
+use crate::session::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind, tls};
 

@@ -6,9 +6,9 @@ use super::kind;
 use crate::feed::POLL;
 use crate::postgres::copy_out::{Event, Outcome};
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
-use crate::postgres::incoming::Tick;
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
+use crate::session::Tick;
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier

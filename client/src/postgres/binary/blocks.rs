@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::postgres::copy_out::{check_size, no_memory};
-use crate::postgres::incoming::{Incoming, Tick};
+use crate::postgres::incoming::Incoming;
 use crate::postgres::message::{self, HEADER};
+use crate::session::Tick;
 use crate::{Buffer, Error, Pool};
 
 /// Bytes of a block, unless a single row is larger: it should still be in a cache when it is decoded.

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use colonnade_wire::Schema;
 
 use super::decoder::Decoder;
-use crate::postgres::connection::died;
 use crate::postgres::copy_out::{Event, miscounted};
 use crate::postgres::reader::Reader;
+use crate::session::died;
 use crate::{Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
 /// A result in PostgreSQL's own form.

@@ -20,8 +20,7 @@ use super::message::{self, Body, HEADER, protocol, shown};
 use super::reader::{Reader, stop};
 use crate::batch::damaged;
 use crate::feed::{self, Nothing, POLL};
-use crate::session::Tick;
-use crate::session::{DRAIN_LIMIT, died};
+use crate::session::{DRAIN_LIMIT, Tick, died};
 use crate::{Batch, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
 /// What the receiving thread does with an answer.

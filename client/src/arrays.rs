@@ -39,11 +39,16 @@ pub(crate) struct Strings {
 
 impl Default for Strings {
     fn default() -> Self {
-        Self { offsets: vec![0], data: Vec::new() }
+        Self::empty(0)
     }
 }
 
 impl Strings {
+    /// So many empty strings.
+    pub(crate) fn empty(rows: usize) -> Self {
+        Self { offsets: vec![0; rows + 1], data: Vec::new() }
+    }
+
     /// Strings so far.
     #[inline]
     pub(crate) fn len(&self) -> usize {

@@ -6,27 +6,38 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 /// So many digits survive the way through a double and back.
-const DIGITS: f64 = 1e15;
+const DIGITS: u64 = 1_000_000_000_000_000;
+/// Powers of ten, as many as decimals of 128 bits have digits.
+const LIMITS: [u128; 39] = {
+    let mut limits = [1; 39];
+    let mut power = 1;
+    while power < limits.len() {
+        limits[power] = limits[power - 1] * 10;
+        power += 1;
+    }
+    limits
+};
 
 /// The one decimal of at most 15 digits and this scale whose nearest double is `number`, times 10^`scale`.
 #[inline]
 pub(super) fn from_real(number: f64, scale: u8) -> Option<i128> {
     let power = *POWERS.get(usize::from(scale))?;
-    let unscaled = (number * power).round();
+    // The product is less than a quarter away from the integer, if there is one; anything else fails below.
+    let unscaled = (number * power + 0.5f64.copysign(number)) as i64;
     // Both are exact in a double, so the quotient is the double nearest to the decimal.
-    (unscaled.abs() < DIGITS && unscaled / power == number).then_some(unscaled as i128)
+    (unscaled.unsigned_abs() < DIGITS && unscaled as f64 / power == number).then_some(unscaled.into())
 }
 
-/// An integer with `scale` zeros behind the point. Both factors are far below what 128 bits hold.
+/// An integer with `scale` zeros behind the point. `None` if 128 bits do not hold it.
 #[inline]
 pub(super) fn from_integer(number: i64, scale: u8) -> Option<i128> {
-    i128::from(number).checked_mul(10i128.checked_pow(scale.into())?)
+    i128::from(number).checked_mul(i128::try_from(*LIMITS.get(usize::from(scale))?).ok()?)
 }
 
 /// Whether it has at most `precision` digits.
 #[inline]
 pub(super) fn fits(unscaled: i128, precision: u8) -> bool {
-    10i128.checked_pow(precision.into()).is_some_and(|limit| unscaled.unsigned_abs() < limit.unsigned_abs())
+    LIMITS.get(usize::from(precision)).is_some_and(|limit| unscaled.unsigned_abs() < *limit)
 }
 
 #[cfg(test)]

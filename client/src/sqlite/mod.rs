@@ -10,6 +10,7 @@ mod fault;
 mod kind;
 mod library;
 mod location;
+mod misfit;
 mod partition;
 mod rows;
 

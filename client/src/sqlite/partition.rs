@@ -144,7 +144,7 @@ fn ask(database: &Database, sql: &str) -> Result<Vec<String>, Error> {
         let (statement, after) = database.prepare(rest)?;
         if let Some(mut statement) = statement {
             while let Some(row) = statement.step()? {
-                answer.push(match row.cell(0) {
+                answer.push(match row.value(0).cell() {
                     Some(Cell::Integer(number)) => number.to_string(),
                     Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
                     _ => String::new(),

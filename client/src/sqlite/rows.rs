@@ -6,13 +6,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use super::column::{Column, Fault};
+use super::column::Column;
 use super::library::{Database, Interrupt, Statement};
 use crate::{Error, ErrorKind, QueryOptions};
 
 /// Rows of a batch at most, and bytes after which it ends, unless the query's options say otherwise.
 const ROWS: usize = 65_536;
 const BYTES: usize = 4 << 20;
+/// More would not do: with the value that fills a batch, which has at most 10^9 bytes (SQLITE_MAX_LENGTH), offsets stay below 2^31.
+const MOST_BYTES: usize = 1 << 30;
 /// Batches in which a column without a declared type may have nothing but NULL before it becomes a column of NULLs.
 const OPENING: usize = 16;
 
@@ -45,7 +47,7 @@ impl<'d> Rows<'d> {
             None => Ok(default),
         };
         let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
-        let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?;
+        let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?.min(MOST_BYTES);
         if options.numeric.is_some() {
             let error = Error::new(ErrorKind::Unsupported, "the option numeric is for PostgreSQL");
             return Err(error.with_hint("declare the column DECIMAL(p, s), or cast in the query"));
@@ -124,11 +126,9 @@ impl<'d> Rows<'d> {
                 break;
             };
             for (index, column) in self.columns.iter_mut().enumerate() {
-                let cell =
-                    row.cell(index).ok_or_else(|| Error::new(ErrorKind::Database, "SQLite has no memory left"))?;
-                match column.push(cell) {
+                match column.push(rows, row.value(index)) {
                     Ok(more) => bytes += more,
-                    Err(fault) => return Err(refused(&column.name, self.taken + 1, fault)),
+                    Err(misfit) => return Err(misfit.at(&column.name, self.taken + 1)),
                 }
             }
             rows += 1;
@@ -145,9 +145,11 @@ impl<'d> Rows<'d> {
         let before = self.taken - rows as u64;
         let mut arrays = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {
-            let array = column.finish();
-            arrays
-                .push(array.map_err(|fault| refused(&column.name, before + 1 + fault.row.unwrap_or(0) as u64, fault))?);
+            let array = column.finish(rows).map_err(|misfit| {
+                let row = before + 1 + misfit.row.unwrap_or(0) as u64;
+                misfit.at(&column.name, row)
+            })?;
+            arrays.push(array);
         }
         Ok(Some((arrays, rows)))
     }
@@ -189,13 +191,6 @@ fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<Record
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, arrays, &options)
         .map_err(|cause| Error::new(ErrorKind::Protocol, "the batch does not fit its schema").with_cause(cause))
-}
-
-#[cold]
-fn refused(name: &str, row: u64, fault: Fault) -> Error {
-    Error::new(ErrorKind::Database, format!("column {name:?}, row {row}: {}", fault.what))
-        .with_sqlstate(fault.sqlstate)
-        .with_hint(fault.hint)
 }
 
 fn usage(message: impl Into<String>) -> Error {

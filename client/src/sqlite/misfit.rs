@@ -1,0 +1,113 @@
+//! What to say of a value that has no place in its column.
+
+use super::column::{Column, Values};
+use super::kind::Kind;
+use super::library::Cell;
+use crate::{Error, ErrorKind};
+
+/// Why a value has no place in its column.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    sqlstate: &'static str,
+    /// Fits behind "row 7: ".
+    what: String,
+    hint: String,
+    /// Rows of the batch before it, if it is not the last one.
+    pub(super) row: Option<usize>,
+}
+
+impl Misfit {
+    /// The library could not make text of a value.
+    #[cold]
+    pub(super) fn no_memory() -> Self {
+        let hint = "read fewer or smaller values at a time".to_owned();
+        Self { sqlstate: "53200", what: "SQLite has no memory left".to_owned(), hint, row: None }
+    }
+
+    /// As an error that names the column and the row, counted from 1.
+    #[cold]
+    pub(super) fn at(self, name: &str, row: u64) -> Error {
+        Error::new(ErrorKind::Database, format!("column {name:?}, row {row}: {}", self.what))
+            .with_sqlstate(self.sqlstate)
+            .with_hint(self.hint)
+    }
+}
+
+impl Column {
+    /// What to say of a value that does not fit.
+    #[cold]
+    pub(super) fn misfit(&self, cell: Cell<'_>) -> Misfit {
+        let value = match cell {
+            Cell::Null => "NULL",
+            Cell::Integer(_) => "an INTEGER",
+            Cell::Real(_) => "a REAL",
+            Cell::Text(_) => "a TEXT",
+            Cell::Blob(_) => "a BLOB",
+        };
+        let column = match &self.declaration {
+            Some(declaration) if !declaration.is_empty() && Kind::declared(Some(declaration)) != Kind::ByValues => {
+                format!("a column declared {declaration}")
+            }
+            _ => format!("a column whose first values made it {}", decided(&self.values)),
+        };
+        let (sqlstate, what) = match (&self.values, cell) {
+            (Values::Float(_), Cell::Integer(_)) => {
+                ("22003", "an INTEGER beyond 2^53 which a double may not hold".to_owned())
+            }
+            (Values::Integer(_), Cell::Real(_)) if self.open => {
+                ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not hold,".to_owned())
+            }
+            (Values::Bool(_), Cell::Integer(_)) => ("22003", "an INTEGER other than 0 and 1".to_owned()),
+            (Values::Decimal(_, precision, scale), Cell::Integer(_) | Cell::Real(_)) => (
+                "22003",
+                format!(
+                    "{value} that is no decimal of {precision} digits, {scale} of them behind the point, and at most 15 if it is REAL,"
+                ),
+            ),
+            (Values::Date(_), Cell::Text(_)) => ("22008", "a TEXT that is no date (YYYY-MM-DD)".to_owned()),
+            (Values::Time(_), Cell::Text(_)) => ("22008", "a TEXT that is no time (HH:MM:SS.ffffff)".to_owned()),
+            (Values::Timestamp(_), Cell::Text(_)) => {
+                ("22008", "a TEXT that is no timestamp (YYYY-MM-DD HH:MM:SS.ffffff, without a zone)".to_owned())
+            }
+            (Values::Instant(_), Cell::Text(_)) => {
+                ("22008", "a TEXT that is no timestamp with a zone (YYYY-MM-DD HH:MM:SS.ffffff+HH:MM)".to_owned())
+            }
+            _ => ("22005", format!("{value} value")),
+        };
+        let to = match cell {
+            Cell::Integer(_) => "INTEGER",
+            Cell::Real(_) => "REAL",
+            Cell::Blob(_) => "BLOB",
+            Cell::Text(_) | Cell::Null => "TEXT",
+        };
+        Misfit {
+            sqlstate,
+            what: format!("{what} in {column}"),
+            hint: format!("cast it in the query, CAST(… AS {to}), or read it as text: as_text=[{:?}]", self.name),
+            row: None,
+        }
+    }
+
+    /// What to say of texts of which one is not UTF-8.
+    #[cold]
+    pub(super) fn not_utf8(&self, offsets: &[i32], data: &[u8]) -> Misfit {
+        let bad = |pair: &[i32]| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err();
+        Misfit {
+            sqlstate: "22021",
+            what: "a TEXT value that is not UTF-8".to_owned(),
+            hint: "cast it in the query, CAST(… AS BLOB)".to_owned(),
+            row: offsets.windows(2).position(bad),
+        }
+    }
+}
+
+/// What values decided that a column is; only these kinds can be.
+fn decided(values: &Values) -> &'static str {
+    match values {
+        Values::Integer(_) => "INTEGER",
+        Values::Float(_) => "REAL",
+        Values::Binary(_) => "BLOB",
+        Values::None => "NULL",
+        _ => "TEXT",
+    }
+}

@@ -146,6 +146,23 @@ def test_a_frame_may_be_written_to(uri_of_values: str) -> None:
         assert frame.iloc[0].tolist() == [2, 2.5, "y"]
 
 
+@pytest.mark.parametrize("distinct", [7, 5000], ids=["few", "many"])
+@pytest.mark.parametrize(
+    ("decimal", "value"),
+    [
+        ("numeric(15,2)", "(i % {n} - 3) * 0.01"),
+        ("numeric(15,0)", "i % {n} - 3"),
+        ("numeric(38,4)", "(i % {n} - 3) * 999999999999999999999999999.9999"),
+    ],
+)
+def test_decimals_are_exact(uri_of_values: str, decimal: str, value: str, distinct: int) -> None:
+    query = f"SELECT nullif(({value})::{decimal}, 0) AS d FROM generate_series(1, 5000) AS i".format(n=distinct)
+    values = colonnade.read_sql(uri_of_values, query)["d"].tolist()
+    expected = colonnade.read_sql(uri_of_values, query, return_type="arrow")["d"].to_pylist()
+    assert [str(value) for value in values] == [str(value) for value in expected]
+    assert None in values
+
+
 def test_a_time_that_python_does_not_have(uri_of_values: str) -> None:
     sql = "select '24:00:00'::time as v"
     for backend in ("numpy", "numpy_nullable"):
@@ -170,7 +187,7 @@ def test_the_arrow_memory_is_let_go(uri_of_values: str) -> None:
     code = """
 import resource, sys
 import colonnade, pandas, pyarrow
-columns = ", ".join(f"i + {n} as c{n}" for n in range(40))
+columns = ", ".join(f"i + {n} as c{n}" for n in range(40)) + ", i::text as t"
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 colonnade.read_sql(sys.argv[1], f"select {columns} from generate_series(1::int8, 1000) t(i)")

@@ -1,7 +1,7 @@
 """Numbers, booleans and moments of a result in NumPy arrays that grow with it.
 
-Large memory grows where it is (mremap) and counts only once it is written to. So the peak is the column itself and a
-batch, where joining chunks at the end would need all of it twice.
+Large memory grows where it is (mremap), so it may grow often and by little. The peak is the column itself and a batch,
+where joining chunks at the end would need all of it twice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
     """A column that grows, if NumPy has such a type."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = field.type
-    if backend == "pyarrow":
-        return None
     if pa.types.is_integer(kind):
         prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
         # A float has no room for every integer, and NumPy no integer for NULL.
@@ -46,7 +44,7 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
     return None
 
 
-class _Buffer:
+class Buffer:
     """An array that grows."""
 
     def __init__(self, dtype: str) -> None:
@@ -54,7 +52,8 @@ class _Buffer:
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.values):
-            self.values.resize(max(rows, len(self.values) * 2), refcheck=False)
+            # NumPy writes zeros to what is new, so that room which is never used costs memory too.
+            self.values.resize(rows + rows // 8, refcheck=False)
 
     def finish(self, rows: int) -> np.ndarray:
         self.values.resize(rows, refcheck=False)
@@ -69,8 +68,8 @@ class Growing:
     def __init__(
         self, dtype: str, masked: str | None, *, always: bool = False, source: str | None = None, factor: int = 1
     ) -> None:
-        self._values = _Buffer(dtype)
-        self._mask = _Buffer("bool") if masked is not None else None
+        self._values = Buffer(dtype)
+        self._mask = Buffer("bool") if masked is not None else None
         self._masked = masked
         self._always = always
         self._source = source or dtype

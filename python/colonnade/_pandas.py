@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from . import _convert
 from . import _fixed as fixed
+from . import _objects as objects
 from ._errors import DataError, InterfaceError
 
 if TYPE_CHECKING:
@@ -82,29 +83,11 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend
     return made
 
 
-def _column(field: pa.Field, backend: Backend) -> fixed.Growing | _Texts | _Chunks:
-    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    if backend == "connectorx" and pa.types.is_string(field.type):
-        return _Texts()
-    return fixed.column(field, backend) or _Chunks(field, backend)
-
-
-class _Texts:
-    """Text as Python's strings; equal ones of a batch are one object."""
-
-    def __init__(self) -> None:
-        self._parts: list[Any] = []
-
-    def add(self, array: pa.Array) -> None:
-        numpy = _convert.require("numpy", "to_pandas()", "pandas")
-        labels = array.dictionary_encode()
-        texts = numpy.array([*labels.dictionary.to_pylist(), None], dtype=object)
-        self._parts.append(texts[labels.indices.fill_null(len(texts) - 1).to_numpy()])
-
-    def finish(self) -> pd.Series:
-        pd = _convert.require("pandas", "to_pandas()")
-        numpy = _convert.require("numpy", "to_pandas()", "pandas")
-        return pd.Series(numpy.concatenate(self._parts) if self._parts else [], dtype=object, copy=False)
+def _column(field: pa.Field, backend: Backend) -> fixed.Growing | objects.Objects | _Chunks:
+    if backend == "pyarrow":
+        return _Chunks(field, backend)
+    found = fixed.column(field, backend) or objects.column(field, texts=backend == "connectorx")
+    return found or _Chunks(field, backend)
 
 
 class _Chunks:
@@ -116,6 +99,11 @@ class _Chunks:
         self._arrays: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:
+        if self._backend != "pyarrow":
+            # A column keeps the memory of its whole batch, and that of the other columns is to go. Joined with nothing,
+            # it is a copy.
+            pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+            array = pa.concat_arrays([array, array.slice(0, 0)])
         self._arrays.append(array)
 
     def finish(self) -> pd.Series:

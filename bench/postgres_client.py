@@ -43,8 +43,7 @@ def colonnade(place: Place) -> Callable[[], Any]:
 
     options = dict(place.options)
     uri = place.uri
-    into = options.pop("into", "arrow")
-    if into == "pandas":
+    if options.setdefault("return_type", "arrow") == "pandas":
         import pandas as pd  # noqa: F401
     if options.pop("unix", False):
         uri = f"postgresql://tester@/postgres?host={place.directory}&port={place.port}"
@@ -53,8 +52,7 @@ def colonnade(place: Place) -> Callable[[], Any]:
         connection = colonnade.connect(uri)
         if "parallel" in options:
             connection.execute("SET max_parallel_workers_per_gather = 2")
-        result = connection.query(place.query, **options)
-        return result.to_pandas() if into == "pandas" else result.to_arrow()
+        return colonnade.read_sql(connection, place.query, **options)
 
     return read
 

@@ -41,6 +41,9 @@ def ours(options: str, *before: str) -> dict[str, Any]:
     return copy(f"FORMAT colonnade, {options}", "SELECT colonnade_version()", *before)
 
 
+PANDAS = {"return_type": "pandas"}
+THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
+STOCK = {"extension": False}
 WORKERS = "SET max_parallel_workers_per_gather = 2"
 FLOOR = "floor: executor and deforming"
 SERVER = [
@@ -62,17 +65,23 @@ END_TO_END = [
     Contender("Colonnade, unix socket", "colonnade", {"unix": True}),
     Contender("Colonnade, 2 workers", "colonnade", {"parallel": "on"}),
     Contender("Colonnade light", "colonnade", {"compression": "light"}),
-    Contender("Colonnade, no extension", "colonnade", {"extension": False}),
-    Contender("Colonnade, no extension, unix socket", "colonnade", {"extension": False, "unix": True}),
+    Contender("Colonnade, no extension", "colonnade", STOCK),
+    Contender("Colonnade, no extension, unix socket", "colonnade", {**STOCK, "unix": True}),
+    Contender("Colonnade, no extension, 2 partitions", "colonnade", {**STOCK, "partition_num": 2}),
     Contender("COPY binary, thrown away", "drain", copy("FORMAT binary")),
     Contender("DuckDB postgres_scan", "duckdb_scan", other=True),
     Contender("DuckDB postgres_scan, 1 thread", "duckdb_scan", {"threads": 1}, other=True),
     Contender("ConnectorX", "connectorx", other=True),
     Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
     Contender("ADBC", "adbc", other=True),
-    Contender("Colonnade into pandas", "colonnade", {"into": "pandas"}),
-    Contender("Colonnade into pandas, no extension", "colonnade", {"into": "pandas", "extension": False}),
-    Contender("ConnectorX into pandas", "connectorx", {"return_type": "pandas"}, other=True),
+    Contender("Colonnade into pandas", "colonnade", PANDAS),
+    Contender("Colonnade into pandas, no extension", "colonnade", {**PANDAS, **STOCK}),
+    Contender(
+        "Colonnade into pandas, no extension, ConnectorX's types",
+        "colonnade",
+        {**PANDAS, **STOCK, "dtype_backend": "connectorx"},
+    ),
+    Contender("ConnectorX into pandas", "connectorx", PANDAS, other=True),
     Contender("COPY csv, pyarrow.csv", "copy_csv", other=True),
     Contender("arrow-odbc", "arrow_odbc", other=True),
     Contender("turbodbc", "turbodbc", other=True),

@@ -7,6 +7,8 @@ import os
 import platform
 import statistics
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,22 @@ STOCK = "Colonnade, no extension"
 STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
 # MariaDB and SQLite: the client's CPU over that of the best peer.
 SOURCES_AIM = 0.7
+
+
+#: Two parts: CPU of both sides over that of one.
+PARTS_AIM = 1.1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A database as it is: the names of what reads it into Arrow and into pandas, and its contenders."""
+
+    name: str
+    ours: str
+    pandas: str
+    #: The client's CPU over that of the best peer.
+    cpu_aim: float
+    contenders: Sequence[turns.Contender]
 
 
 def command(*words: str) -> str:
@@ -148,49 +166,63 @@ def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def stock_aims(results: list[dict[str, Any]]) -> list[str]:
+def compared(found: tuple[float | None, float | None], aim: float, what: str, whose: str) -> list[str]:
+    """A line: how many times another's figure ours is. Nothing, if one of them was not measured."""
+    ours, theirs = found
+    if ours is None or theirs is None:
+        return []
+    ratio = ours / theirs
+    return [f"- {what}: {ratio:.2f} x {whose} {'✓' if ratio <= aim else '✗'} (≤ {aim})"]
+
+
+def source_aims(results: list[dict[str, Any]], part: str, table: str, source: Source) -> list[str]:
+    """What reading a table takes from a database as it is, beside its peers."""
+
+    def both(name: str, other: str, *fields: str) -> tuple[float | None, float | None]:
+        ours, theirs = (turns.median(results, part, table, contender, *fields) for contender in (name, other))
+        return ours, theirs
+
+    what = f"{source.name}, {table}"
+    costs = {
+        contender.name: turns.median(results, part, table, contender.name, "client_cpu")
+        for contender in source.contenders
+        if contender.other and not contender.slow and "pandas" not in contender.name
+    }
     lines = []
-    for table in ("lineitem", "flights", "acs"):
-
-        def ratio(ours: str, theirs: str, field: str, table: str = table) -> float:
-            found = [turns.median(results, "end to end", table, name, field) for name in (ours, theirs)]
-            return (found[0] or float("nan")) / (found[1] or float("nan"))
-
-        peers = [contender.name for contender in postgres_peers.END_TO_END if contender.other and not contender.slow]
-        peers = [name for name in peers if "pandas" not in name]
-        costs = {name: turns.median(results, "end to end", table, name, "client_cpu") for name in peers}
-        if found := {name: cost for name, cost in costs.items() if cost is not None}:
-            best = min(found, key=lambda name: found[name])
-            lines.append(times(ratio(STOCK, best, "client_cpu"), STOCK_CPU_AIM, f"{table}, client CPU", best))
-        thrown = "COPY binary, thrown away"
-        lines.append(times(ratio(STOCK, thrown, "wall"), STOCK_WALL_AIM, f"{table}, wall", thrown))
-        ours, theirs = "Colonnade into pandas, no extension", "ConnectorX into pandas"
-        for field, what in (("client_cpu", "client CPU"), ("client_peak", "peak memory")):
-            lines.append(times(ratio(ours, theirs, field), PANDAS_AIM, f"{table} into pandas, {what}", theirs))
+    if found := {name: cost for name, cost in costs.items() if cost is not None}:
+        best = min(found, key=lambda name: found[name])
+        lines += compared(both(source.ours, best, "client_cpu"), source.cpu_aim, f"{what}, client CPU", best)
+    thrown = "COPY binary, thrown away"
+    lines += compared(both(source.ours, thrown, "wall"), STOCK_WALL_AIM, f"{what}, wall", thrown)
+    rows = [row for row in results if (row["part"], row["table"], row["contender"]) == (part, table, source.ours)]
+    if sizes := [(row["client_peak"] - row["client_before"], row["arrow_bytes"]) for row in rows if "error" not in row]:
+        peak, size = (statistics.median(figures) for figures in zip(*sizes, strict=True))
+        lines += compared(
+            (peak, size), MEMORY_AIM, f"{what}, client's peak memory above what it began with", "the table"
+        )
+    parts = both(f"{source.ours}, 2 partitions", source.ours, "client_cpu", "server_cpu")
+    lines += compared(parts, PARTS_AIM, f"{what}, 2 partitions, total CPU", "one")
+    peer = "ConnectorX into pandas"
+    for ours in (source.pandas, f"{source.pandas}, ConnectorX's types"):
+        exact = "" if ours.endswith("types") else " with exact decimals"
+        for field, measured in (("client_cpu", "client CPU"), ("client_peak", "peak memory")):
+            lines += compared(both(ours, peer, field), PANDAS_AIM, f"{what} into pandas{exact}, {measured}", peer)
     return lines
+
+
+def stock_aims(results: list[dict[str, Any]]) -> list[str]:
+    pandas = "Colonnade into pandas, no extension"
+    source = Source("PostgreSQL as it is", STOCK, pandas, STOCK_CPU_AIM, postgres_peers.END_TO_END)
+    tables = ("lineitem", postgres_peers.SMALL, "flights", "acs")
+    return [line for table in tables for line in source_aims(results, "end to end", table, source)]
 
 
 def sources_aims(results: list[dict[str, Any]]) -> list[str]:
     lines = []
     for kind, contenders in sources_bench.CONTENDERS.items():
-        for table in sources_bench.TABLES:
-            peers = {
-                contender.name: turns.median(results, kind, table, contender.name, "client_cpu")
-                for contender in contenders
-                if contender.other and "pandas" not in contender.name
-            }
-            ours = turns.median(results, kind, table, "Colonnade", "client_cpu")
-            if ours is None or not (found := {name: cost for name, cost in peers.items() if cost is not None}):
-                continue
-            best = min(found, key=lambda name: found[name])
-            ratio = ours / found[best]
-            mark = "✓" if ratio <= SOURCES_AIM else "✗"
-            lines.append(f"- {kind}, {table}, client CPU: {ratio:.2f} x {best} {mark} (≤ {SOURCES_AIM})")
+        source = Source(kind, "Colonnade", "Colonnade into pandas", SOURCES_AIM, contenders)
+        lines += [line for table in sources_bench.TABLES for line in source_aims(results, kind, table, source)]
     return lines
-
-
-def times(ratio: float, aim: float, what: str, whose: str) -> str:
-    return f"- PostgreSQL as it is, {what}: {ratio:.2f} x {whose} {'✓' if ratio <= aim else '✗'} (≤ {aim})"
 
 
 def main() -> None:

@@ -32,13 +32,16 @@ HERE = Path(__file__).parent
 TABLES = {"lineitem": 1_000_000, "flights": 1_000_000}
 #: ConnectorX needs a column of integers to divide by.
 KEYS = {"lineitem": "l_orderkey", "flights": "day"}
+PANDAS = {"return_type": "pandas"}
+THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 COMMON = [
     Contender("Colonnade", "colonnade"),
     Contender("Colonnade, 2 partitions", "colonnade", {"partition_num": 2}),
     Contender("ConnectorX", "connectorx", other=True),
     Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
-    Contender("Colonnade into pandas", "colonnade", {"return_type": "pandas"}),
-    Contender("ConnectorX into pandas", "connectorx", {"return_type": "pandas"}, other=True),
+    Contender("Colonnade into pandas", "colonnade", PANDAS),
+    Contender("Colonnade into pandas, ConnectorX's types", "colonnade", THEIR_TYPES),
+    Contender("ConnectorX into pandas", "connectorx", PANDAS, other=True),
 ]
 CONTENDERS = {
     "MariaDB": [

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from process import memory
+from process import forget_peak, memory
 
 TIMEOUT = 900
 
@@ -40,6 +40,8 @@ def answer(read: Callable[[], Any]) -> None:
     """The client's side: times `read`, which gives something with a length, or a number of bytes. Ends the process."""
     print("ready", flush=True)
     sys.stdin.readline()
+    forget_peak(os.getpid())
+    before = memory(os.getpid(), "VmRSS")
     cpu, wall = time.process_time(), time.perf_counter()
     found = read()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -47,6 +49,8 @@ def answer(read: Callable[[], Any]) -> None:
         "wall": wall,
         "client_cpu": cpu,
         "client_peak": memory(os.getpid(), "VmHWM"),
+        "client_before": before,
+        "arrow_bytes": getattr(found, "nbytes", None),
         "rows": None if isinstance(found, int) else len(found),
         "bytes": found if isinstance(found, int) else None,
     }

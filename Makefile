@@ -11,6 +11,7 @@ BENCH_ROUNDS ?= 5
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
 PEERS ?= .venv-peers
+PANDAS2 ?= .venv-pandas2
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -24,7 +25,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest of Debian's PostgreSQLs, or the one in the PATH. Asked anew each time: a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres test test-rust test-spec test-python soak lint bench bench-wire bench-end-to-end
+.PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 soak lint bench bench-wire bench-end-to-end
 .PHONY: bench-postgres bench-sources fuzz wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -38,7 +39,7 @@ demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve
 demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreSQL, read lineitem by COPY text, COPY binary and colonnade (DEMO_SF=1)
 	$(BIN)/python demo/demo_postgres.py --scale $(DEMO_SF)
 
-test: test-rust test-spec test-python ## Run all tests
+test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
 test-rust: $(BIN)/python
 	$(CARGO) test --workspace --locked
@@ -53,6 +54,12 @@ test-python: $(BIN)/.wheel $(BIN)/.test extension mariadb
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
 	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+
+# The package as it is installed for the other tests: no module of it depends on pandas' version.
+test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Queries, cancels, killed clients, errors and schema changes at once (SOAK_SECONDS=600)
 	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
@@ -108,7 +115,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove all that was built or generated
-	rm -rf target .venv $(PEERS) dist bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) dist bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.
@@ -144,7 +151,9 @@ $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 		--no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
-$(PEERS)/.peers: requirements/peers.txt | $(BIN)/python
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
+$(PEERS)/.peers: requirements/peers.txt
+$(PANDAS2)/.pandas2: requirements/pandas2.txt
+$(PEERS)/.peers $(PANDAS2)/.pandas2: | $(BIN)/python
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

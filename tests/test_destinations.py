@@ -15,6 +15,7 @@ import postgres as pg
 import pyarrow as pa
 import pytest
 
+PANDAS = int(pd.__version__.partition(".")[0])
 #: Name, expression of a value, and of the extremes that back-ends like to lose. PostgreSQL; NULL comes last.
 VALUES = {
     "i8": ("int8", ["9007199254740993", "'-9223372036854775808'"]),
@@ -80,8 +81,8 @@ DTYPES = {
         "b": "boolean",
         "f": "float64",
         "d": "object",
-        "n": "str",
-        "t": "str",
+        "n": "str" if PANDAS >= 3 else "object",
+        "t": "str" if PANDAS >= 3 else "object",
         "x": "object",
         "day": "datetime64[ms]",
         "ts": "datetime64[us]",
@@ -198,7 +199,8 @@ print((peak() - before) / (40 * 8 * 500000))
     done = subprocess.run(
         [sys.executable, "-c", code, uri_of_values], capture_output=True, text=True, check=True, timeout=240
     )
-    assert float(done.stdout) < 1.6
+    # Before version 3, text is Python's strings.
+    assert float(done.stdout) < (1.6 if PANDAS >= 3 else 1.9)
 
 
 # --- NumPy ------------------------------------------------------------------------------------------------------------
@@ -276,6 +278,7 @@ def test_a_dask_frame(uri_of_values: str) -> None:
     ("hidden", "return_type", "message"),
     [
         ("dask", "dask", "return_type 'dask' needs dask: pip install 'colonnade[dask]'"),
+        ("modin", "modin", "return_type 'modin' needs modin: pip install 'colonnade[modin]'"),
         ("duckdb", "duckdb", "return_type 'duckdb' needs duckdb: pip install 'colonnade[duckdb]'"),
         ("numpy", "numpy", "return_type 'numpy' needs numpy: pip install 'colonnade[numpy]'"),
         ("pyarrow", "numpy", "return_type 'numpy' needs pyarrow: pip install 'colonnade[numpy]'"),

@@ -102,7 +102,6 @@ def test_parameters_by_order_and_by_name(any_uri: str) -> None:
     ("arguments", "error", "message"),
     [
         ({"return_type": "excel"}, ValueError, "'excel' is none of"),
-        ({"return_type": "modin"}, colonnade.NotSupportedError, "convert the result"),
         ({"return_type": "arrow", "index_col": "i"}, ValueError, "index_col"),
         ({"partition_range": (1, 5)}, ValueError, "needs partition_on"),
         ({"partition_on": "i", "partition_num": 0}, ValueError, "at least 1"),

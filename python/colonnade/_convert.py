@@ -48,6 +48,11 @@ def dask(frame: Any, rows: int) -> Any:
     return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
 
 
+def modin(frame: Any) -> Any:
+    """A modin.pandas.DataFrame."""
+    return require("modin.pandas", "return_type 'modin'").DataFrame(frame)
+
+
 def batch(data: Any) -> Any:
     """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library takes."""
     try:

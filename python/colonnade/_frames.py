@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _numpy, _pandas
-from ._errors import NotSupportedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
 
     from ._result import Result
 
-RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask")
-#: Those that are made of pandas' frames, and take its arguments.
-_PANDAS = ("pandas", "dask")
+RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin")
+#: Those that are made of pandas' frames, and take its arguments; and which module each needs besides.
+_PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
 #: Rows of a Dask partition at most.
 _PARTITION_ROWS = 1_000_000
 #: Units of numbers that pandas' parse_dates reads as moments.
@@ -39,11 +38,6 @@ class Shape:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        if self.return_type == "modin":
-            raise NotSupportedError(
-                "return_type 'modin' is not supported, since no Modin works with today's pandas:"
-                " use 'dask', or convert the result with modin.pandas.DataFrame(frame)"
-            )
         if self.return_type not in RETURN_TYPES:
             raise ValueError(f"return_type {self.return_type!r} is none of {', '.join(RETURN_TYPES)}")
         for name in ("index_col", "dtype_backend", "coerce_float", "parse_dates"):
@@ -63,14 +57,11 @@ class Shape:
         purpose = f"return_type {self.return_type!r}"
         if self.return_type in _PANDAS:
             _convert.require("pandas", purpose)
-        if self.return_type == "dask":
-            _convert.require("dask.dataframe", purpose)
+            _convert.require(_PANDAS[self.return_type] or "pandas", purpose)
         if self.return_type in ("numpy", "polars", "duckdb"):
             _convert.require(self.return_type, purpose)
         if self.return_type != "polars":
-            _convert.require(
-                "pyarrow", purpose, self.return_type if self.return_type in ("pandas", "numpy", "dask") else None
-            )
+            _convert.require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
 
     @property
     def _backend(self) -> _pandas.Backend:
@@ -135,7 +126,13 @@ class Shape:
             made[name] = _parsed(made[name], how)
         if self.index_col is not None:
             made = _pandas.set_index(made, self.index_col)
-        return _convert.dask(made, _PARTITION_ROWS) if self.return_type == "dask" else made
+        match self.return_type:
+            case "dask":
+                return _convert.dask(made, _PARTITION_ROWS)
+            case "modin":
+                return _convert.modin(made)
+            case _:
+                return made
 
 
 def _parsed(series: Any, how: str | Mapping[str, Any]) -> pd.Series:

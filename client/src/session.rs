@@ -7,9 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::channel::lost;
 use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::socket::Socket;
 use crate::stats::Meter;
-use crate::{Error, ErrorKind, Keep};
+use crate::{Cancel, Error, ErrorKind, Keep};
 
 /// How long a cancelled query may take to end before its connection is given up.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -28,14 +30,17 @@ pub(crate) trait Peer: Send + Sync + 'static {
     /// The request could not be delivered.
     fn cancel(&self) -> Result<(), Error>;
 
-    /// Makes sure that a request to stop which came too late does not hit the next query.
+    /// Makes sure that a request to stop which came too late does not hit the next query, where having taken notice of
+    /// it is not enough for that.
     ///
     /// # Errors
     /// The connection is lost.
-    fn settle(&self, link: &mut Self::Link) -> Result<(), Error>;
+    fn settle(&self, _link: &mut Self::Link) -> Result<(), Error> {
+        Ok(())
+    }
 
-    /// Ends the connection under a thread that may be blocked in it.
-    fn hang_up(&self, busy: bool);
+    /// What lies below a connection.
+    fn socket(link: &Self::Link) -> &Socket;
 
     /// Bytes received on a connection so far.
     fn received(link: &Self::Link) -> u64;
@@ -45,6 +50,8 @@ pub(crate) trait Peer: Send + Sync + 'static {
 pub(crate) struct Session<P: Peer> {
     name: String,
     pub(crate) peer: P,
+    /// Ends the connection under a thread that is blocked in it.
+    socket: Socket,
     /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
     cancelled: Mutex<u64>,
     state: Mutex<State<P::Link>>,
@@ -58,12 +65,12 @@ enum State<L> {
     Closed,
 }
 
-/// What the receiving thread tells.
+/// What the receiving thread tells; last is an end or an error.
 pub(crate) enum Event<T> {
     /// A part of the answer.
     Part(T),
-    /// The connection is free again, or gone.
-    Finished(Result<Finished, Error>),
+    /// The answer is complete and the connection free again.
+    Finished(Finished),
 }
 
 /// How an answer without an error ended.
@@ -78,9 +85,12 @@ pub(crate) struct Finished {
 pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
 
 impl<P: Peer> Session<P> {
-    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Arc<Self> {
+    /// # Errors
+    /// The system cannot share the socket.
+    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Result<Arc<Self>, Error> {
+        let socket = P::socket(&link).share().map_err(|cause| lost(cause).with_origin(&name))?;
         let state = Mutex::new(State::Idle(link, 0));
-        Arc::new(Self { name, peer, cancelled: Mutex::new(0), state, changed: Condvar::new() })
+        Ok(Arc::new(Self { name, peer, socket, cancelled: Mutex::new(0), state, changed: Condvar::new() }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -89,6 +99,14 @@ impl<P: Peer> Session<P> {
 
     pub(crate) fn is_open(&self) -> bool {
         !matches!(*self.state(), State::Closed)
+    }
+
+    /// What the connection says of itself, if no query runs.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&P::Link) -> T) -> Option<T> {
+        match &*self.state() {
+            State::Idle(link, _) => Some(at(link)),
+            State::Busy(..) | State::Closed => None,
+        }
     }
 
     /// Runs `work` with the connection, on a thread of its own; `work` passes on the parts of the answer.
@@ -113,7 +131,7 @@ impl<P: Peer> Session<P> {
         mut link: P::Link,
         number: u64,
         stop: &AtomicBool,
-        events: &SyncSender<Event<T>>,
+        events: &SyncSender<Result<Event<T>, Error>>,
         work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
     ) {
         let mut deadline = None;
@@ -125,7 +143,7 @@ impl<P: Peer> Session<P> {
                 None => {
                     deadline = Some(Instant::now() + DRAIN_LIMIT);
                     // If the request cannot be delivered, reading on is all that is left, up to the deadline.
-                    let _ = self.cancel(Some(number));
+                    let _ = self.cancel_query(Some(number));
                     Ok(())
                 }
                 Some(deadline) if Instant::now() < deadline => Ok(()),
@@ -134,7 +152,7 @@ impl<P: Peer> Session<P> {
         };
         let before = P::received(&link);
         let outcome = work(&mut link, &mut tick, &mut |part| {
-            if !stop.load(Ordering::Acquire) && events.send(Event::Part(part)).is_err() {
+            if !stop.load(Ordering::Acquire) && events.send(Ok(Event::Part(part))).is_err() {
                 stop.store(true, Ordering::Release);
             }
         });
@@ -144,9 +162,9 @@ impl<P: Peer> Session<P> {
             Err(error) => (None, Err(error)),
         };
         self.give_back(link, number);
-        let finished = outcome.map(|rows| Finished { rows, received }).map_err(|error| error.with_origin(&self.name));
+        let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
         // A reader that is gone needs no news.
-        let _ = events.send(Event::Finished(finished));
+        let _ = events.send(finished.map_err(|error| error.with_origin(&self.name)));
     }
 
     fn state(&self) -> MutexGuard<'_, State<P::Link>> {
@@ -202,7 +220,7 @@ impl<P: Peer> Session<P> {
     ///
     /// # Errors
     /// The request could not be delivered.
-    pub(crate) fn cancel(&self, number: Option<u64>) -> Result<(), Error> {
+    fn cancel_query(&self, number: Option<u64>) -> Result<(), Error> {
         let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match *self.state() {
             State::Busy(running, _) if number.is_none_or(|number| number == running) => running,
@@ -216,10 +234,12 @@ impl<P: Peer> Session<P> {
     pub(crate) fn close(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);
         self.changed.notify_all();
-        let busy = matches!(before, State::Busy(..));
+        if let State::Busy(..) = before {
+            self.socket.reset_at_close();
+        }
         // Says goodbye, if nothing runs.
         drop(before);
-        self.peer.hang_up(busy);
+        self.socket.shutdown();
     }
 
     /// Nobody will ask for another query: a result that is still being read keeps the connection until its end.
@@ -231,13 +251,20 @@ impl<P: Peer> Session<P> {
     }
 }
 
+/// Stops whatever runs.
+impl<P: Peer> Cancel for Session<P> {
+    fn cancel(&self) -> Result<(), Error> {
+        self.cancel_query(None)
+    }
+}
+
 /// Reads the events of one query. Dropping it early cancels the query.
 pub(crate) struct Reader<P: Peer, T> {
     session: Arc<Session<P>>,
     number: u64,
     /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
     stop: Arc<AtomicBool>,
-    events: Option<Receiver<Event<T>>>,
+    events: Option<Receiver<Result<Event<T>, Error>>>,
     pub(crate) meter: Meter,
 }
 
@@ -249,14 +276,15 @@ impl<P: Peer, T> Reader<P, T> {
     pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
-            Ok(Event::Finished(finished)) => {
+            Ok(Ok(Event::Part(part))) => Ok(Some(Event::Part(part))),
+            Ok(end) => {
                 self.events = None;
                 self.meter.end();
-                let finished = finished?;
-                self.meter.received_in_all(finished.received);
-                Ok(Some(Event::Finished(Ok(finished))))
+                if let Ok(Event::Finished(finished)) = &end {
+                    self.meter.received_in_all(finished.received);
+                }
+                end.map(Some)
             }
-            Ok(event) => Ok(Some(event)),
             Err(Nothing::Gone) => Err(self.refuse(died())),
             Err(Nothing::Interrupted) => {
                 let error = self.interrupt();
@@ -273,7 +301,7 @@ impl<P: Peer, T> Reader<P, T> {
         loop {
             match self.next(keep)? {
                 Some(Event::Part(_)) => {}
-                Some(Event::Finished(finished)) => return finished.map(|finished| finished.rows),
+                Some(Event::Finished(finished)) => return Ok(finished.rows),
                 None => return Err(died()),
             }
         }
@@ -289,10 +317,10 @@ impl<P: Peer, T> Reader<P, T> {
 
     /// Cancels on the server and waits, not for long, until the connection is free again.
     fn interrupt(&self) -> Error {
-        let cancelled = self.session.cancel(Some(self.number));
+        let cancelled = self.session.cancel_query(Some(self.number));
         self.stop.store(true, Ordering::Release);
         if let Some(events) = &self.events {
-            let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)));
+            let ended = feed::drain(events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
             if ended.is_err() {
                 self.session.close();
             }

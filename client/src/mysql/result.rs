@@ -45,8 +45,7 @@ impl Rows {
                     self.reader.meter.received(bytes.len() as u64);
                     self.block = (block, 0);
                 }
-                Some(Event::Finished(finished)) => {
-                    finished?;
+                Some(Event::Finished(_)) => {
                     self.ended = true;
                     return self.decoder.batch();
                 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use crate::channel::{Channel, arrived, lost};
 use crate::session::Tick;
+use crate::socket::Socket;
 use crate::{Buffer, Error};
 
 /// One read brings a header and whatever small messages follow it. Of a chunk, at most this much is copied once more.
@@ -31,6 +32,11 @@ impl Incoming {
         self.received
     }
 
+    /// What is received from, below any encryption.
+    pub(crate) fn socket(&self) -> &Socket {
+        self.channel.socket()
+    }
+
     /// What is received from.
     pub(crate) fn channel(&mut self) -> &mut Channel {
         &mut self.channel
@@ -38,7 +44,7 @@ impl Incoming {
 
     /// How long nothing may come before the tick is asked.
     pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        self.channel.socket().set_timeout(timeout).map_err(lost)
+        self.socket().set_timeout(timeout).map_err(lost)
     }
 
     /// The type of the next message and the length of its body, which must be read or skipped next.

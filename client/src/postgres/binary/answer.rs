@@ -1,14 +1,15 @@
 //! The receiving thread's side: describe, ask the catalog, run.
 
+use bytes::Bytes;
+
 use super::blocks;
 use super::catalog::{self, Catalog};
-use super::kind;
+use super::kind::{self, Column};
 use crate::feed::POLL;
-use crate::postgres::copy_out::{Event, Outcome};
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
-use crate::session::Tick;
+use crate::session::{Outcome, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
@@ -19,6 +20,14 @@ const USERS: &str = "";
 /// Tags that count rows.
 const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
 
+/// A part of an answer.
+pub(in crate::postgres) enum Part {
+    /// The columns, which come first.
+    Columns(Vec<Column>),
+    /// Rows.
+    Rows(Bytes),
+}
+
 /// Asks for the rows of `sql` and passes them on.
 pub(in crate::postgres) fn answer(
     link: &mut Link,
@@ -26,7 +35,7 @@ pub(in crate::postgres) fn answer(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
-    tell: &mut dyn FnMut(Event),
+    tell: &mut dyn FnMut(Part),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
@@ -69,18 +78,18 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
-        tell: &mut dyn FnMut(Event),
+        tell: &mut dyn FnMut(Part),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
         let described = self.describe(sql)?;
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
         let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
-        tell(Event::Columns(columns));
+        tell(Part::Columns(columns));
         self.run(&formats, &catalog)?;
         loop {
             if self.link.incoming.peek(self.tick)? == b'D' {
-                let sink = &mut |bytes| tell(Event::Message(bytes));
+                let sink = &mut |bytes| tell(Part::Rows(bytes));
                 blocks::receive(&mut self.link.incoming, pool, options.max_message_bytes, self.tick, sink)?;
                 continue;
             }

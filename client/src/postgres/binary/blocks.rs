@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::postgres::copy_out::{check_size, no_memory};
 use crate::postgres::incoming::Incoming;
 use crate::postgres::message::{self, HEADER};
+use crate::postgres::simple::{check_size, no_memory};
 use crate::session::Tick;
 use crate::{Buffer, Error, Pool};
 

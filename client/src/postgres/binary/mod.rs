@@ -24,5 +24,4 @@ mod text;
 mod value;
 
 pub(super) use answer::answer;
-pub(super) use kind::Column;
 pub(super) use result::Rows;

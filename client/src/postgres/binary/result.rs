@@ -6,15 +6,16 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use colonnade_wire::Schema;
 
+use super::answer::Part;
 use super::decoder::Decoder;
-use crate::postgres::copy_out::{Event, miscounted};
-use crate::postgres::reader::Reader;
-use crate::session::died;
+use crate::postgres::connection::Postgres;
+use crate::postgres::message::miscounted;
+use crate::session::{Event, Reader, died};
 use crate::{Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
 /// A result in PostgreSQL's own form.
 pub(in crate::postgres) struct Rows {
-    reader: Reader,
+    reader: Reader<Postgres, Part>,
     schema: SchemaRef,
     decoder: Decoder,
     /// Rows that have been received but not decoded, and where the first of them begins.
@@ -24,8 +25,12 @@ pub(in crate::postgres) struct Rows {
 
 impl Rows {
     /// Waits for the columns.
-    pub(in crate::postgres) fn open(mut reader: Reader, options: &QueryOptions, keep: Keep<'_>) -> Result<Self, Error> {
-        let Some(Event::Columns(columns)) = reader.next(keep)? else { return Err(reader.refuse(died())) };
+    pub(in crate::postgres) fn open(
+        mut reader: Reader<Postgres, Part>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Self, Error> {
+        let Some(Event::Part(Part::Columns(columns))) = reader.next(keep)? else { return Err(reader.refuse(died())) };
         reader.meter.schema(columns.len());
         let fields = columns.iter().map(|column| column.node.field.clone()).collect();
         let schema = Schema { fields, metadata: Vec::new() };
@@ -41,20 +46,20 @@ impl Rows {
                 return Ok(Some(batch));
             }
             match self.reader.next(keep)? {
-                Some(Event::Message(bytes)) => {
+                Some(Event::Part(Part::Rows(bytes))) => {
                     self.reader.meter.received(bytes.len() as u64);
                     self.block = (bytes, 0);
                 }
                 Some(Event::Finished(finished)) => {
                     self.ended = true;
-                    let (rows, total) = (finished?.rows, self.decoder.total());
+                    let (rows, total) = (finished.rows, self.decoder.total());
                     // SHOW and its like count nothing.
                     if rows.is_some_and(|rows| rows != total) {
                         return Err(miscounted(total, rows));
                     }
                     return self.decoder.batch();
                 }
-                Some(_) => return Err(died()),
+                Some(Event::Part(Part::Columns(_))) => return Err(died()),
                 None => self.ended = true,
             }
         }

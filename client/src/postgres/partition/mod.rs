@@ -43,7 +43,7 @@ impl Partitioning for PostgresConnection {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        if self.0.in_transaction() {
+        if self.session.look(|link| link.idle) == Some(false) {
             return Err(unsupported(
                 "the connection is within a transaction, whose changes other connections cannot see",
             )
@@ -59,7 +59,7 @@ impl Partitioning for PostgresConnection {
         let mut siblings: Vec<Arc<dyn Connection>> = Vec::with_capacity(count);
         let mut snapshot: Option<String> = None;
         for _ in 0..count {
-            let sibling = super::connect(self.0.route.target.clone(), keep).map_err(crowded)?;
+            let sibling = super::connect(self.session.peer.route.target.clone(), keep).map_err(crowded)?;
             for statement in setup {
                 sibling.execute(statement, keep)?;
             }

@@ -29,6 +29,7 @@ pub mod partition;
 mod pool;
 pub mod postgres;
 mod produced;
+mod rows;
 mod scan;
 mod session;
 mod socket;

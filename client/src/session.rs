@@ -4,11 +4,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::channel::lost;
-use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::feed::{self, AHEAD, Nothing, POLL, spawn};
 use crate::socket::Socket;
 use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
@@ -83,6 +82,21 @@ pub(crate) struct Finished {
 /// What an answer came to: the rows that the server counted. The outer error ends the connection; the inner one leaves
 /// it usable.
 pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
+
+/// Why an answer came to nothing.
+pub(crate) enum End {
+    /// The connection did.
+    Lost(Error),
+    /// The server or this client refused; the connection can go on.
+    Refused(Error),
+}
+
+/// Errors of the connection are the usual ones.
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
 
 impl<P: Peer> Session<P> {
     /// # Errors
@@ -361,16 +375,7 @@ pub(crate) fn connect<L: Send + 'static>(
     }
 }
 
-/// Starts a thread.
-///
-/// # Errors
-/// The system has none left.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
-}
-
-pub(crate) fn interrupted() -> Error {
+fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "interrupted")
 }
 
@@ -379,6 +384,6 @@ pub(crate) fn died() -> Error {
     Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
 }
 
-pub(crate) fn unavailable(message: &str) -> Error {
+fn unavailable(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, message)
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use super::answer;
+use super::decoder::Decoder;
 use super::link::{Link, Server};
 use super::packet::status;
-use super::result::Rows;
 use super::uri::Target;
+use crate::rows::Rows;
 use crate::session::{self, Peer, Session};
 use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
@@ -82,7 +83,7 @@ impl Connection for MysqlConnection {
             status.store(link.status, Ordering::Release);
             outcome
         })?;
-        Ok(Box::new(Rows::open(reader, options, keep)?))
+        Ok(Box::new(Rows::<_, Decoder>::open(reader, options, keep)?))
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {

@@ -37,6 +37,13 @@ pub(super) enum Block {
     Row(Bytes),
 }
 
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        let (Self::Packets(bytes) | Self::Row(bytes)) = self;
+        bytes
+    }
+}
+
 /// The receiving half of a connection, and the packets' numbers, which both halves share.
 #[derive(Debug)]
 pub(super) struct Incoming {

@@ -14,6 +14,7 @@ use super::servers;
 use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
+use crate::rows::Rows;
 use crate::session::{self, Peer, Session};
 use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, Keep, Pool, QueryOptions, ResultStream};
@@ -71,7 +72,7 @@ impl Connection for PostgresConnection {
             let reader = self
                 .session
                 .start(keep, move |link, tick, tell| binary::answer(link, &pool, tick, &sql, &chosen, tell))?;
-            return Ok(Box::new(binary::Rows::open(reader, options, keep)?));
+            return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
         }
         let copy = request::copy(sql, options)?;
         let limit = options.max_message_bytes;

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use colonnade_wire::{Decoder, Limits, Message};
 
 use super::connection::Postgres;
-use super::message::{HEADER, miscounted};
+use super::message::{HEADER, protocol};
 use crate::batch::damaged;
+use crate::rows::miscounted;
 use crate::session::{Event, Reader};
 use crate::{Batch, Error, Keep, ResultStream, Stats};
 
@@ -56,7 +57,7 @@ impl CopyOut {
                 if rows == Some(totals.rows) {
                     Ok(None)
                 } else {
-                    Err(self.reader.refuse(miscounted(totals.rows, rows)))
+                    Err(self.reader.refuse(protocol(miscounted(totals.rows, rows))))
                 }
             }
             None => Ok(None),

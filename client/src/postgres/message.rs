@@ -189,11 +189,6 @@ fn short() -> Error {
     protocol("a message that ends too early")
 }
 
-/// CommandComplete and the rows must tell the same story.
-pub(crate) fn miscounted(read: u64, tag: Option<u64>) -> Error {
-    protocol(format!("{read} rows with a tag of {}", tag.map_or("none".to_owned(), |rows| rows.to_string())))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

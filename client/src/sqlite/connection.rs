@@ -43,7 +43,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
     let (sender, opened) = sync_channel(1);
     let place = location.clone();
     // Another process's lock may be in the way.
-    produced::spawn("colonnade-sqlite", move || {
+    feed::spawn("colonnade-sqlite", move || {
         let _ = sender.send(open(&place));
     })?;
     let database = match feed::receive(&opened, keep) {
@@ -106,7 +106,7 @@ impl Connection for SqliteConnection {
         let (schema, opened) = sync_channel(1);
         let (sender, batches) = produced::queue();
         let (sql, options) = (sql.to_owned(), options.clone());
-        produced::spawn("colonnade-sqlite", move || {
+        feed::spawn("colonnade-sqlite", move || {
             let end = deliver(&database, &sql, &options, schema, &sender);
             // In this order: the reader may start another query when it learns of the end.
             lease.give_back(database);
@@ -189,7 +189,7 @@ impl SqliteConnection {
         let (databases, leases): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
         let cancellers: Vec<_> = leases.iter().map(Lease::canceller).collect();
         let (sender, done) = sync_channel(1);
-        produced::spawn("colonnade-sqlite", move || {
+        feed::spawn("colonnade-sqlite", move || {
             let result = work(&databases);
             for (database, lease) in databases.into_iter().zip(leases) {
                 lease.give_back(database);

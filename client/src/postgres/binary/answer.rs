@@ -9,7 +9,8 @@ use crate::feed::POLL;
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
-use crate::session::{Outcome, Tick};
+use crate::rows::Part;
+use crate::session::{End, Outcome, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
@@ -20,14 +21,6 @@ const USERS: &str = "";
 /// Tags that count rows.
 const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
 
-/// A part of an answer.
-pub(in crate::postgres) enum Part {
-    /// The columns, which come first.
-    Columns(Vec<Column>),
-    /// Rows.
-    Rows(Bytes),
-}
-
 /// Asks for the rows of `sql` and passes them on.
 pub(in crate::postgres) fn answer(
     link: &mut Link,
@@ -35,33 +28,18 @@ pub(in crate::postgres) fn answer(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
-    tell: &mut dyn FnMut(Part),
+    tell: &mut dyn FnMut(Part<Column, Bytes>),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
     match talk.rows(pool, sql, options, tell) {
         Ok(rows) => Ok(Ok(rows)),
         Err(End::Lost(error)) => Err(error),
-        // A fatal error is the last message; why the connection then ended is the error's business.
+        // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
         Err(End::Refused(error)) => match talk.settle() {
             Ok(()) => Ok(Err(error)),
             Err(_) => Err(error),
         },
-    }
-}
-
-/// Why a statement came to nothing.
-enum End {
-    /// The connection did.
-    Lost(Error),
-    /// The server or this client refused; ReadyForQuery is still to come.
-    Refused(Error),
-}
-
-/// Errors of the connection are the usual ones.
-impl From<Error> for End {
-    fn from(error: Error) -> Self {
-        Self::Lost(error)
     }
 }
 
@@ -78,7 +56,7 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
-        tell: &mut dyn FnMut(Part),
+        tell: &mut dyn FnMut(Part<Column, Bytes>),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
         let described = self.describe(sql)?;

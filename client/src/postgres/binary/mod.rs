@@ -18,10 +18,9 @@ mod kind;
 mod literal;
 mod nested;
 mod numeric;
-mod result;
 mod scalars;
 mod text;
 mod value;
 
 pub(super) use answer::answer;
-pub(super) use result::Rows;
+pub(super) use decoder::Decoder;

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 
 use crate::channel::lost;
 use crate::feed::{self, AHEAD, Nothing, POLL, spawn};
+use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
 use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
 
 /// How long a cancelled query may take to end before its connection is given up.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+const BUSY: &str = "the connection still delivers a result: read it to its end, drop it, or open a second connection";
+/// How often it is told to stop: a request that comes while the server waits for the rest of a question does nothing.
+const INSIST: Duration = Duration::from_millis(500);
 
 /// Called whenever nothing came for a while, and before each message: an error ends the wait.
 pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
@@ -53,6 +57,8 @@ pub(crate) struct Session<P: Peer> {
     socket: Socket,
     /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
     cancelled: Mutex<u64>,
+    /// They read parts of this one's results.
+    pub(crate) siblings: Siblings,
     state: Mutex<State<P::Link>>,
     changed: Condvar,
 }
@@ -104,7 +110,15 @@ impl<P: Peer> Session<P> {
     pub(crate) fn new(name: String, peer: P, link: P::Link) -> Result<Arc<Self>, Error> {
         let socket = P::socket(&link).share().map_err(|cause| lost(cause).with_origin(&name))?;
         let state = Mutex::new(State::Idle(link, 0));
-        Ok(Arc::new(Self { name, peer, socket, cancelled: Mutex::new(0), state, changed: Condvar::new() }))
+        Ok(Arc::new(Self {
+            name,
+            peer,
+            socket,
+            cancelled: Mutex::new(0),
+            siblings: Siblings::default(),
+            state,
+            changed: Condvar::new(),
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -148,21 +162,23 @@ impl<P: Peer> Session<P> {
         events: &SyncSender<Result<Event<T>, Error>>,
         work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
     ) {
-        let mut deadline = None;
+        // When the query is given up, and when the server is told next.
+        let mut stopping = None;
         let mut tick = || {
             if !stop.load(Ordering::Acquire) {
                 return Ok(());
             }
-            match deadline {
-                None => {
-                    deadline = Some(Instant::now() + DRAIN_LIMIT);
-                    // If the request cannot be delivered, reading on is all that is left, up to the deadline.
-                    let _ = self.cancel_query(Some(number));
-                    Ok(())
-                }
-                Some(deadline) if Instant::now() < deadline => Ok(()),
-                Some(_) => Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query")),
+            let now = Instant::now();
+            let (deadline, next) = stopping.get_or_insert((now + DRAIN_LIMIT, now));
+            if now >= *deadline {
+                return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
             }
+            if now >= *next {
+                *next = now + INSIST;
+                // If the request cannot be delivered, reading on is all that is left, up to the deadline.
+                let _ = self.cancel_query(Some(number));
+            }
+            Ok(())
         };
         let before = P::received(&link);
         let outcome = work(&mut link, &mut tick, &mut |part| {
@@ -192,12 +208,7 @@ impl<P: Peer> Session<P> {
         loop {
             match &*state {
                 State::Closed => return Err(unavailable("the connection is closed: open a new one")),
-                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => {
-                    return Err(unavailable(
-                        "the connection still delivers a result: read it to its end, drop it, or \
-                                            open a second connection",
-                    ));
-                }
+                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => return Err(unavailable(BUSY)),
                 State::Busy(..) => {
                     state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
                     if !keep() {
@@ -265,10 +276,10 @@ impl<P: Peer> Session<P> {
     }
 }
 
-/// Stops whatever runs.
+/// Stops whatever runs, here and on the siblings.
 impl<P: Peer> Cancel for Session<P> {
     fn cancel(&self) -> Result<(), Error> {
-        self.cancel_query(None)
+        self.cancel_query(None).and(self.siblings.cancel())
     }
 }
 

@@ -10,6 +10,7 @@ use super::location::Location;
 use super::rows::Rows;
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
+use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
@@ -22,6 +23,8 @@ struct Shared {
     name: String,
     software: String,
     interrupt: Interrupt,
+    /// They read parts of this one's results.
+    siblings: Siblings,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -55,6 +58,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
         name,
         software: format!("SQLite {}", library::version()),
         interrupt: database.interrupt(),
+        siblings: Siblings::default(),
         state: Mutex::new(State::Idle(database, 0)),
         changed: Condvar::new(),
     })))
@@ -165,6 +169,10 @@ impl Connection for SqliteConnection {
 impl SqliteConnection {
     pub(super) fn location(&self) -> &Location {
         &self.0.location
+    }
+
+    pub(super) fn known_siblings(&self) -> &Siblings {
+        &self.0.siblings
     }
 
     /// Does something with the database on a thread of its own, which can be given up.
@@ -286,7 +294,7 @@ impl Drop for Lease {
     }
 }
 
-/// Stops the query with this number, or any.
+/// Stops the query with this number, or any, those of siblings too.
 struct Canceller {
     shared: Arc<Shared>,
     number: Option<u64>,
@@ -299,7 +307,11 @@ impl Cancel for Canceller {
         if matches!(*state, State::Busy(running) if self.number.is_none_or(|number| number == running)) {
             self.shared.interrupt.stop();
         }
-        Ok(())
+        drop(state);
+        match self.number {
+            Some(_) => Ok(()),
+            None => self.shared.siblings.cancel(),
+        }
     }
 }
 

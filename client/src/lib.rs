@@ -23,6 +23,7 @@ mod connect;
 pub mod dtype;
 mod error;
 mod feed;
+mod inbox;
 mod literal;
 pub mod mysql;
 pub mod partition;

@@ -65,7 +65,7 @@ impl Peer for Mysql {
     }
 
     fn socket(link: &Link) -> &Socket {
-        link.incoming.channel.socket()
+        link.incoming.socket()
     }
 
     fn received(link: &Link) -> u64 {

@@ -2,16 +2,17 @@
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY>
 
 use bytes::Bytes;
-use colonnade_wire::Limits;
 
 use super::ask::Part;
 use super::delivery::is_unknown_format;
 use super::extended::{row_description, text_row};
+use super::incoming::check_size;
 use super::link::Link;
 use super::message::{self, Body, protocol, shown};
 use crate::feed::POLL;
+use crate::inbox::no_memory;
 use crate::session::{Outcome, Tick};
-use crate::{Error, ErrorKind, Pool};
+use crate::{Error, Pool};
 
 /// What is done with an answer.
 pub(crate) enum Job<'a> {
@@ -130,19 +131,4 @@ impl Answer<'_, '_> {
             }
         }
     }
-}
-
-/// # Errors
-/// A message of this length is more than the limit, or the format's own limit, allows.
-pub(crate) fn check_size(len: usize, limit: Option<u64>) -> Result<(), Error> {
-    let limit = limit.unwrap_or(Limits::default().message_bytes);
-    if len as u64 <= limit {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::Protocol, format!("a message of {len} bytes is above the limit of {limit}"))
-        .with_hint("raise max_message_bytes, or ask for smaller chunks"))
-}
-
-pub(crate) fn no_memory(len: usize) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("no memory for a message of {len} bytes"))
 }

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 
-use super::blocks;
 use super::catalog::{self, Catalog};
 use super::kind::{self, Column};
 use crate::feed::POLL;
@@ -68,7 +67,7 @@ impl Talk<'_> {
         loop {
             if self.link.incoming.peek(self.tick)? == b'D' {
                 let sink = &mut |bytes| tell(Part::Rows(bytes));
-                blocks::receive(&mut self.link.incoming, pool, options.max_message_bytes, self.tick, sink)?;
+                self.link.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
                 continue;
             }
             let (kind, body) = self.message()?;

@@ -9,7 +9,6 @@
 //! text, and has to be told about the types beforehand all the same.
 
 mod answer;
-mod blocks;
 mod catalog;
 mod column;
 mod datetime;

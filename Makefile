@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres bench-sources fuzz wheel install clean postgres extension mariadb
+.PHONY: bench-postgres bench-sources fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -103,6 +103,12 @@ fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=
 		echo "== $$target"; \
 		$(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
+
+deny: target/tools/bin/cargo-deny ## Check what is in the dependency tree: licences, sources, advisories
+	target/tools/bin/cargo-deny check
+
+target/tools/bin/cargo-deny:
+	$(CARGO) install cargo-deny --version 0.20.2 --locked --root target/tools
 
 target/tools/bin/cargo-fuzz:
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root target/tools

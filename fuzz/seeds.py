@@ -82,6 +82,156 @@ def answers(streams: dict[str, bytes]) -> dict[str, bytes]:
     return found
 
 
+def rows_of_postgres() -> bytes:
+    """What a PostgreSQL without the extension sends: the answer to the probe, and that to two statements."""
+    welcome = [
+        message(b"R", struct.pack(">I", 0)),
+        message(b"S", b"server_version\x0015.0\0"),
+        message(b"K", struct.pack(">II", 7, 9)),
+        message(b"Z", b"I"),
+    ]
+    probed = [described({"quote_ident": (25, -1)}), message(b"C", b"SELECT 0\0"), message(b"Z", b"I")]
+    types = {
+        "b": (16, b"\1"),
+        "i": (23, struct.pack(">i", -7)),
+        "l": (20, struct.pack(">q", 1 << 40)),
+        "d": (701, struct.pack(">d", 0.5)),
+        "t": (25, "käse".encode()),
+        "n": (1700, struct.pack(">hhHhhh", 2, 0, 0x4000, 2, 12, 3400)),
+        "day": (1082, struct.pack(">i", 8000)),
+        "at": (1184, struct.pack(">q", 10**15)),
+        "v": (1186, struct.pack(">qii", 5, 6, 7)),
+        "x": (17, b"\0\xff"),
+        "u": (2950, bytes(range(16))),
+    }
+    typmods = {"n": (12 << 16 | 2) + 4}
+    columns = {name: (oid, typmods.get(name, -1)) for name, (oid, _) in types.items()}
+    values = [struct.pack(">i", len(value)) + value for _, value in types.values()]
+    count = struct.pack(">H", len(types))
+    row = message(b"D", count + b"".join(values))
+    nulls = message(b"D", count + struct.pack(">i", -1) * len(types))
+    statement = [
+        message(b"1") + message(b"t", struct.pack(">H", 0)) + described(columns),
+        message(b"2") + row + nulls + row,
+        message(b"C", b"SELECT 3\0") + message(b"Z", b"I"),
+    ]
+    return b"".join([*welcome, *probed, *statement, *statement])
+
+
+def described(columns: dict[str, tuple[int, int]]) -> bytes:
+    """RowDescription, of names with types and typmods."""
+    fields = [
+        name.encode() + b"\0" + struct.pack(">IHIhih", 0, 0, oid, -1, typmod, 0)
+        for name, (oid, typmod) in columns.items()
+    ]
+    return message(b"T", struct.pack(">H", len(columns)) + b"".join(fields))
+
+
+class Packets:
+    """What a server of MySQL's sends: packets, numbered from the client's last one on."""
+
+    DEPRECATE_EOF = 1 << 24
+
+    def __init__(self, capabilities: int = 0) -> None:
+        #: The 4.1 protocol, transactions, SECURE_CONNECTION and PLUGIN_AUTH are always there.
+        self.capabilities = capabilities | 0x8A201 | 0x80000
+        self.sent = b""
+        self.number = 0
+
+    def send(self, body: bytes) -> None:
+        self.sent += struct.pack("<I", len(body))[:3] + bytes([self.number]) + body
+        self.number += 1
+
+    def greet(self) -> None:
+        low, high = self.capabilities & 0xFFFF, self.capabilities >> 16
+        self.send(
+            b"\x0a10.11.6-MariaDB\0"
+            + struct.pack("<I8sBHBHHB", 7, b"salt" * 2, 0, low, 45, 2, high, 21)
+            + bytes(10)
+            + b"salt" * 3
+            + b"\0mysql_native_password\0"
+        )
+        self.number = 2
+
+    def done(self) -> None:
+        self.send(b"\0\0\0" + struct.pack("<HH", 2, 0))
+        self.number = 1
+
+    def end(self) -> None:
+        """Of columns or of rows."""
+        body = (
+            b"\0\0" + struct.pack("<HH", 2, 0) if self.capabilities & self.DEPRECATE_EOF else struct.pack("<HH", 0, 2)
+        )
+        self.send(b"\xfe" + body)
+
+    def columns(self, types: dict[str, tuple[int, int, int, int]]) -> None:
+        """Of a type, flags, a length and decimals each."""
+        for name, (kind, flags, length, decimals) in types.items():
+            texts = (b"def", b"", b"", b"", name.encode(), b"")
+            binary = kind in (252, 254) and flags & 0x80
+            fixed = struct.pack("<BHIBHB", 12, 63 if binary else 45, length, kind, flags, decimals)
+            self.send(b"".join(bytes([len(text)]) + text for text in texts) + fixed + b"\0\0")
+        if not self.capabilities & self.DEPRECATE_EOF:
+            self.end()
+
+
+def rows_of_mysql(capabilities: int) -> bytes:
+    """A login, this client's own statements, and two of the user's."""
+    server = Packets(capabilities)
+    server.greet()
+    server.done()
+    server.done()
+    server.send(b"\3")
+    server.columns({"@@version": (253, 0, 99, 0), "comment": (253, 0, 99, 0), "id": (8, 0, 20, 0)})
+    server.send(b"\x0f10.11.6-MariaDB\6Debian\x017")
+    server.end()
+    types = {
+        "tiny": (1, 0, 4, 0, b"\xff"),
+        "year": (13, 32, 4, 0, struct.pack("<H", 2024)),
+        "i": (3, 0, 11, 0, struct.pack("<i", -7)),
+        "l": (8, 32, 20, 0, struct.pack("<Q", 1 << 63)),
+        "d": (5, 0, 22, 31, struct.pack("<d", 0.5)),
+        "n": (246, 0, 7, 2, b"\x06-12.34"),
+        "t": (253, 0, 400, 0, b"\x05" + "käse".encode()),
+        "x": (252, 0x80, 400, 0, b"\2\0\xff"),
+        "day": (10, 0x80, 10, 0, struct.pack("<BHBB", 4, 2024, 2, 29)),
+        "at": (12, 0x80, 26, 6, struct.pack("<BHBBBBBI", 11, 2024, 2, 29, 23, 59, 58, 999999)),
+        "span": (11, 0x80, 17, 6, struct.pack("<BBIBBBI", 12, 1, 34, 22, 59, 59, 1)),
+        "bit": (16, 32, 9, 0, b"\2\1\xff"),
+    }
+    columns = {name: kind[:4] for name, kind in types.items()}
+    nulls = (len(types) + 9) // 8
+    for _ in range(2):
+        server.number = 1
+        server.send(b"\0" + struct.pack("<IHHBH", 1, len(types), 0, 0, 0))
+        server.columns(columns)
+        server.number = 1
+        server.send(bytes([len(types)]))
+        server.columns(columns)
+        server.send(bytes(1 + nulls) + b"".join(value for *_, value in types.values()))
+        server.send(b"\0" + b"\xff" * nulls)
+        server.end()
+    return server.sent
+
+
+def answers_of_mysql() -> dict[str, bytes]:
+    refused = Packets()
+    refused.greet()
+    refused.send(b"\xff" + struct.pack("<H", 1045) + b"#28000Access denied")
+    switched = Packets()
+    switched.greet()
+    switched.send(b"\xfecaching_sha2_password\0" + b"salt" * 5 + b"\0")
+    switched.number += 1
+    switched.send(b"\1\4")
+    return {
+        "rows": rows_of_mysql(0),
+        "rows-deprecate-eof": rows_of_mysql(Packets.DEPRECATE_EOF),
+        "refused": refused.sent,
+        "switched": switched.sent,
+        "full": b"\x17\0\0\0\xff\x10\x04Too many connections",
+    }
+
+
 def noise() -> dict[str, bytes]:
     """Long inputs to start with; libFuzzer would take hours to grow them."""
     source = random.Random(1)
@@ -92,6 +242,8 @@ def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
     seeds_of["frontend"] = conversations()
     seeds_of["backend"] = answers({name: seed for name, seed in vectors().items() if name.startswith("good-")})
+    seeds_of["backend"]["rows"] = rows_of_postgres()
+    seeds_of["mysql"] = answers_of_mysql()
     for target, seeds in seeds_of.items():
         folder = HERE / "corpus" / target
         folder.mkdir(parents=True, exist_ok=True)

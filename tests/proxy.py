@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from serving import Server
 
@@ -66,6 +66,41 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(65536):
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def gate(server: tuple[str, int], kind: bytes) -> Iterator[str]:
+    """The URI of a proxy that holds what the first client sends from the first message of this kind on, until the
+    server has taken notice of a second client, which is a request to cancel."""
+    noticed = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as closing:
+
+        def forward(client: socket.socket, upstream: socket.socket) -> None:
+            with suppress(OSError):
+                while data := client.recv(65536):
+                    if data.startswith(kind):
+                        noticed.wait(60)
+                    upstream.sendall(data)
+                upstream.shutdown(socket.SHUT_WR)
+
+        def answer(client: socket.socket, upstream: socket.socket, last: threading.Event) -> None:
+            _forward(upstream, client)
+            last.set()
+
+        def serve() -> None:
+            ends = threading.Event()
+            with suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    upstream = socket.create_connection(server)
+                    for connection in (client, upstream):
+                        closing.enter_context(connection)
+                    threading.Thread(target=forward, args=(client, upstream), daemon=True).start()
+                    threading.Thread(target=answer, args=(client, upstream, ends), daemon=True).start()
+                    ends = noticed
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"postgresql://tester@127.0.0.1:{listener.getsockname()[1]}/postgres"
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:

@@ -229,6 +229,43 @@ def test_ctrl_c_ends_all(postgres: pg.Cluster) -> None:
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
+def test_a_cancellation_reaches_the_parts(postgres: pg.Cluster, session: psycopg.Connection) -> None:
+    with colonnade.connect(postgres.uri()) as connection:
+        reader = colonnade.read_sql(connection, ENDLESS, return_type="arrow_stream", **SPLIT)
+        reader.read_next_batch()
+        wait_until(lambda: len(running(session)) == 2)
+        connection.cancel()
+        with pytest.raises(colonnade.OperationalError) as caught:
+            for _ in reader:
+                pass
+        assert caught.value.sqlstate == "57014"
+        wait_until(lambda: not running(session))
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1
+
+
+#: Waits until all are there, unless it is the connection or the first of its siblings that asks.
+MEET = """
+create function parts.meet() returns int language plpgsql as $$
+declare here int;
+begin
+  perform pg_advisory_lock_shared(77);
+  loop
+    select count(*) into here from pg_locks where locktype = 'advisory' and objid = 77;
+    exit when here in (1, 2, 5);
+    perform pg_sleep(0.01);
+  end loop;
+  return here;
+end $$
+"""
+
+
+def test_siblings_connect_at_the_same_time(postgres: pg.Cluster) -> None:
+    with postgres.prepared(MEET, "drop function parts.meet()"):
+        first = ["set statement_timeout = '30s'", "select parts.meet()"]
+        split: dict[str, Any] = {"partition_on": "id", "partition_num": 4, "pre_execution_query": first}
+        assert read(postgres, "select id from parts.keys", **split).num_rows == 4000
+
+
 def test_more_parts_than_connections(postgres: pg.Cluster) -> None:
     with pytest.raises(colonnade.OperationalError) as caught:
         read(postgres, "select * from parts.keys", partition_on="id", partition_num=1000)

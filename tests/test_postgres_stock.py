@@ -12,7 +12,7 @@ import postgres as pg
 import psycopg
 import pyarrow as pa
 import pytest
-from proxy import Proxy
+from proxy import Proxy, gate
 from raw_client import wait_until
 
 ENDLESS = "select generate_series(1, 1000000000) as i, 'some text for every row' as t"
@@ -215,6 +215,13 @@ def test_a_result_that_is_dropped_is_cancelled(database: colonnade.Connection, s
         assert rows(database, "select 1 as one, '::1'::inet as i") == [{"one": 1, "i": "::1"}]
     running = "select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
     wait_until(lambda: session.execute(running).fetchone() == (0,))
+
+
+def test_the_server_is_told_again_to_stop(postgres: pg.Cluster) -> None:
+    """A request that comes between the description of a statement and its execution does nothing."""
+    with gate(("127.0.0.1", postgres.port), b"B") as uri, colonnade.connect(uri) as connection:
+        connection.query(ENDLESS).close()
+        assert rows(connection, "select 1 as one") == [{"one": 1}]
 
 
 def test_a_statement_timeout_is_an_error(postgres: pg.Cluster) -> None:

@@ -159,6 +159,20 @@ def test_all_parts_see_one_state(tmp_path: Path, mode: str) -> None:
     assert (len(rows), sum(a for _, a in rows)) == (20_000, 2_000_000)
 
 
+def test_a_cancellation_reaches_the_parts(path: Path) -> None:
+    endless = "with recursive s(i) as (select 1 union all select i + 1 from s) select i, i % 100 as k from s"
+    split: dict[str, Any] = {"partition_on": "k", "partition_num": 2, "partition_range": (0, 99)}
+    with colonnade.connect(f"sqlite://{path}") as connection:
+        reader = colonnade.read_sql(connection, endless, return_type="arrow_stream", **split)
+        reader.read_next_batch()
+        connection.cancel()
+        with pytest.raises(colonnade.OperationalError) as caught:
+            for _ in reader:
+                pass
+        assert caught.value.sqlstate == "57014"
+        assert connection.query("select 1").to_arrow().num_rows == 1
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

@@ -11,6 +11,7 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 
+use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind};
@@ -46,7 +47,7 @@ pub fn take(
     let (sender, receiver) = produced::queue();
     let (holder, release) = sync_channel::<Infallible>(0);
     let shown = schema.clone();
-    produced::spawn("colonnade-pull", move || {
+    feed::spawn("colonnade-pull", move || {
         let end = produced::pump(&sender, || {
             let batch = reader.next().transpose().map_err(|cause| failed(&cause))?;
             batch.map(|batch| batch.with_schema(shown.clone()).map_err(|cause| failed(&cause))).transpose()

@@ -1,9 +1,10 @@
-//! A bounded queue between the thread that receives and the one that decodes.
+//! A thread that receives, and a bounded queue between it and the one that decodes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::Keep;
+use crate::{Error, ErrorKind, Keep};
 
 /// How long a wait lasts before somebody is asked whether it goes on.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
@@ -17,6 +18,15 @@ pub(crate) enum Nothing {
     Interrupted,
     /// The other end is gone.
     Gone,
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system has none left.
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
 }
 
 /// The next item. Asks `keep` first: a queue that never runs empty would leave no wait to ask in.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -25,12 +24,6 @@ pub(crate) type Pulled = Result<Option<RecordBatch>, Error>;
 /// The queue to the reader.
 pub(crate) fn queue() -> (SyncSender<Pulled>, Receiver<Pulled>) {
     sync_channel(AHEAD)
-}
-
-/// The producer's thread.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
 }
 
 /// Puts batches into the queue until there are no more or nobody wants them. Gives what the reader is to learn last, once

@@ -4,15 +4,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::feed::{self, AHEAD, Nothing, POLL};
+use crate::channel::lost;
+use crate::feed::{self, AHEAD, Nothing, POLL, spawn};
+use crate::partition::siblings::Siblings;
+use crate::socket::Socket;
 use crate::stats::Meter;
-use crate::{Error, ErrorKind, Keep};
+use crate::{Cancel, Error, ErrorKind, Keep};
 
 /// How long a cancelled query may take to end before its connection is given up.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+const BUSY: &str = "the connection still delivers a result: read it to its end, drop it, or open a second connection";
+/// How often it is told to stop: a request that comes while the server waits for the rest of a question does nothing.
+const INSIST: Duration = Duration::from_millis(500);
 
 /// Called whenever nothing came for a while, and before each message: an error ends the wait.
 pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
@@ -28,14 +33,17 @@ pub(crate) trait Peer: Send + Sync + 'static {
     /// The request could not be delivered.
     fn cancel(&self) -> Result<(), Error>;
 
-    /// Makes sure that a request to stop which came too late does not hit the next query.
+    /// Makes sure that a request to stop which came too late does not hit the next query, where having taken notice of
+    /// it is not enough for that.
     ///
     /// # Errors
     /// The connection is lost.
-    fn settle(&self, link: &mut Self::Link) -> Result<(), Error>;
+    fn settle(&self, _link: &mut Self::Link) -> Result<(), Error> {
+        Ok(())
+    }
 
-    /// Ends the connection under a thread that may be blocked in it.
-    fn hang_up(&self, busy: bool);
+    /// What lies below a connection.
+    fn socket(link: &Self::Link) -> &Socket;
 
     /// Bytes received on a connection so far.
     fn received(link: &Self::Link) -> u64;
@@ -45,8 +53,12 @@ pub(crate) trait Peer: Send + Sync + 'static {
 pub(crate) struct Session<P: Peer> {
     name: String,
     pub(crate) peer: P,
+    /// Ends the connection under a thread that is blocked in it.
+    socket: Socket,
     /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
     cancelled: Mutex<u64>,
+    /// They read parts of this one's results.
+    pub(crate) siblings: Siblings,
     state: Mutex<State<P::Link>>,
     changed: Condvar,
 }
@@ -58,12 +70,12 @@ enum State<L> {
     Closed,
 }
 
-/// What the receiving thread tells.
+/// What the receiving thread tells; last is an end or an error.
 pub(crate) enum Event<T> {
     /// A part of the answer.
     Part(T),
-    /// The connection is free again, or gone.
-    Finished(Result<Finished, Error>),
+    /// The answer is complete and the connection free again.
+    Finished(Finished),
 }
 
 /// How an answer without an error ended.
@@ -77,10 +89,36 @@ pub(crate) struct Finished {
 /// it usable.
 pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
 
+/// Why an answer came to nothing.
+pub(crate) enum End {
+    /// The connection did.
+    Lost(Error),
+    /// The server or this client refused; the connection can go on.
+    Refused(Error),
+}
+
+/// Errors of the connection are the usual ones.
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
 impl<P: Peer> Session<P> {
-    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Arc<Self> {
+    /// # Errors
+    /// The system cannot share the socket.
+    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Result<Arc<Self>, Error> {
+        let socket = P::socket(&link).share().map_err(|cause| lost(cause).with_origin(&name))?;
         let state = Mutex::new(State::Idle(link, 0));
-        Arc::new(Self { name, peer, cancelled: Mutex::new(0), state, changed: Condvar::new() })
+        Ok(Arc::new(Self {
+            name,
+            peer,
+            socket,
+            cancelled: Mutex::new(0),
+            siblings: Siblings::default(),
+            state,
+            changed: Condvar::new(),
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -89,6 +127,14 @@ impl<P: Peer> Session<P> {
 
     pub(crate) fn is_open(&self) -> bool {
         !matches!(*self.state(), State::Closed)
+    }
+
+    /// What the connection says of itself, if no query runs.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&P::Link) -> T) -> Option<T> {
+        match &*self.state() {
+            State::Idle(link, _) => Some(at(link)),
+            State::Busy(..) | State::Closed => None,
+        }
     }
 
     /// Runs `work` with the connection, on a thread of its own; `work` passes on the parts of the answer.
@@ -113,28 +159,30 @@ impl<P: Peer> Session<P> {
         mut link: P::Link,
         number: u64,
         stop: &AtomicBool,
-        events: &SyncSender<Event<T>>,
+        events: &SyncSender<Result<Event<T>, Error>>,
         work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
     ) {
-        let mut deadline = None;
+        // When the query is given up, and when the server is told next.
+        let mut stopping = None;
         let mut tick = || {
             if !stop.load(Ordering::Acquire) {
                 return Ok(());
             }
-            match deadline {
-                None => {
-                    deadline = Some(Instant::now() + DRAIN_LIMIT);
-                    // If the request cannot be delivered, reading on is all that is left, up to the deadline.
-                    let _ = self.cancel(Some(number));
-                    Ok(())
-                }
-                Some(deadline) if Instant::now() < deadline => Ok(()),
-                Some(_) => Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query")),
+            let now = Instant::now();
+            let (deadline, next) = stopping.get_or_insert((now + DRAIN_LIMIT, now));
+            if now >= *deadline {
+                return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
             }
+            if now >= *next {
+                *next = now + INSIST;
+                // If the request cannot be delivered, reading on is all that is left, up to the deadline.
+                let _ = self.cancel_query(Some(number));
+            }
+            Ok(())
         };
         let before = P::received(&link);
         let outcome = work(&mut link, &mut tick, &mut |part| {
-            if !stop.load(Ordering::Acquire) && events.send(Event::Part(part)).is_err() {
+            if !stop.load(Ordering::Acquire) && events.send(Ok(Event::Part(part))).is_err() {
                 stop.store(true, Ordering::Release);
             }
         });
@@ -144,9 +192,9 @@ impl<P: Peer> Session<P> {
             Err(error) => (None, Err(error)),
         };
         self.give_back(link, number);
-        let finished = outcome.map(|rows| Finished { rows, received }).map_err(|error| error.with_origin(&self.name));
+        let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
         // A reader that is gone needs no news.
-        let _ = events.send(Event::Finished(finished));
+        let _ = events.send(finished.map_err(|error| error.with_origin(&self.name)));
     }
 
     fn state(&self) -> MutexGuard<'_, State<P::Link>> {
@@ -160,12 +208,7 @@ impl<P: Peer> Session<P> {
         loop {
             match &*state {
                 State::Closed => return Err(unavailable("the connection is closed: open a new one")),
-                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => {
-                    return Err(unavailable(
-                        "the connection still delivers a result: read it to its end, drop it, or \
-                                            open a second connection",
-                    ));
-                }
+                State::Busy(_, stop) if !stop.load(Ordering::Acquire) => return Err(unavailable(BUSY)),
                 State::Busy(..) => {
                     state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
                     if !keep() {
@@ -202,7 +245,7 @@ impl<P: Peer> Session<P> {
     ///
     /// # Errors
     /// The request could not be delivered.
-    pub(crate) fn cancel(&self, number: Option<u64>) -> Result<(), Error> {
+    fn cancel_query(&self, number: Option<u64>) -> Result<(), Error> {
         let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match *self.state() {
             State::Busy(running, _) if number.is_none_or(|number| number == running) => running,
@@ -216,10 +259,12 @@ impl<P: Peer> Session<P> {
     pub(crate) fn close(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);
         self.changed.notify_all();
-        let busy = matches!(before, State::Busy(..));
+        if let State::Busy(..) = before {
+            self.socket.reset_at_close();
+        }
         // Says goodbye, if nothing runs.
         drop(before);
-        self.peer.hang_up(busy);
+        self.socket.shutdown();
     }
 
     /// Nobody will ask for another query: a result that is still being read keeps the connection until its end.
@@ -231,13 +276,20 @@ impl<P: Peer> Session<P> {
     }
 }
 
+/// Stops whatever runs, here and on the siblings.
+impl<P: Peer> Cancel for Session<P> {
+    fn cancel(&self) -> Result<(), Error> {
+        self.cancel_query(None).and(self.siblings.cancel())
+    }
+}
+
 /// Reads the events of one query. Dropping it early cancels the query.
 pub(crate) struct Reader<P: Peer, T> {
     session: Arc<Session<P>>,
     number: u64,
     /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
     stop: Arc<AtomicBool>,
-    events: Option<Receiver<Event<T>>>,
+    events: Option<Receiver<Result<Event<T>, Error>>>,
     pub(crate) meter: Meter,
 }
 
@@ -249,14 +301,15 @@ impl<P: Peer, T> Reader<P, T> {
     pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
-            Ok(Event::Finished(finished)) => {
+            Ok(Ok(Event::Part(part))) => Ok(Some(Event::Part(part))),
+            Ok(end) => {
                 self.events = None;
                 self.meter.end();
-                let finished = finished?;
-                self.meter.received_in_all(finished.received);
-                Ok(Some(Event::Finished(Ok(finished))))
+                if let Ok(Event::Finished(finished)) = &end {
+                    self.meter.received_in_all(finished.received);
+                }
+                end.map(Some)
             }
-            Ok(event) => Ok(Some(event)),
             Err(Nothing::Gone) => Err(self.refuse(died())),
             Err(Nothing::Interrupted) => {
                 let error = self.interrupt();
@@ -273,7 +326,7 @@ impl<P: Peer, T> Reader<P, T> {
         loop {
             match self.next(keep)? {
                 Some(Event::Part(_)) => {}
-                Some(Event::Finished(finished)) => return finished.map(|finished| finished.rows),
+                Some(Event::Finished(finished)) => return Ok(finished.rows),
                 None => return Err(died()),
             }
         }
@@ -289,10 +342,10 @@ impl<P: Peer, T> Reader<P, T> {
 
     /// Cancels on the server and waits, not for long, until the connection is free again.
     fn interrupt(&self) -> Error {
-        let cancelled = self.session.cancel(Some(self.number));
+        let cancelled = self.session.cancel_query(Some(self.number));
         self.stop.store(true, Ordering::Release);
         if let Some(events) = &self.events {
-            let ended = feed::drain(events, DRAIN_LIMIT, |event| matches!(event, Event::Finished(_)));
+            let ended = feed::drain(events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
             if ended.is_err() {
                 self.session.close();
             }
@@ -333,16 +386,7 @@ pub(crate) fn connect<L: Send + 'static>(
     }
 }
 
-/// Starts a thread.
-///
-/// # Errors
-/// The system has none left.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
-}
-
-pub(crate) fn interrupted() -> Error {
+fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "interrupted")
 }
 
@@ -351,6 +395,6 @@ pub(crate) fn died() -> Error {
     Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
 }
 
-pub(crate) fn unavailable(message: &str) -> Error {
+fn unavailable(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, message)
 }

@@ -5,12 +5,14 @@
 
 mod case;
 mod compare;
+mod parrot;
 mod read;
 mod repair;
 mod values;
 
 pub use case::Case;
 pub use compare::{rows_in_all, same};
+pub use parrot::{Parrot, read_results};
 pub use read::{LIMITS, check, read};
 pub use repair::repaired;
 

@@ -25,18 +25,6 @@
 /* money has 64 bits. */
 #define MONEY_DIGITS 19
 
-/* A type, or an attribute of one, on its way to a column. */
-typedef struct Source {
-    Oid type;
-    int32 typmod;
-    const char *name;          /* of the field */
-    const char *path;          /* for messages */
-    bool as_text;
-    int depth;
-} Source;
-
-static void build(Columns *all, const CopyOptions *options, Column *column, const Source *source);
-
 static const char *
 utf8(const char *text)
 {
@@ -185,7 +173,7 @@ build_array(Columns *all, const CopyOptions *options, Column *column, const Sour
     get_typlenbyvalalign(item, &list->length, &list->by_value, &list->align);
     column->child_count = 1;
     column->children = palloc0(sizeof(Column));
-    build(all, options, column->children, &below);
+    column_build(all, options, column->children, &below);
     all->constant += sizeof(int32) + 1;
 }
 
@@ -218,7 +206,7 @@ build_composite(Columns *all, const CopyOptions *options, Column *column, const 
             continue;
         below.name = pstrdup(NameStr(attribute->attname));
         below.path = psprintf("%s.%s", source->path, below.name);
-        build(all, options, child, &below);
+        column_build(all, options, child, &below);
         column->row_bits += child->row_bits;
         detail->attribute[i] = child;
         column->child_count++;
@@ -270,8 +258,8 @@ build_other(Columns *all, const CopyOptions *options, Column *column, const Sour
         build_foreign_text(all, column, source, type);
 }
 
-static void
-build(Columns *all, const CopyOptions *options, Column *column, const Source *source)
+void
+column_build(Columns *all, const CopyOptions *options, Column *column, const Source *source)
 {
     int32 typmod = source->typmod;
     Oid type = getBaseTypeAndTypmod(source->type, &typmod);
@@ -364,54 +352,4 @@ build(Columns *all, const CopyOptions *options, Column *column, const Source *so
         default:
             build_other(all, options, column, source, type, typmod);
     }
-}
-
-static bool
-named(const List *names, const char *name)
-{
-    const ListCell *cell;
-
-    foreach (cell, names)
-        if (strcmp(lfirst(cell), name) == 0)
-            return true;
-    return false;
-}
-
-static void
-check_names(TupleDesc result, const List *names)
-{
-    const ListCell *cell;
-
-    foreach (cell, names) {
-        const char *name = lfirst(cell);
-        int i = 0;
-
-        while (i < result->natts && strcmp(NameStr(TupleDescAttr(result, i)->attname), name) != 0)
-            i++;
-        if (i == result->natts)
-            ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
-                    errmsg("COPY option \"as_text\" names \"%s\", which is no column of the result", name));
-    }
-}
-
-Columns *
-columns_of_result(TupleDesc result, const CopyOptions *options)
-{
-    Columns *all = palloc0(sizeof(Columns));
-
-    check_names(result, options->as_text);
-    all->columns = palloc0(Max(1, result->natts) * sizeof(Column));
-    for (int i = 0; i < result->natts; i++) {
-        Form_pg_attribute attribute = TupleDescAttr(result, i);
-        Source source = {.type = attribute->atttypid, .typmod = attribute->atttypmod, .depth = 1};
-
-        source.name = source.path = pstrdup(NameStr(attribute->attname));
-        source.as_text = named(options->as_text, source.name);
-        build(all, options, &all->columns[i], &source);
-        all->row_bits += all->columns[i].row_bits;
-        all->count++;
-    }
-    /* Each buffer is rounded up to whole bytes, and there is one offset more than rows. */
-    all->constant += (Size) all->field_count * (sizeof(int32) + 1);
-    return all;
 }

@@ -16,6 +16,19 @@ typedef struct Columns {
     Size constant;             /* bytes that every chunk takes besides */
 } Columns;
 
+/* A type, or an attribute of one, on its way to a column. */
+typedef struct Source {
+    Oid type;
+    int32 typmod;
+    const char *name;          /* of the field */
+    const char *path;          /* for messages */
+    bool as_text;
+    int depth;
+} Source;
+
+/* Makes `column` one for the source's type, and adds its fields. */
+extern void column_build(Columns *all, const CopyOptions *options, Column *column, const Source *source);
+
 /* The columns of a result in CurrentMemoryContext. Errors: 42703 for a name in as_text that is no column of it. */
 extern Columns *columns_of_result(TupleDesc result, const CopyOptions *options);
 

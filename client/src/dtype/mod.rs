@@ -6,6 +6,7 @@
 
 mod column;
 mod float;
+mod kind;
 mod name;
 mod number;
 mod temporal;
@@ -78,7 +79,7 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
         let Some(field) = from.fields().get(*index) else {
             return Err(Error::new(ErrorKind::Usage, format!("the result has no column number {index}")));
         };
-        if let Err(why) = column::possible(field.data_type(), &dtype.target) {
+        if let Err(why) = kind::possible(field.data_type(), &dtype.target) {
             let (name, own, target) = (field.name(), name::of(field.data_type()), name::of(&dtype.target));
             let message = format!("column {name:?} is {own} and cannot be {target}: {why}");
             return Err(Error::new(ErrorKind::Unsupported, message)
@@ -93,8 +94,8 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
 
 /// Metadata says what the text or the bytes mean; it goes where they go.
 fn retyped(field: &Field, target: &DataType) -> Field {
-    let alike = column::is_text(field.data_type()) && column::is_text(target)
-        || column::is_binary(field.data_type()) && column::is_binary(target);
+    let alike = kind::is_text(field.data_type()) && kind::is_text(target)
+        || kind::is_binary(field.data_type()) && kind::is_binary(target);
     let metadata = if alike || field.data_type() == target { field.metadata().clone() } else { Default::default() };
     Field::new(field.name(), target.clone(), field.is_nullable()).with_metadata(metadata)
 }

@@ -7,7 +7,8 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
 
-use super::column::{Fault, convert, possible, shown};
+use super::column::{Fault, convert, shown};
+use super::kind::possible;
 use super::{Dtype, name};
 
 fn to(name: &str) -> Dtype {

@@ -5,8 +5,9 @@ use super::incoming::Block;
 use super::kind::{self, Column};
 use super::link::Link;
 use super::packet::{Body, Command, Definition, Done, err, protocol};
+use crate::rows::Part;
 use crate::scan::{Token, first_word, tokens};
-use crate::session::{Outcome, Tick};
+use crate::session::{End, Outcome, Tick};
 use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
 
 /// COM_STMT_EXECUTE's flags and the number of executions: rows come at once, without a cursor.
@@ -16,29 +17,6 @@ const UNSUPPORTED_PREPARED: &str = "HY000";
 /// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
-/// A part of an answer.
-pub(super) enum Part {
-    /// The columns, which come first.
-    Columns(Vec<Column>),
-    /// Rows.
-    Rows(Block),
-}
-
-/// Why a statement came to nothing.
-enum End {
-    /// The connection did.
-    Lost(Error),
-    /// The server or this client refused; the connection can go on.
-    Refused(Error),
-}
-
-/// Errors of the connection are the usual ones.
-impl From<Error> for End {
-    fn from(error: Error) -> Self {
-        Self::Lost(error)
-    }
-}
-
 /// Asks for the rows of `sql` in binary and passes them on.
 pub(super) fn rows(
     link: &mut Link,
@@ -46,7 +24,7 @@ pub(super) fn rows(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
-    tell: &mut dyn FnMut(Part),
+    tell: &mut dyn FnMut(Part<Column, Block>),
 ) -> Outcome {
     outcome(Talk { link, tick }.rows(pool, sql, options, tell).map(|()| None))
 }
@@ -76,7 +54,13 @@ struct Prepared {
 }
 
 impl Talk<'_> {
-    fn rows(&mut self, pool: &Pool, sql: &str, options: &QueryOptions, tell: &mut dyn FnMut(Part)) -> Result<(), End> {
+    fn rows(
+        &mut self,
+        pool: &Pool,
+        sql: &str,
+        options: &QueryOptions,
+        tell: &mut dyn FnMut(Part<Column, Block>),
+    ) -> Result<(), End> {
         let prepared = self.prepare(sql)?;
         let result = self.run(&prepared, pool, sql, options, tell);
         if !matches!(result, Err(End::Lost(_))) {
@@ -130,7 +114,7 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
-        tell: &mut dyn FnMut(Part),
+        tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<(), End> {
         let unforeseen = prepared.columns.is_empty() && is_unforeseen(sql);
         if prepared.columns.is_empty() && !unforeseen {

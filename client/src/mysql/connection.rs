@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use super::answer;
+use super::decoder::Decoder;
 use super::link::{Link, Server};
 use super::packet::status;
-use super::result::Rows;
 use super::uri::Target;
-use crate::channel::lost;
+use crate::rows::Rows;
 use crate::session::{self, Peer, Session};
 use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
@@ -29,8 +29,6 @@ pub struct MysqlConnection {
 pub(super) struct Mysql {
     target: Target,
     server: Server,
-    /// Ends the connection under a thread that is blocked in it.
-    socket: Socket,
 }
 
 /// Connects to the server that a `mysql://` or `mariadb://` URI names, and logs in. Sessions have text in UTF-8 and
@@ -43,9 +41,8 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     let name = target.to_string();
     let place = target.clone();
     let link = session::connect(&name, keep, move || Link::open(&place))?;
-    let socket = link.incoming.channel.socket().share().map_err(|cause| lost(cause).with_origin(&name))?;
     let (server, status) = (link.server.clone(), link.status);
-    let session = Session::new(name, Mysql { target, server, socket }, link);
+    let session = Session::new(name, Mysql { target, server }, link)?;
     Ok(MysqlConnection { session, pool: Pool::default(), status: Arc::new(AtomicU16::new(status)) })
 }
 
@@ -67,11 +64,8 @@ impl Peer for Mysql {
         }
     }
 
-    fn hang_up(&self, busy: bool) {
-        if busy {
-            self.socket.reset_at_close();
-        }
-        self.socket.shutdown();
+    fn socket(link: &Link) -> &Socket {
+        link.incoming.socket()
     }
 
     fn received(link: &Link) -> u64 {
@@ -89,7 +83,7 @@ impl Connection for MysqlConnection {
             status.store(link.status, Ordering::Release);
             outcome
         })?;
-        Ok(Box::new(Rows::open(reader, options, keep)?))
+        Ok(Box::new(Rows::<_, Decoder>::open(reader, options, keep)?))
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
@@ -103,7 +97,7 @@ impl Connection for MysqlConnection {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Canceller(self.session.clone()))
+        self.session.clone()
     }
 
     fn dialect(&self) -> Dialect {
@@ -153,14 +147,5 @@ fn check(options: &QueryOptions) -> Result<(), Error> {
     match sizes.into_iter().find(|(_, size)| *size == Some(0)) {
         Some((name, _)) => Err(Error::new(ErrorKind::Usage, format!("{name} must be at least 1"))),
         None => Ok(()),
-    }
-}
-
-/// Cancels whatever runs on one connection.
-struct Canceller(Arc<Session<Mysql>>);
-
-impl Cancel for Canceller {
-    fn cancel(&self) -> Result<(), Error> {
-        self.0.cancel(None)
     }
 }

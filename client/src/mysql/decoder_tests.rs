@@ -1,16 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Decimal128Type, Int32Type, UInt64Type};
 use arrow_array::{Array as _, RecordBatch};
-use arrow_schema::Schema;
 use proptest::prelude::*;
 
 use super::super::kind::Place;
 use super::super::packet::{Definition, framed};
 use super::*;
+use crate::QueryOptions;
+use crate::rows::Batches;
 
 const UTF8: u16 = 45;
 const PLACE: Place = Place { collation: UTF8, utc: true };
@@ -20,10 +19,8 @@ fn definition(type_code: u8, flags: u16, length: u32, decimals: u8) -> Definitio
     Definition { name, type_code, flags, collation: UTF8, length, decimals, extended: None }
 }
 
-fn decoder(definitions: &[Definition], options: &QueryOptions) -> Decoder {
-    let columns = kind::columns(definitions, &PLACE, options).unwrap();
-    let schema = Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>());
-    Decoder::new(Arc::new(schema), &columns, options)
+fn decoder(definitions: &[Definition], options: &QueryOptions) -> Batches<Decoder> {
+    Batches::new(&kind::columns(definitions, &PLACE, options).unwrap(), options)
 }
 
 fn packets(rows: &[&[u8]]) -> Block {
@@ -131,8 +128,7 @@ proptest! {
         cut in 0usize..20,
     ) {
         let Ok(columns) = kind::columns(&definitions, &PLACE, &options) else { return Ok(()) };
-        let schema = Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>());
-        let mut decoder = Decoder::new(Arc::new(schema), &columns, &options);
+        let mut decoder = Batches::<Decoder>::new(&columns, &options);
         let mut bytes: Vec<u8> = rows.iter().flat_map(|row| framed(row, 0).0).collect();
         bytes.truncate(bytes.len().saturating_sub(cut));
         let block = Block::Packets(bytes.into());

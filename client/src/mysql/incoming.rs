@@ -1,30 +1,18 @@
-//! Packets from a socket: answers one by one, rows in large blocks, for which all that is done here is to step over them.
-
-use std::thread::sleep;
-use std::time::Duration;
+//! Packets from a server: answers one by one, rows in large blocks.
 
 use bytes::Bytes;
 
 use super::packet::{HEADER, MAX_PACKET, framed, header, protocol};
-use crate::channel::{Channel, arrived, lost};
+use crate::channel::{Channel, lost};
+use crate::inbox::{Inbox, no_memory};
 use crate::session::Tick;
-use crate::{Buffer, Error, ErrorKind, Pool, tls};
+use crate::socket::Socket;
+use crate::{Error, ErrorKind, Pool, tls};
 
-/// One read brings an answer and whatever small packets follow it.
-const SMALL: usize = 16 << 10;
 /// The most that is read into memory of a packet that is no row. An error or a column's description stays far below.
 const CONTROL_LIMIT: u64 = 1 << 20;
 /// Bytes of a row at most: as much as max_allowed_packet can be.
 const ROW_LIMIT: u64 = 1 << 30;
-/// Bytes of a block, unless a single row is larger: it should still be in a cache when it is decoded.
-const BLOCK: usize = 256 << 10;
-/// A result of fewer bytes is not worth waiting for more.
-const HASTE: u64 = 1 << 20;
-/// A reception of fewer bytes was too early.
-const TOO_FEW: usize = 64 << 10;
-/// Servers send 16 KiB at a time. Whoever waits for each of them spends more on waking up than on anything else;
-/// after so long there is more, and the socket's buffer is not full yet.
-const PAUSE: Duration = Duration::from_micros(200);
 /// The first byte of a row in binary.
 const ROW: u8 = 0;
 
@@ -37,22 +25,24 @@ pub(super) enum Block {
     Row(Bytes),
 }
 
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        let (Self::Packets(bytes) | Self::Row(bytes)) = self;
+        bytes
+    }
+}
+
 /// The receiving half of a connection, and the packets' numbers, which both halves share.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    pub(super) channel: Channel,
-    /// At least [`SMALL`] bytes.
-    small: Vec<u8>,
-    start: usize,
-    end: usize,
-    received: u64,
+    inbox: Inbox,
     /// The number of the next packet in either direction.
     number: u8,
 }
 
 impl Incoming {
     pub(super) fn new(channel: Channel) -> Self {
-        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0, number: 0 }
+        Self { inbox: Inbox::new(channel), number: 0 }
     }
 
     /// The same connection, encrypted from here on. `host` is what the server's certificate is for.
@@ -60,19 +50,25 @@ impl Incoming {
     /// # Errors
     /// The server cannot be trusted, or has sent more than it should have before.
     pub(super) fn encrypted(self, config: &tls::Config, host: &str, tick: Tick<'_>) -> Result<Self, Error> {
-        match self.channel {
+        let nothing_more = self.inbox.at_hand().is_empty();
+        match self.inbox.channel {
             // What came unencrypted could be anybody's.
-            Channel::Plain(socket) if self.start == self.end => {
+            Channel::Plain(socket) if nothing_more => {
                 let stream = tls::Stream::open(socket, config, host, tick)?;
-                Ok(Self { channel: Channel::Tls(Box::new(stream)), ..self })
+                Ok(Self { inbox: Inbox::new(Channel::Tls(Box::new(stream))), ..self })
             }
             _ => Err(protocol("something that belongs behind encryption")),
         }
     }
 
+    /// What is received from, below any encryption.
+    pub(super) fn socket(&self) -> &Socket {
+        self.inbox.channel.socket()
+    }
+
     /// Bytes received so far.
     pub(super) fn received(&self) -> u64 {
-        self.received
+        self.inbox.received()
     }
 
     /// Sends a command, which begins a new count of packets.
@@ -85,7 +81,7 @@ impl Incoming {
     pub(super) fn reply(&mut self, payload: &[u8]) -> Result<(), Error> {
         let (packets, number) = framed(payload, self.number);
         self.number = number;
-        self.channel.send(&packets).map_err(lost)
+        self.inbox.channel.send(&packets).map_err(lost)
     }
 
     /// The payload of the next packet that is no row.
@@ -117,51 +113,16 @@ impl Incoming {
         tick: Tick<'_>,
         sink: &mut dyn FnMut(Block),
     ) -> Result<(), Error> {
-        let take = |len: usize| pool.take(len).ok_or_else(|| no_memory(len));
         let limit = limit.unwrap_or(ROW_LIMIT);
-        let before = self.received;
         loop {
-            let at_hand = &self.small[self.start..self.end];
-            let mut buffer = take(at_hand.len().max(BLOCK))?;
-            buffer.extend(at_hand);
-            self.start = self.end;
-            // The end of the last whole row.
-            let mut whole = 0;
-            let rest = loop {
-                let next = match step(buffer.as_ref(), &mut whole, &mut self.number, limit)? {
-                    Next::UpTo(end) => end,
-                    rest => break rest,
-                };
-                // Passes the whole rows on; the part of one goes into another block.
-                let mut pass_on = |buffer: &mut Buffer, whole: &mut usize| -> Result<(), Error> {
-                    let mut fresh = take((next - *whole).max(BLOCK))?;
-                    fresh.extend(&buffer.as_ref()[*whole..]);
-                    let full = std::mem::replace(buffer, fresh).freeze();
-                    if *whole > 0 {
-                        sink(Block::Packets(full.slice(..*whole)));
-                    }
-                    *whole = 0;
-                    Ok(())
-                };
-                if next > buffer.as_ref().len() + buffer.missing() || buffer.missing() == 0 {
-                    pass_on(&mut buffer, &mut whole)?;
-                }
-                match self.receive(&mut buffer, tick)? {
-                    // Rows that come slowly are passed on all the same.
-                    0 if whole > 0 => pass_on(&mut buffer, &mut whole)?,
-                    count => {
-                        tick()?;
-                        if count < TOO_FEW && self.received - before > HASTE {
-                            sleep(PAUSE);
-                        }
-                    }
-                }
+            let (number, mut long) = (&mut self.number, false);
+            let step = &mut |bytes: &[u8], whole: &mut usize| {
+                let next = step(bytes, whole, number, limit)?;
+                long = next == Next::Long;
+                Ok(if let Next::UpTo(end) = next { Some(end) } else { None })
             };
-            self.give_back(&buffer.as_ref()[whole..]);
-            if whole > 0 {
-                sink(Block::Packets(buffer.freeze().slice(..whole)));
-            }
-            if matches!(rest, Next::Other) {
+            self.inbox.rows(pool, step, tick, &mut |rows| sink(Block::Packets(rows)))?;
+            if !long {
                 return Ok(());
             }
             sink(Block::Row(self.whole(limit, tick)?.into()));
@@ -173,64 +134,15 @@ impl Incoming {
         tick()?;
         let mut payload = Vec::new();
         loop {
-            while self.end - self.start < HEADER {
-                self.refill(tick)?;
-            }
-            let mut bytes = [0; HEADER];
-            bytes.copy_from_slice(&self.small[self.start..self.start + HEADER]);
-            self.start += HEADER;
-            let (len, number) = header(bytes);
+            let (len, number) = header(self.inbox.array(tick)?);
             check_number(number, &mut self.number)?;
             check_size(payload.len() as u64 + len as u64, limit)?;
             payload.try_reserve(len).map_err(|_| no_memory(len))?;
-            let mut missing = len;
-            while missing > 0 {
-                if self.start == self.end {
-                    self.refill(tick)?;
-                }
-                let part = missing.min(self.end - self.start);
-                payload.extend_from_slice(&self.small[self.start..self.start + part]);
-                self.start += part;
-                missing -= part;
-            }
+            self.inbox.take(len, tick, &mut |bytes| payload.extend_from_slice(bytes))?;
             if len < MAX_PACKET {
                 return Ok(payload);
             }
         }
-    }
-
-    /// Makes bytes that were received the next ones.
-    fn give_back(&mut self, bytes: &[u8]) {
-        if self.small.len() < bytes.len() {
-            self.small.resize(bytes.len(), 0);
-        }
-        self.small[..bytes.len()].copy_from_slice(bytes);
-        (self.start, self.end) = (0, bytes.len());
-    }
-
-    /// Receives what there is, as far as the buffer has room; returns how much, which is 0 if nothing came for a while.
-    fn receive(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<usize, Error> {
-        let (to, room) = buffer.unfilled();
-        // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
-        let received = unsafe { self.channel.receive(to, room, false) };
-        let count = arrived(received, tick)?;
-        // SAFETY: as above.
-        unsafe { buffer.fill(count) };
-        self.received += count as u64;
-        Ok(count)
-    }
-
-    /// Receives at least one byte more (none if the tick was asked and said to go on).
-    fn refill(&mut self, tick: Tick<'_>) -> Result<(), Error> {
-        self.small.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
-        let room = &mut self.small[self.end..];
-        // SAFETY: `room` may be written to.
-        let received = unsafe { self.channel.receive(room.as_mut_ptr(), room.len(), false) };
-        let count = arrived(received, tick)?;
-        self.end += count;
-        self.received += count as u64;
-        Ok(())
     }
 }
 
@@ -282,10 +194,6 @@ fn check_size(len: u64, limit: u64) -> Result<(), Error> {
     }
     Err(Error::new(ErrorKind::Protocol, format!("a row of {len} bytes or more is above the limit of {limit}"))
         .with_hint("raise max_message_bytes, or ask for smaller values"))
-}
-
-fn no_memory(len: usize) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("no memory for {len} bytes"))
 }
 
 #[cfg(test)]

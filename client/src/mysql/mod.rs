@@ -19,7 +19,6 @@ mod kind;
 mod link;
 mod literal;
 mod packet;
-mod result;
 mod uri;
 mod value;
 

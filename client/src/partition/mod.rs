@@ -14,6 +14,7 @@
 
 pub(crate) mod balance;
 mod reader;
+pub(crate) mod siblings;
 pub(crate) mod text;
 
 use std::sync::Arc;

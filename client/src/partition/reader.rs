@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use arrow_schema::SchemaRef;
 
@@ -154,9 +154,7 @@ impl Parts {
         for (connection, first) in connections.into_iter().zip(begun) {
             let (shared, sender) = (shared.clone(), sender.clone());
             let work = move || pull(&*connection, first, &shared, &sender);
-            let thread = thread::Builder::new().name("colonnade-part".to_owned()).spawn(work).map_err(|cause| {
-                parts.give_up(Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
-            })?;
+            let thread = feed::spawn("colonnade-part", work).map_err(|error| parts.give_up(error))?;
             parts.threads.push(thread);
         }
         drop(sender);

@@ -1,13 +1,18 @@
 //! Questions of this client's own, whose answers come as texts.
 
 use super::connection::PostgresConnection;
-use super::copy_out::{Event, Job, Statement};
 use super::extended::ResultColumn;
 use super::message;
-use super::reader::stop;
-use crate::feed::{self, Nothing};
-use crate::session::died;
+use super::simple::{self, Job};
+use crate::session::{Event, died};
 use crate::{Error, Keep};
+
+/// A part of an answer.
+pub(super) enum Part {
+    Columns(Vec<ResultColumn>),
+    /// `None` is NULL.
+    Row(Vec<Option<String>>),
+}
 
 /// The answer to a question.
 #[derive(Debug, Default)]
@@ -30,16 +35,17 @@ impl PostgresConnection {
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
     pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Answer, Error> {
-        let statement = Statement::Simple { job: Job::Ask, query: message::query(sql)?, again: None };
-        let (events, control) = self.start(statement, keep)?;
+        let query = message::query(sql)?;
+        let mut reader = self
+            .session
+            .start(keep, move |link, tick, tell| simple::answer(link, tick, Job::Ask(tell), &query, None))?;
         let mut answer = Answer::default();
         loop {
-            match feed::receive(&events, keep) {
-                Ok(Event::Described(columns)) => answer.columns = columns,
-                Ok(Event::Texts(row)) => answer.rows.push(row),
-                Ok(Event::Finished(finished)) => return finished.map(|_| answer),
-                Ok(_) | Err(Nothing::Gone) => return Err(died().with_origin(&self.0.name)),
-                Err(Nothing::Interrupted) => return Err(stop(&self.0, &control, &events)),
+            match reader.next(keep)? {
+                Some(Event::Part(Part::Columns(columns))) => answer.columns = columns,
+                Some(Event::Part(Part::Row(row))) => answer.rows.push(row),
+                Some(Event::Finished(_)) => return Ok(answer),
+                None => return Err(died()),
             }
         }
     }

@@ -1,96 +1,56 @@
-//! Messages from a socket: headers and small bodies through a small buffer, large bodies straight to where they stay.
+//! Messages from a server: headers, small bodies, large bodies straight to where they stay, and rows in large blocks.
 
 use std::time::Duration;
 
-use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
-use crate::channel::{Channel, arrived, lost};
-use crate::session::Tick;
-use crate::{Buffer, Error};
+use bytes::Bytes;
+use colonnade_wire::Limits;
 
-/// One read brings a header and whatever small messages follow it. Of a chunk, at most this much is copied once more.
-const SMALL: usize = 8192;
+use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
+use crate::channel::{Channel, lost};
+use crate::inbox::Inbox;
+use crate::session::Tick;
+use crate::socket::Socket;
+use crate::{Buffer, Error, ErrorKind, Pool};
 
 /// The receiving half of a connection.
 #[derive(Debug)]
-pub(crate) struct Incoming {
-    channel: Channel,
-    /// At least [`SMALL`] bytes.
-    small: Vec<u8>,
-    start: usize,
-    end: usize,
-    received: u64,
-}
+pub(crate) struct Incoming(Inbox);
 
 impl Incoming {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0 }
+        Self(Inbox::new(channel))
     }
 
-    /// Bytes of messages read so far.
+    /// Bytes received so far.
     pub(crate) fn received(&self) -> u64 {
-        self.received
+        self.0.received()
+    }
+
+    /// What is received from, below any encryption.
+    pub(crate) fn socket(&self) -> &Socket {
+        self.0.channel.socket()
     }
 
     /// What is received from.
     pub(crate) fn channel(&mut self) -> &mut Channel {
-        &mut self.channel
+        &mut self.0.channel
     }
 
     /// How long nothing may come before the tick is asked.
     pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        self.channel.socket().set_timeout(timeout).map_err(lost)
+        self.socket().set_timeout(timeout).map_err(lost)
     }
 
     /// The type of the next message and the length of its body, which must be read or skipped next.
     pub(crate) fn header(&mut self, tick: Tick<'_>) -> Result<(u8, usize), Error> {
         tick()?;
-        let mut bytes = [0; HEADER];
-        while self.end - self.start < HEADER {
-            self.refill(tick)?;
-        }
-        bytes.copy_from_slice(&self.small[self.start..self.start + HEADER]);
-        self.start += HEADER;
-        self.received += HEADER as u64;
-        message::header(bytes)
+        message::header(self.0.array(tick)?)
     }
 
     /// The type of the next message, which stays the next.
     pub(crate) fn peek(&mut self, tick: Tick<'_>) -> Result<u8, Error> {
         tick()?;
-        while self.start == self.end {
-            self.refill(tick)?;
-        }
-        Ok(self.small[self.start])
-    }
-
-    /// What has come already, for a reader that goes on with [`Incoming::receive`] and gives back what it leaves.
-    pub(crate) fn hand_over(&mut self) -> &[u8] {
-        let at_hand = &self.small[self.start..self.end];
-        self.received += at_hand.len() as u64;
-        self.start = self.end;
-        at_hand
-    }
-
-    /// The opposite of [`Incoming::hand_over`].
-    pub(crate) fn give_back(&mut self, bytes: &[u8]) {
-        self.received -= bytes.len() as u64;
-        if self.small.len() < bytes.len() {
-            self.small.resize(bytes.len(), 0);
-        }
-        self.small[..bytes.len()].copy_from_slice(bytes);
-        (self.start, self.end) = (0, bytes.len());
-    }
-
-    /// Receives what there is, as far as the buffer has room; returns how much, which is 0 if nothing came for a while.
-    pub(crate) fn receive(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<usize, Error> {
-        let (to, room) = buffer.unfilled();
-        // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
-        let received = unsafe { self.channel.receive(to, room, false) };
-        let count = arrived(received, tick)?;
-        // SAFETY: as above.
-        unsafe { buffer.fill(count) };
-        self.received += count as u64;
-        Ok(count)
+        self.0.peek(tick)
     }
 
     /// The body of a message that is not CopyData.
@@ -99,53 +59,90 @@ impl Incoming {
             return Err(protocol(format!("a message {} of {len} bytes", shown(kind))));
         }
         let mut body = Vec::with_capacity(len);
-        self.take(len, tick, &mut |bytes| body.extend_from_slice(bytes))?;
+        self.0.take(len, tick, &mut |bytes| body.extend_from_slice(bytes))?;
         Ok(body)
     }
 
     /// Passes over a body.
     pub(crate) fn skip(&mut self, len: usize, tick: Tick<'_>) -> Result<(), Error> {
-        self.take(len, tick, &mut |_| {})
+        self.0.take(len, tick, &mut |_| {})
     }
 
     /// Reads a body to where it stays.
     pub(crate) fn body_into(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<(), Error> {
-        self.received += buffer.missing() as u64;
-        self.start += buffer.extend(&self.small[self.start..self.end]);
-        while buffer.missing() > 0 {
-            let (to, room) = buffer.unfilled();
-            // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
-            let received = unsafe { self.channel.receive(to, room, true) };
-            let count = arrived(received, tick)?;
-            // SAFETY: as above.
-            unsafe { buffer.fill(count) };
-        }
-        Ok(())
+        self.0.fill(buffer, tick)
     }
 
-    fn take(&mut self, len: usize, tick: Tick<'_>, sink: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
-        self.received += len as u64;
-        let mut missing = len;
-        while missing > 0 {
-            if self.start == self.end {
-                self.refill(tick)?;
-            }
-            let part = missing.min(self.end - self.start);
-            sink(&self.small[self.start..self.start + part]);
-            self.start += part;
-            missing -= part;
+    /// Reads DataRow messages up to the first message of another type. Each block that `sink` gets is whole messages.
+    ///
+    /// # Errors
+    /// The connection is lost, a message is larger than the limit, or there is no memory.
+    pub(crate) fn rows(
+        &mut self,
+        pool: &Pool,
+        limit: Option<u64>,
+        tick: Tick<'_>,
+        sink: &mut dyn FnMut(Bytes),
+    ) -> Result<(), Error> {
+        self.0.rows(pool, &mut |bytes, whole| step(bytes, whole, limit), tick, sink)
+    }
+}
+
+/// # Errors
+/// A message of this length is more than the limit, or the format's own limit, allows.
+pub(crate) fn check_size(len: usize, limit: Option<u64>) -> Result<(), Error> {
+    let limit = limit.unwrap_or(Limits::default().message_bytes);
+    if len as u64 <= limit {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Protocol, format!("a message of {len} bytes is above the limit of {limit}"))
+        .with_hint("raise max_message_bytes, or ask for smaller chunks"))
+}
+
+/// Moves `whole` behind the last whole row of `bytes`. Gives where the next one ends, as far as can be told; `None` if
+/// the next message is no row.
+fn step(bytes: &[u8], whole: &mut usize, limit: Option<u64>) -> Result<Option<usize>, Error> {
+    while let Some(header) = bytes[*whole..].first_chunk::<HEADER>() {
+        let (kind, len) = message::header(*header)?;
+        if kind != b'D' {
+            return Ok(None);
         }
-        Ok(())
+        let end = *whole + HEADER + len;
+        if end > bytes.len() {
+            check_size(len, limit)?;
+            return Ok(Some(end));
+        }
+        *whole = end;
+    }
+    Ok(Some(*whole + HEADER))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn rows_are_stepped_over() {
+        let bytes = b"D\0\0\0\x06\0\0D\0\0\0\x0a\0\x01\xff\xff\xff\xffC\0\0\0\x04";
+        let stepped = |len: usize| {
+            let mut whole = 0;
+            let next = step(&bytes[..len], &mut whole, None).unwrap();
+            (whole, next)
+        };
+        assert_eq!(stepped(0), (0, Some(5)));
+        assert_eq!(stepped(6), (0, Some(7)));
+        assert_eq!(stepped(7), (7, Some(12)));
+        assert_eq!(stepped(17), (7, Some(18)));
+        assert_eq!(stepped(20), (18, Some(23)));
+        assert_eq!(stepped(bytes.len()), (18, None));
     }
 
-    /// Receives at least one byte more (none if the tick was asked and said to go on).
-    fn refill(&mut self, tick: Tick<'_>) -> Result<(), Error> {
-        self.small.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
-        let room = &mut self.small[self.end..];
-        // SAFETY: `room` may be written to.
-        let received = unsafe { self.channel.receive(room.as_mut_ptr(), room.len(), false) };
-        self.end += arrived(received, tick)?;
-        Ok(())
+    #[test]
+    fn a_row_above_the_limit_is_refused_before_there_is_memory_for_it() {
+        assert!(step(b"D\x7f\xff\xff\xff", &mut 0, None).is_err());
+        assert!(step(b"D\0\0\x01\0", &mut 0, Some(100)).is_err());
+        assert!(step(b"D\0\0\0\x03", &mut 0, None).is_err());
     }
 }

@@ -13,11 +13,11 @@ mod incoming;
 mod link;
 mod message;
 mod partition;
-mod reader;
 mod request;
 mod route;
 mod scram;
 mod servers;
+mod simple;
 mod target;
 
 pub use connection::{PostgresConnection, connect};

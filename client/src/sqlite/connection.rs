@@ -10,6 +10,7 @@ use super::location::Location;
 use super::rows::Rows;
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
+use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
@@ -22,6 +23,8 @@ struct Shared {
     name: String,
     software: String,
     interrupt: Interrupt,
+    /// They read parts of this one's results.
+    siblings: Siblings,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -43,7 +46,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
     let (sender, opened) = sync_channel(1);
     let place = location.clone();
     // Another process's lock may be in the way.
-    produced::spawn("colonnade-sqlite", move || {
+    feed::spawn("colonnade-sqlite", move || {
         let _ = sender.send(open(&place));
     })?;
     let database = match feed::receive(&opened, keep) {
@@ -55,6 +58,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
         name,
         software: format!("SQLite {}", library::version()),
         interrupt: database.interrupt(),
+        siblings: Siblings::default(),
         state: Mutex::new(State::Idle(database, 0)),
         changed: Condvar::new(),
     })))
@@ -106,7 +110,7 @@ impl Connection for SqliteConnection {
         let (schema, opened) = sync_channel(1);
         let (sender, batches) = produced::queue();
         let (sql, options) = (sql.to_owned(), options.clone());
-        produced::spawn("colonnade-sqlite", move || {
+        feed::spawn("colonnade-sqlite", move || {
             let end = deliver(&database, &sql, &options, schema, &sender);
             // In this order: the reader may start another query when it learns of the end.
             lease.give_back(database);
@@ -167,6 +171,10 @@ impl SqliteConnection {
         &self.0.location
     }
 
+    pub(super) fn known_siblings(&self) -> &Siblings {
+        &self.0.siblings
+    }
+
     /// Does something with the database on a thread of its own, which can be given up.
     pub(super) fn work<T: Send + 'static>(
         &self,
@@ -189,7 +197,7 @@ impl SqliteConnection {
         let (databases, leases): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
         let cancellers: Vec<_> = leases.iter().map(Lease::canceller).collect();
         let (sender, done) = sync_channel(1);
-        produced::spawn("colonnade-sqlite", move || {
+        feed::spawn("colonnade-sqlite", move || {
             let result = work(&databases);
             for (database, lease) in databases.into_iter().zip(leases) {
                 lease.give_back(database);
@@ -286,7 +294,7 @@ impl Drop for Lease {
     }
 }
 
-/// Stops the query with this number, or any.
+/// Stops the query with this number, or any, those of siblings too.
 struct Canceller {
     shared: Arc<Shared>,
     number: Option<u64>,
@@ -299,7 +307,11 @@ impl Cancel for Canceller {
         if matches!(*state, State::Busy(running) if self.number.is_none_or(|number| number == running)) {
             self.shared.interrupt.stop();
         }
-        Ok(())
+        drop(state);
+        match self.number {
+            Some(_) => Ok(()),
+            None => self.shared.siblings.cancel(),
+        }
     }
 }
 

@@ -74,7 +74,9 @@ impl Partitioning for SqliteConnection {
             })?;
             siblings.truncate(count);
         }
-        Ok(siblings.into_iter().map(|sibling| Arc::new(sibling) as Arc<dyn Connection>).collect())
+        let siblings: Vec<_> = siblings.into_iter().map(|sibling| Arc::new(sibling) as Arc<dyn Connection>).collect();
+        self.known_siblings().add(&siblings);
+        Ok(siblings)
     }
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {

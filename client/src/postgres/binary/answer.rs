@@ -1,14 +1,15 @@
 //! The receiving thread's side: describe, ask the catalog, run.
 
-use super::blocks;
+use bytes::Bytes;
+
 use super::catalog::{self, Catalog};
-use super::kind;
+use super::kind::{self, Column};
 use crate::feed::POLL;
-use crate::postgres::copy_out::{Event, Outcome};
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
-use crate::session::Tick;
+use crate::rows::Part;
+use crate::session::{End, Outcome, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
@@ -26,33 +27,18 @@ pub(in crate::postgres) fn answer(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
-    tell: &mut dyn FnMut(Event),
+    tell: &mut dyn FnMut(Part<Column, Bytes>),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
     match talk.rows(pool, sql, options, tell) {
         Ok(rows) => Ok(Ok(rows)),
         Err(End::Lost(error)) => Err(error),
-        // A fatal error is the last message; why the connection then ended is the error's business.
+        // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
         Err(End::Refused(error)) => match talk.settle() {
             Ok(()) => Ok(Err(error)),
             Err(_) => Err(error),
         },
-    }
-}
-
-/// Why a statement came to nothing.
-enum End {
-    /// The connection did.
-    Lost(Error),
-    /// The server or this client refused; ReadyForQuery is still to come.
-    Refused(Error),
-}
-
-/// Errors of the connection are the usual ones.
-impl From<Error> for End {
-    fn from(error: Error) -> Self {
-        Self::Lost(error)
     }
 }
 
@@ -69,19 +55,19 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
-        tell: &mut dyn FnMut(Event),
+        tell: &mut dyn FnMut(Part<Column, Bytes>),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
         let described = self.describe(sql)?;
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
         let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
-        tell(Event::Columns(columns));
+        tell(Part::Columns(columns));
         self.run(&formats, &catalog)?;
         loop {
             if self.link.incoming.peek(self.tick)? == b'D' {
-                let sink = &mut |bytes| tell(Event::Message(bytes));
-                blocks::receive(&mut self.link.incoming, pool, options.max_message_bytes, self.tick, sink)?;
+                let sink = &mut |bytes| tell(Part::Rows(bytes));
+                self.link.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
                 continue;
             }
             let (kind, body) = self.message()?;

@@ -1,97 +1,47 @@
-//! Rows to batches, column by column.
+//! Rows to columns.
 //!
-//! A block is whole DataRow messages end to end. Some hundred rows at a time, few enough that they stay in the nearest
-//! cache, each column takes its values of all of them in a loop of its own, from where the column before has left off.
+//! A block is whole DataRow messages end to end. Some hundred rows at a time, each column takes its values of all of them
+//! in a loop of its own, from where the column before has left off.
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{Schema, SchemaRef};
+use bytes::Bytes;
 
 use super::column::Column;
-use super::kind::Node;
-use crate::postgres::message::{HEADER, protocol};
-use crate::{Error, QueryOptions};
+use super::kind;
+use crate::Error;
+use crate::postgres::message::{self, HEADER, protocol};
+use crate::rows::{self, GROUP};
 
-/// Rows that each column takes at a time.
-const GROUP: usize = 256;
 /// Where the values of a message begin: behind its header and their number.
 const VALUES: usize = HEADER + 2;
-/// As the extension's chunks. PROTOCOL §2.
-const BATCH_ROWS: usize = 1 << 16;
-const BATCH_BYTES: u64 = 4 << 20;
 
-/// The rows of a result.
+/// The columns of a result.
 #[derive(Debug)]
-pub(super) struct Decoder {
-    schema: SchemaRef,
+pub(in crate::postgres) struct Decoder {
     columns: Vec<Column>,
-    /// Rows and received bytes of the batch in the making, and the most of them.
-    rows: usize,
-    bytes: u64,
-    most_rows: usize,
-    most_bytes: u64,
-    /// Rows of all.
-    total: u64,
     /// For each row of a group, where its next value begins and where the row ends.
     cursors: Vec<usize>,
     ends: Vec<usize>,
 }
 
-impl Decoder {
-    pub(super) fn new<'a>(schema: SchemaRef, nodes: impl Iterator<Item = &'a Node>, options: &QueryOptions) -> Self {
-        Self {
-            schema,
-            columns: nodes.map(Column::new).collect(),
-            rows: 0,
-            bytes: 0,
-            most_rows: options.chunk_rows.map_or(BATCH_ROWS, |rows| rows as usize),
-            most_bytes: options.chunk_bytes.unwrap_or(BATCH_BYTES),
-            total: 0,
-            cursors: Vec::with_capacity(GROUP),
-            ends: Vec::with_capacity(GROUP),
-        }
+impl rows::Decoder for Decoder {
+    type Column = kind::Column;
+    /// DataRow messages.
+    type Block = Bytes;
+
+    fn new(columns: &[kind::Column]) -> (SchemaRef, Self) {
+        let fields = columns.iter().map(|column| column.node.field.clone()).collect();
+        let schema = colonnade_wire::Schema { fields, metadata: Vec::new() };
+        let columns = columns.iter().map(|column| Column::new(&column.node)).collect();
+        let decoder = Self { columns, cursors: Vec::with_capacity(GROUP), ends: Vec::with_capacity(GROUP) };
+        (Arc::new(colonnade_wire::arrow::schema_to_arrow(&schema)), decoder)
     }
 
-    /// Rows so far.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
-    /// Takes the rows of a block from `at` on, up to the end of the block or of a batch. Moves `at` on.
-    ///
-    /// # Errors
-    /// Bytes that are not rows of this result, or a value that its column cannot hold.
-    pub(super) fn take(&mut self, block: &[u8], at: &mut usize) -> Result<Option<RecordBatch>, Error> {
-        while *at < block.len() {
-            let start = *at;
-            self.group(block, at)?;
-            self.bytes += (*at - start) as u64;
-            if self.rows >= self.most_rows || self.bytes >= self.most_bytes {
-                return self.batch();
-            }
-        }
-        Ok(None)
-    }
-
-    /// The batch of the rows since the last one, if there are any.
-    ///
-    /// # Errors
-    /// Text that is not UTF-8.
-    pub(super) fn batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        if self.rows == 0 {
-            return Ok(None);
-        }
-        let fields = self.schema.fields().iter();
-        let arrays = self.columns.iter_mut().zip(fields).map(|(column, field)| column.finish(field.data_type()));
-        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map(Some)
-            .map_err(|cause| protocol("rows that do not fit their description").with_cause(cause))
-    }
-
-    fn group(&mut self, block: &[u8], at: &mut usize) -> Result<(), Error> {
-        self.find_rows(block, at)?;
+    fn group(&mut self, block: &Bytes, at: &mut usize, most: usize) -> Result<usize, Error> {
+        self.find_rows(block, at, most.min(GROUP))?;
         for column in &mut self.columns {
             column.decode(block, &mut self.cursors)?;
         }
@@ -99,16 +49,23 @@ impl Decoder {
         if self.cursors != self.ends {
             return Err(protocol("a row whose values are not as long as the row"));
         }
-        self.rows += self.ends.len();
-        self.total += self.ends.len() as u64;
-        Ok(())
+        Ok(self.ends.len())
     }
 
+    fn arrays(&mut self, schema: &Schema) -> Result<Vec<ArrayRef>, Error> {
+        self.columns.iter_mut().zip(schema.fields()).map(|(column, field)| column.finish(field.data_type())).collect()
+    }
+
+    fn protocol(what: String) -> Error {
+        message::protocol(what)
+    }
+}
+
+impl Decoder {
     /// Sets the cursors to the next rows' first values.
-    fn find_rows(&mut self, block: &[u8], at: &mut usize) -> Result<(), Error> {
+    fn find_rows(&mut self, block: &[u8], at: &mut usize, most: usize) -> Result<(), Error> {
         self.cursors.clear();
         self.ends.clear();
-        let most = GROUP.min(self.most_rows - self.rows);
         while *at < block.len() && self.ends.len() < most {
             let Some([kind, l0, l1, l2, l3, c0, c1]) = block[*at..].first_chunk::<VALUES>().copied() else {
                 return Err(protocol("a row that ends too early"));

@@ -1,17 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, StructArray};
-use colonnade_wire::Schema;
+use arrow_array::{Array, RecordBatch, StructArray};
 use proptest::prelude::*;
 
 use super::*;
+use crate::QueryOptions;
 use crate::postgres::binary::catalog::{Catalog, Entry, TypeRef};
-use crate::postgres::binary::kind;
 use crate::postgres::extended::ResultColumn;
+use crate::rows::Batches;
 
 const INT4: u32 = 23;
 const INT8: u32 = 20;
@@ -32,15 +30,12 @@ fn catalog() -> Catalog {
     catalog
 }
 
-fn decoder(types: &[u32], options: &QueryOptions) -> Decoder {
+fn decoder(types: &[u32], options: &QueryOptions) -> Batches<Decoder> {
     let described: Vec<_> = types
         .iter()
         .map(|oid| ResultColumn { name: "c".to_owned(), type_oid: *oid, typmod: -1, origin: (0, 0) })
         .collect();
-    let columns = kind::columns(&described, &catalog(), options).unwrap();
-    let fields = columns.iter().map(|column| column.node.field.clone()).collect();
-    let schema = colonnade_wire::arrow::schema_to_arrow(&Schema { fields, metadata: vec![] });
-    Decoder::new(Arc::new(schema), columns.iter().map(|column| &column.node), options)
+    Batches::new(&kind::columns(&described, &catalog(), options).unwrap(), options)
 }
 
 fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
@@ -59,7 +54,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// One column of one type from one block.
 fn column(type_oid: u32, values: &[Option<&[u8]>]) -> Result<arrow_array::ArrayRef, Error> {
     let mut decoder = decoder(&[type_oid], &QueryOptions::default());
-    let block: Vec<u8> = values.iter().flat_map(|value| row(&[*value])).collect();
+    let block = values.iter().flat_map(|value| row(&[*value])).collect::<Vec<_>>().into();
     assert!(decoder.take(&block, &mut 0)?.is_none());
     Ok(decoder.batch()?.unwrap().column(0).clone())
 }
@@ -73,13 +68,13 @@ fn rows_become_columns() {
         let some = (number % 7 != 0).then_some(text.as_bytes());
         block.extend_from_slice(&row(&[Some(&number.to_be_bytes()), some]));
     }
+    let block = block.into();
     let mut at = 0;
     while let Some(batch) = decoder.take(&block, &mut at).unwrap() {
         batches.push(batch);
     }
     batches.extend(decoder.batch().unwrap());
     assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [300, 300, 300, 100]);
-    assert_eq!(decoder.total(), 1000);
     let numbers = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int32Type>().values().to_vec());
     assert_eq!(numbers.collect::<Vec<_>>(), (0..1000).collect::<Vec<_>>());
     let texts = batches.iter().flat_map(|batch| batch.column(1).as_string::<i32>());
@@ -149,7 +144,8 @@ fn text_that_is_not_utf8_is_refused_by_name() {
 #[test]
 fn rows_that_lie_are_refused() {
     let good = row(&[Some(&1i32.to_be_bytes()), Some(&2i64.to_be_bytes())]);
-    let take = |block: &[u8]| decoder(&[INT4, INT8], &QueryOptions::default()).take(block, &mut 0);
+    let take =
+        |block: &[u8]| decoder(&[INT4, INT8], &QueryOptions::default()).take(&Bytes::copy_from_slice(block), &mut 0);
     assert!(take(&good).is_ok());
     for end in 1..good.len() {
         assert!(take(&good[..end]).is_err(), "{end} bytes");
@@ -169,13 +165,13 @@ fn rows_that_lie_are_refused() {
     // A row that is shorter than its values say, with another behind it that would have the bytes.
     let mut text = [row(&[Some(b"ab")]), row(&[Some(b"cd")])].concat();
     text[10] += 1;
-    assert!(decoder(&[TEXT], &QueryOptions::default()).take(&text, &mut 0).is_err());
+    assert!(decoder(&[TEXT], &QueryOptions::default()).take(&text.into(), &mut 0).is_err());
 }
 
 #[test]
 fn a_batch_ends_at_its_bytes() {
     let mut decoder = decoder(&[INT8], &QueryOptions { chunk_bytes: Some(1), ..QueryOptions::default() });
-    let block = row(&[Some(&7i64.to_be_bytes())]).repeat(600);
+    let block = row(&[Some(&7i64.to_be_bytes())]).repeat(600).into();
     let mut at = 0;
     let batch = decoder.take(&block, &mut at).unwrap().unwrap();
     assert_eq!(batch.num_rows(), GROUP);
@@ -187,10 +183,10 @@ proptest! {
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), place in 0usize..200, byte in any::<u8>()) {
         let types = [INT4, TEXT, NUMERIC, INT4_ARRAY, PAIR, PAIRS];
         let options = QueryOptions { numeric: Some((38, 5)), ..QueryOptions::default() };
-        let _ = decoder(&types, &options).take(&bytes, &mut 0);
+        let _ = decoder(&types, &options).take(&bytes.clone().into(), &mut 0);
         // A value of each type that is garbage, in a row that is well formed.
         for oid in types {
-            let _ = decoder(&[oid], &options).take(&row(&[Some(&bytes)]), &mut 0);
+            let _ = decoder(&[oid], &options).take(&row(&[Some(&bytes)]).into(), &mut 0);
         }
         // Good rows with one byte changed.
         let three = self::bytes("00000001000000010000001700000003000000010000000400000001ffffffff0000000400000003");
@@ -201,7 +197,7 @@ proptest! {
         let place = place % block.len();
         block[place] = byte;
         let mut decoder = decoder(&[INT4_ARRAY, PAIRS], &options);
-        if decoder.take(&block, &mut 0).is_ok() {
+        if decoder.take(&block.into(), &mut 0).is_ok() {
             let _ = decoder.batch();
         }
     }

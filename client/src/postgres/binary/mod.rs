@@ -9,7 +9,6 @@
 //! text, and has to be told about the types beforehand all the same.
 
 mod answer;
-mod blocks;
 mod catalog;
 mod column;
 mod datetime;
@@ -18,11 +17,9 @@ mod kind;
 mod literal;
 mod nested;
 mod numeric;
-mod result;
 mod scalars;
 mod text;
 mod value;
 
 pub(super) use answer::answer;
-pub(super) use kind::Column;
-pub(super) use result::Rows;
+pub(super) use decoder::Decoder;

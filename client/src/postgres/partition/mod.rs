@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use super::connection::PostgresConnection;
 use super::request::string;
-use crate::partition::{Partitioning, Split, text};
+use super::target::Target;
+use crate::partition::{Partitioning, Split, siblings, text};
 use crate::scan::{statement, tokens};
 use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
@@ -43,7 +44,7 @@ impl Partitioning for PostgresConnection {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        if self.0.in_transaction() {
+        if self.session.look(|link| link.idle) == Some(false) {
             return Err(unsupported(
                 "the connection is within a transaction, whose changes other connections cannot see",
             )
@@ -55,28 +56,13 @@ impl Partitioning for PostgresConnection {
                 .with_hint("make ordinary tables of them, or read without partition_num"));
         }
         let settings = state.text(0, 1).map(|calls| format!("SELECT {calls}"));
-        let level = if consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
-        let mut siblings: Vec<Arc<dyn Connection>> = Vec::with_capacity(count);
-        let mut snapshot: Option<String> = None;
-        for _ in 0..count {
-            let sibling = super::connect(self.0.route.target.clone(), keep).map_err(crowded)?;
-            for statement in setup {
-                sibling.execute(statement, keep)?;
-            }
-            sibling.execute(&format!("BEGIN ISOLATION LEVEL {level} READ ONLY"), keep)?;
-            if let Some(snapshot) = &snapshot {
-                let import = format!("SET TRANSACTION SNAPSHOT {}", string(snapshot));
-                sibling.execute(&import, keep).map_err(apart)?;
-            }
-            for settings in settings.as_deref().into_iter().chain([STEADY]) {
-                sibling.execute(settings, keep)?;
-            }
-            if consistent && snapshot.is_none() {
-                let exported = sibling.ask("SELECT pg_catalog.pg_export_snapshot()", keep).map_err(apart)?;
-                snapshot = exported.text(0, 0).map(str::to_owned);
-            }
-            siblings.push(Arc::new(sibling));
-        }
+        let place =
+            Place { target: self.session.peer.route.target.clone(), setup: setup.to_vec(), settings, consistent };
+        let (first, snapshot) = place.first(keep)?;
+        let mut siblings: Vec<Arc<dyn Connection>> = vec![Arc::new(first)];
+        let others = siblings::open(count.saturating_sub(1), keep, move |keep| place.open(snapshot.as_deref(), keep));
+        siblings.append(&mut others?);
+        self.session.siblings.add(&siblings);
         Ok(siblings)
     }
 
@@ -99,6 +85,44 @@ impl Partitioning for PostgresConnection {
             return Ok(vec![query.to_owned()]);
         }
         Ok(text::parts(query, &key.expression, &cuts))
+    }
+}
+
+/// What siblings have in common.
+struct Place {
+    target: Target,
+    setup: Vec<String>,
+    /// What gives them the settings of the connection that they stand in for.
+    settings: Option<String>,
+    consistent: bool,
+}
+
+impl Place {
+    /// The first sibling, and the snapshot that it exports if all are to see one state.
+    fn first(&self, keep: Keep<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
+        let first = self.open(None, keep)?;
+        if !self.consistent {
+            return Ok((first, None));
+        }
+        let exported = first.ask("SELECT pg_catalog.pg_export_snapshot()", keep).map_err(apart)?;
+        Ok((first, exported.text(0, 0).map(str::to_owned)))
+    }
+
+    fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+        let sibling = super::connect(self.target.clone(), keep).map_err(crowded)?;
+        for statement in &self.setup {
+            sibling.execute(statement, keep)?;
+        }
+        let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
+        sibling.execute(&format!("BEGIN ISOLATION LEVEL {level} READ ONLY"), keep)?;
+        if let Some(snapshot) = snapshot {
+            let import = format!("SET TRANSACTION SNAPSHOT {}", string(snapshot));
+            sibling.execute(&import, keep).map_err(apart)?;
+        }
+        for settings in self.settings.as_deref().into_iter().chain([STEADY]) {
+            sibling.execute(settings, keep)?;
+        }
+        Ok(sibling)
     }
 }
 

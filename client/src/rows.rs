@@ -1,0 +1,190 @@
+//! A result that comes in rows: the receiving thread passes blocks of them on, the reader makes batches of columns.
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::session::{Event, Peer, Reader, died};
+use crate::{Batch, Error, Keep, QueryOptions, ResultStream, Stats};
+
+/// Rows that each column takes at a time: few enough that they stay in the nearest cache.
+pub(crate) const GROUP: usize = 256;
+/// As the extension's chunks. PROTOCOL §2.
+const BATCH_ROWS: usize = 1 << 16;
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// A part of an answer.
+pub(crate) enum Part<C, B> {
+    /// The columns, which come first.
+    Columns(Vec<C>),
+    /// Rows.
+    Rows(B),
+}
+
+/// Takes a protocol's rows apart, column by column.
+pub(crate) trait Decoder: Send + Sized {
+    /// A column, as the server describes it.
+    type Column: Send;
+    /// Some whole rows.
+    type Block: AsRef<[u8]> + Send;
+
+    /// For a result with these columns.
+    fn new(columns: &[Self::Column]) -> (SchemaRef, Self);
+
+    /// Takes the next rows of a block from `at` on, `most` and [`GROUP`] of them at most. Moves `at` on, and gives their number.
+    ///
+    /// # Errors
+    /// Bytes that are not rows of this result, or a value that its column cannot hold.
+    fn group(&mut self, block: &Self::Block, at: &mut usize, most: usize) -> Result<usize, Error>;
+
+    /// The columns of all rows since the last time.
+    ///
+    /// # Errors
+    /// Text that is not UTF-8.
+    fn arrays(&mut self, schema: &Schema) -> Result<Vec<ArrayRef>, Error>;
+
+    /// The error of a server that sent something which the protocol does not allow.
+    fn protocol(what: String) -> Error;
+}
+
+/// Rows to batches.
+#[derive(Debug)]
+pub(crate) struct Batches<D> {
+    schema: SchemaRef,
+    decoder: D,
+    /// Rows and received bytes of the batch in the making, and the most of them.
+    rows: usize,
+    bytes: u64,
+    most_rows: usize,
+    most_bytes: u64,
+    /// Rows of all.
+    total: u64,
+}
+
+impl<D: Decoder> Batches<D> {
+    pub(crate) fn new(columns: &[D::Column], options: &QueryOptions) -> Self {
+        let (schema, decoder) = D::new(columns);
+        Self {
+            schema,
+            decoder,
+            rows: 0,
+            bytes: 0,
+            most_rows: options.chunk_rows.map_or(BATCH_ROWS, |rows| rows as usize),
+            most_bytes: options.chunk_bytes.unwrap_or(BATCH_BYTES),
+            total: 0,
+        }
+    }
+
+    /// Takes the rows of a block from `at` on, up to the end of the block or of a batch. Moves `at` on.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::group`] and [`Decoder::arrays`].
+    pub(crate) fn take(&mut self, block: &D::Block, at: &mut usize) -> Result<Option<RecordBatch>, Error> {
+        while *at < block.as_ref().len() {
+            let start = *at;
+            let rows = self.decoder.group(block, at, self.most_rows.saturating_sub(self.rows).max(1))?;
+            self.rows += rows;
+            self.total += rows as u64;
+            self.bytes += (*at - start) as u64;
+            if self.rows >= self.most_rows || self.bytes >= self.most_bytes {
+                return self.batch();
+            }
+        }
+        Ok(None)
+    }
+
+    /// The batch of the rows since the last one, if there are any.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::arrays`].
+    pub(crate) fn batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        let arrays = self.decoder.arrays(&self.schema)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        (self.rows, self.bytes) = (0, 0);
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .map(Some)
+            .map_err(|cause| D::protocol("rows that do not fit their description".to_owned()).with_cause(cause))
+    }
+}
+
+/// The reader's side of a result.
+pub(crate) struct Rows<P: Peer, D: Decoder> {
+    reader: Reader<P, Part<D::Column, D::Block>>,
+    batches: Batches<D>,
+    /// Rows that have been received but not decoded, and where the first of them begins.
+    block: Option<(D::Block, usize)>,
+    ended: bool,
+}
+
+impl<P: Peer, D: Decoder> Rows<P, D> {
+    /// Waits for the columns.
+    pub(crate) fn open(
+        mut reader: Reader<P, Part<D::Column, D::Block>>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Self, Error> {
+        let Some(Event::Part(Part::Columns(columns))) = reader.next(keep)? else { return Err(reader.refuse(died())) };
+        reader.meter.schema(columns.len());
+        Ok(Self { reader, batches: Batches::new(&columns, options), block: None, ended: false })
+    }
+
+    fn batch(&mut self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
+        while !self.ended {
+            if let Some((block, at)) = &mut self.block
+                && let Some(batch) = self.batches.take(block, at)?
+            {
+                return Ok(Some(batch));
+            }
+            match self.reader.next(keep)? {
+                Some(Event::Part(Part::Rows(block))) => {
+                    self.reader.meter.received(block.as_ref().len() as u64);
+                    self.block = Some((block, 0));
+                }
+                Some(Event::Finished(finished)) => {
+                    self.ended = true;
+                    let (rows, total) = (finished.rows, self.batches.total);
+                    // Not every protocol and not every statement counts.
+                    if rows.is_some_and(|rows| rows != total) {
+                        return Err(D::protocol(miscounted(total, rows)));
+                    }
+                    return self.batches.batch();
+                }
+                Some(Event::Part(Part::Columns(_))) => return Err(died()),
+                None => self.ended = true,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<P: Peer, D: Decoder> ResultStream for Rows<P, D> {
+    fn schema(&self) -> &SchemaRef {
+        &self.batches.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+        match self.batch(keep) {
+            Ok(None) => Ok(None),
+            Ok(Some(batch)) => {
+                self.reader.meter.batch(batch.num_rows());
+                Ok(Some(batch.into()))
+            }
+            Err(error) => {
+                self.ended = true;
+                self.block = None;
+                Err(self.reader.refuse(error))
+            }
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        self.reader.meter.stats()
+    }
+}
+
+/// What a server sent whose count and whose rows tell different stories.
+pub(crate) fn miscounted(read: u64, counted: Option<u64>) -> String {
+    format!("{read} rows with a tag of {}", counted.map_or("none".to_owned(), |rows| rows.to_string()))
+}

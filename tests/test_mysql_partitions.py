@@ -242,7 +242,7 @@ REFUSED = [
     ("select * from part_keys limit 3", "LIMIT"),
     ("select * from part_keys for update", "lock"),
     ("select * from part_keys lock in share mode", "lock"),
-    ("select id into @x from part_keys", "INTO"),
+    ("select id into outfile '/tmp/keys' from part_keys", "INTO"),
     ("insert into part_one values (1, 'x') returning a as id", "only SELECT"),
     ("show tables", "only SELECT"),
     ("select 1 as id; select 2 as id", "several statements"),
@@ -263,6 +263,36 @@ REFUSED = [
     ("select st_geomfromtext('point(1 1)') as id", "geometry cannot make parts"),
     ("select mixed from part_keys", 'no column "id".*"mixed"'),
 ]
+
+
+ALWAYS = [
+    "select id, @x as x from part_keys",
+    "select id, found_rows() as n from part_keys",
+    "select id from part_keys /*! limit 3 */",
+    "select id from part_keys order by id",
+]
+
+
+@pytest.mark.parametrize("query", ALWAYS)
+def test_what_other_connections_do_not_know_is_refused_always(tables: mariadb.Server, query: str) -> None:
+    with pytest.raises(colonnade.NotSupportedError):
+        read(tables, query, partition_on="id", partition_num=2, consistent=False)
+
+
+def test_dates_that_are_none_are_keys_too(tables: mariadb.Server) -> None:
+    tables.run(
+        "set sql_mode = ''; create table part_zero (d date not null, n int, index (d)); "
+        "insert into part_zero select "
+        "if(seq % 3, date '2020-01-01' + interval seq day, if(seq % 2, 0, '2020-00-10')), seq from seq_1_to_300",
+        mariadb.DATABASE,
+    )
+    try:
+        for mode in ("", "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE"):
+            arguments: dict[str, Any] = {"as_text": ["d"], "pre_execution_query": f"set sql_mode = '{mode}'"}
+            split = read(tables, "select * from part_zero", partition_on="d", partition_num=4, **arguments)
+            assert sorted(split.column("n").to_pylist()) == list(range(1, 301))
+    finally:
+        tables.run("drop table part_zero", mariadb.DATABASE)
 
 
 @pytest.mark.parametrize(("query", "why"), REFUSED)

@@ -178,7 +178,12 @@ impl MysqlConnection {
         }
         let bounds = self.ask(&bounds, keep)?;
         let (Some(low), Some(high)) = (bounds.text(0, 0), bounds.text(0, 1)) else { return Ok(None) };
-        let Ok(edges) = self.even_cuts(key, &(low.to_owned(), high.to_owned()), RANGES, keep) else { return Ok(None) };
+        let edges = match self.even_cuts(key, &(low.to_owned(), high.to_owned()), RANGES, keep) {
+            Ok(edges) => edges,
+            // Texts have no distance.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Usage) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         if edges.len() < count {
             return Ok(None);
         }

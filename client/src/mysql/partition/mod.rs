@@ -65,7 +65,7 @@ impl Partitioning for MysqlConnection {
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let dialect = self.dialect();
-        steady::check_comments(query, dialect)?;
+        steady::check_alone(query, dialect)?;
         let query = statement_in(query, dialect);
         text::check(tokens(query, dialect))?;
         let Some(key) = &split.key else {

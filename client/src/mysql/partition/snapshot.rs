@@ -28,8 +28,8 @@ const ONLY_READ: &str = "START TRANSACTION READ ONLY";
 
 /// What tells one server from another behind the same address.
 const PLACE: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)";
-/// Of a right that the user lacks.
-const DENIED: &str = "42000";
+/// Of rights that the user lacks.
+const DENIED: [&str; 2] = ["42000", "28000"];
 
 /// Begins a transaction on each sibling, all of which see the same state.
 ///
@@ -83,7 +83,11 @@ fn not_locked(error: Error) -> Error {
     if error.kind() != ErrorKind::Database {
         return error;
     }
-    let way = if error.sqlstate() == Some(DENIED) { "grant RELOAD to the user" } else { "try again later" };
+    let way = if error.sqlstate().is_some_and(|state| DENIED.contains(&state)) {
+        "grant RELOAD to the user"
+    } else {
+        "try again later"
+    };
     apart(error.message()).with_hint(format!("{way}, or {CONSISTENT}")).with_cause(error)
 }
 

@@ -8,7 +8,7 @@ use super::settings::quoted;
 use super::{CONSISTENT, MysqlConnection};
 use crate::partition::text;
 use crate::scan::{Token, tokens};
-use crate::{Connection, Dialect, Error, Keep};
+use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
 /// Engines whose tables are read as a snapshot shows them. A sequence is always the same.
 const ENGINES: [&str; 2] = ["InnoDB", "SEQUENCE"];
@@ -39,13 +39,26 @@ struct Table {
     is_view: bool,
 }
 
-/// Refuses what only the server reads: a comment in which it finds code may hold anything.
-pub(super) fn check_comments(query: &str, dialect: Dialect) -> Result<(), Error> {
+/// Refuses what would mean something else on another connection, and what only the server reads: a comment in which it finds code
+/// may hold anything.
+pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
     let hidden = |token| matches!(token, Token::Blank(text) if text.starts_with("/*!") || text.starts_with("/*M!"));
-    match tokens(query, dialect).any(hidden) {
-        true => Err(text::refused("it has code in a comment, /*! … */")),
-        false => Ok(()),
+    if tokens(query, dialect).any(hidden) {
+        return Err(text::refused("it has code in a comment, /*! … */"));
     }
+    if has_user_variables(query, dialect) {
+        return Err(text::refused("variables such as @x are each connection's own"));
+    }
+    match called(&names(query, dialect), &REMEMBERING) {
+        Some(name) => Err(text::refused(&format!("{name} tells what one connection did before"))),
+        None => Ok(()),
+    }
+}
+
+/// The first of the functions that is called.
+fn called<'a>(names: &'a [Name], functions: &[&str]) -> Option<&'a str> {
+    let is = |name: &&Name| name.called && functions.iter().any(|function| name.name.eq_ignore_ascii_case(function));
+    names.iter().find(is).map(|name| name.name.as_str())
 }
 
 fn once(what: &str) -> Error {
@@ -66,24 +79,14 @@ impl MysqlConnection {
 
     /// Looks through a query and the views in it.
     fn check_texts(&self, query: &str, steady: bool, keep: Keep<'_>) -> Result<(), Error> {
-        check_comments(query, self.dialect())?;
-        if has_user_variables(query, self.dialect()) {
-            return Err(text::refused("variables such as @x are each connection's own"));
-        }
+        check_alone(query, self.dialect())?;
         let mut texts = vec![query.to_owned()];
         let mut seen = HashSet::new();
         while let Some(text) = texts.pop() {
             let names = names(&text, self.dialect());
-            let called = |functions: &[&str]| {
-                let mut names = names.iter().filter(|name| name.called);
-                names.find(|name| functions.iter().any(|function| name.name.eq_ignore_ascii_case(function))).cloned()
-            };
-            if let Some(name) = called(&REMEMBERING) {
-                return Err(text::refused(&format!("{} tells what one connection did before", name.name)));
-            }
             if steady {
-                if let Some(name) = called(&UNSTEADY) {
-                    return Err(once(&format!("{} gives another value in each part", name.name)));
+                if let Some(name) = called(&names, &UNSTEADY) {
+                    return Err(once(&format!("{name} gives another value in each part")));
                 }
                 self.check_functions(&names, keep)?;
             }
@@ -93,6 +96,11 @@ impl MysqlConnection {
                     continue;
                 }
                 if table.is_view {
+                    // What is below a view may be hidden from the user, and then the plan is too.
+                    self.ask(&format!("EXPLAIN {query}"), keep).map_err(|error| match error.kind() {
+                        ErrorKind::Database => hidden(&full).with_cause(error),
+                        _ => error,
+                    })?;
                     texts.push(self.definition(&table, &full, keep)?);
                 } else if !table.engine.as_deref().is_some_and(|engine| ENGINES.contains(&engine)) {
                     let engine = table.engine.as_deref().unwrap_or("none");
@@ -138,8 +146,7 @@ impl MysqlConnection {
         )?;
         match answer.text(0, 0) {
             Some(definition) if !definition.is_empty() => Ok(definition.to_owned()),
-            _ => Err(text::refused(&format!("the user may not see what the view {full} reads"))
-                .with_hint(format!("grant SHOW VIEW to the user, or {CONSISTENT}"))),
+            _ => Err(hidden(full)),
         }
     }
 
@@ -161,6 +168,11 @@ impl MysqlConnection {
             None => Ok(()),
         }
     }
+}
+
+fn hidden(view: &str) -> Error {
+    text::refused(&format!("the user may not see what the view {view} reads"))
+        .with_hint(format!("grant SHOW VIEW and SELECT on what it reads to the user, or {CONSISTENT}"))
 }
 
 /// Conditions that find what is named, each in its own database or in the one that is chosen.

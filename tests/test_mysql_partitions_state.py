@@ -15,6 +15,7 @@ import mariadb
 import pyarrow as pa
 import pytest
 from mysql_parted import prepared, read
+from proxy import Proxy
 from raw_client import wait_until
 
 
@@ -171,6 +172,19 @@ def test_servers_that_have_the_older_lock_alone() -> None:
         statements = (old.directory / "data" / "all.log").read_text(errors="replace")
         assert "FLUSH TABLES WITH READ LOCK" in statements
         assert "BACKUP STAGE" not in statements
+
+
+def test_servers_that_take_turns_have_no_common_state(tables: mariadb.Server) -> None:
+    """As behind a balancer: one address, several servers."""
+    query, arguments = "select a from part_one", {"partition_on": "a", "partition_num": 2}
+    with mariadb.server() as other:
+        other.run("create table part_one (a int primary key, b text)", mariadb.DATABASE)
+        balancer = Proxy(("127.0.0.1", tables.port), ("127.0.0.1", other.port))
+        uri = f"mysql://{mariadb.USER}:{mariadb.ESCAPED}@127.0.0.1:{balancer.port}/{mariadb.DATABASE}"
+        with pytest.raises(colonnade.NotSupportedError, match="they lead to different servers") as caught:
+            colonnade.read_sql(uri, query, **arguments)
+        assert "consistent=False" in str(caught.value.hint)
+        balancer.close()
 
 
 # --- lists of queries -------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ test-python: $(BIN)/.wheel $(BIN)/.test extension mariadb
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { $(APT) update && $(APT) install pgbouncer; \
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
+	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
 	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
 
 # The package as it is installed for the other tests: no module of it depends on pandas' version.

@@ -9,6 +9,7 @@ import mariadb
 import postgres as pg
 import psycopg
 import pytest
+import shop as shops
 from serving import Server, serve
 
 
@@ -168,3 +169,36 @@ def mysql(maria: mariadb.Server) -> Iterator[colonnade.Connection]:
     """A connection to it over TCP."""
     with colonnade.connect(maria.uri()) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def stock_place(stock: pg.Cluster) -> shops.Place:
+    """The tables of `shop.py` in PostgreSQL."""
+    return shops.in_postgres(stock)
+
+
+@pytest.fixture(scope="session")
+def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> shops.Place:
+    return shops.in_duckdb(tmp_path_factory.mktemp("drop-in"))
+
+
+@pytest.fixture(scope="session")
+def mysql_place(maria: mariadb.Server) -> shops.Place:
+    return shops.in_mysql(maria)
+
+
+@pytest.fixture(scope="session")
+def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> shops.Place:
+    return shops.in_sqlite(tmp_path_factory.mktemp("drop-in"))
+
+
+@pytest.fixture(params=["stock", "duckdb", "mysql", "sqlite"])
+def place(request: pytest.FixtureRequest) -> shops.Place:
+    """Each source that has the tables. A further one is a fixture and a name here."""
+    return request.getfixturevalue(f"{request.param}_place")
+
+
+@pytest.fixture
+def shop(stock_place: shops.Place) -> str:
+    """PostgreSQL's URI."""
+    return stock_place.uri

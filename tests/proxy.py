@@ -7,15 +7,18 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import cycle
 
 from serving import Server
 
 
 class Proxy:
-    """Passes a server's bytes on to clients, one connection after the other, up to a limit."""
+    """Passes a server's bytes on to clients, one connection after the other, up to a limit. Servers take turns."""
 
-    def __init__(self, server: Server | tuple[str, int]) -> None:
-        self._target = server if isinstance(server, tuple) else (server.host, server.port)
+    def __init__(self, *servers: Server | tuple[str, int]) -> None:
+        self._targets = cycle(
+            [server if isinstance(server, tuple) else (server.host, server.port) for server in servers]
+        )
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         #: After so many bytes from the server the connection ends.
@@ -37,7 +40,7 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                upstream = socket.create_connection(self._target)
+                upstream = socket.create_connection(next(self._targets))
                 self.passed = 0
                 threading.Thread(target=_forward, args=(client, upstream), daemon=True).start()
                 threading.Thread(target=self._answer, args=(client, upstream), daemon=True).start()

@@ -73,8 +73,10 @@ def test_plugins_that_are_switched_to(maria: mariadb.Server) -> None:
 
 def test_the_system_may_know_who_is_there(maria: mariadb.Server) -> None:
     name = getpass.getuser()
+    # The superuser, if the tests run as root, must stay one.
     maria.run(
-        f"create or replace user {name}@localhost identified via unix_socket; grant all on *.* to {name}@localhost"
+        f"create or replace user {name}@localhost identified via unix_socket; "
+        f"grant all on *.* to {name}@localhost with grant option"
     )
     try:
         assert whoami(maria.unix_uri(name)) == f"{name}@localhost"

@@ -43,8 +43,13 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> &str {
 /// `sql` without what ends a statement: semicolons, comments and white space. A statement that stands inside another
 /// one, such as PostgreSQL's COPY, must not carry them.
 pub(crate) fn statement(sql: &str) -> &str {
+    statement_in(sql, Dialect::Postgres)
+}
+
+/// The same in another dialect, whose strings and comments end elsewhere.
+pub(crate) fn statement_in(sql: &str, dialect: Dialect) -> &str {
     let (mut position, mut end) = (0, 0);
-    for token in tokens(sql, Dialect::Postgres) {
+    for token in tokens(sql, dialect) {
         position += token.len();
         if !matches!(token, Token::Blank(_) | Token::Code(";")) {
             end = position;

@@ -181,14 +181,26 @@ def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
     # Their text is all that the server has, whatever was described.
     if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
         return pa.utf8()
+    # MariaDB's driver says NULL of each where bits are asked for.
+    if types.is_boolean(described):
+        return pa.int16()
     return _given(pa, described)
 
 
 def _given(pa: Any, described: pa.DataType) -> pa.DataType:
     """The type that a column described so has in the result."""
-    wider = {pa.int8(): pa.int16(), pa.int16(): pa.int32(), pa.int32(): pa.int64(), pa.float32(): pa.float64()}
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.int8(): pa.int16(),
+        pa.int16(): pa.int32(),
+        pa.int32(): pa.int64(),
+        pa.float32(): pa.float64(),
+    }
     if described in wider:
         return wider[described]
+    # Values may be shorter than was described, and the package does not survive that.
+    if pa.types.is_fixed_size_binary(described):
+        return pa.binary()
     if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):
         return pa.timestamp("us")
     return described

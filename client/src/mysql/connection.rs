@@ -9,8 +9,9 @@ use super::decoder::Decoder;
 use super::link::{Link, Server};
 use super::packet::status;
 use super::uri::Target;
+use crate::partition::Offer;
 use crate::rows::Rows;
-use crate::session::{self, Peer, Session};
+use crate::session::{self, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
 
@@ -19,15 +20,15 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection to a MySQL or MariaDB server.
 pub struct MysqlConnection {
-    session: Arc<Session<Mysql>>,
+    pub(super) session: Arc<Session<Mysql>>,
     pool: Pool,
     /// What the server last said of its state.
-    status: Arc<AtomicU16>,
+    pub(super) status: Arc<AtomicU16>,
 }
 
 /// The other end.
 pub(super) struct Mysql {
-    target: Target,
+    pub(super) target: Target,
     server: Server,
 }
 
@@ -37,7 +38,11 @@ pub(super) struct Mysql {
 /// # Errors
 /// The URI makes no sense, nobody answers, or the server refuses.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
-    let target = Target::parse(uri)?;
+    open(Target::parse(uri)?, keep)
+}
+
+/// The same for whoever knows the target.
+pub(super) fn open(target: Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     let name = target.to_string();
     let place = target.clone();
     let link = session::connect(&name, keep, move || Link::open(&place))?;
@@ -87,13 +92,11 @@ impl Connection for MysqlConnection {
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let (statement, status) = (sql.to_owned(), self.status.clone());
-        let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-            let outcome = answer::execute(link, tick, &statement);
-            status.store(link.status, Ordering::Release);
-            outcome
-        })?;
-        reader.finish(keep)
+        self.start(sql, keep)?.finish(keep)
+    }
+
+    fn partitioning(&self) -> Offer<'_> {
+        Offer::Parts(self)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -118,6 +121,18 @@ impl Connection for MysqlConnection {
 
     fn close(&self) {
         self.session.close();
+    }
+}
+
+impl MysqlConnection {
+    /// Sends a statement that is run for its effect, and does not wait for that.
+    pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<Reader<Mysql, ()>, Error> {
+        let (statement, status) = (sql.to_owned(), self.status.clone());
+        self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
+            let outcome = answer::execute(link, tick, &statement);
+            status.store(link.status, Ordering::Release);
+            outcome
+        })
     }
 }
 

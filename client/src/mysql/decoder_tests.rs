@@ -16,7 +16,7 @@ const PLACE: Place = Place { collation: UTF8, utc: true };
 
 fn definition(type_code: u8, flags: u16, length: u32, decimals: u8) -> Definition {
     let name = format!("c{type_code}");
-    Definition { name, type_code, flags, collation: UTF8, length, decimals, extended: None }
+    Definition { name, origin: Default::default(), type_code, flags, collation: UTF8, length, decimals, extended: None }
 }
 
 fn decoder(definitions: &[Definition], options: &QueryOptions) -> Batches<Decoder> {

@@ -45,6 +45,8 @@ mod code {
 
 /// A column's flags.
 mod flag {
+    /// Of a primary key, of a unique one, of another index.
+    pub(super) const INDEXED: u16 = 2 | 4 | 8;
     pub(super) const UNSIGNED: u16 = 32;
     pub(super) const ZEROFILL: u16 = 64;
     pub(super) const ENUM: u16 = 256;
@@ -167,7 +169,16 @@ fn is_foreign(type_name: &str) -> bool {
     matches!(type_name, "enum" | "set" | "inet4" | "inet6" | "geometry" | "vector")
 }
 
-fn kind(definition: &Definition) -> Result<(Kind, String), Error> {
+/// Whether an index may find the values of a column.
+pub(super) fn is_indexed(definition: &Definition) -> bool {
+    definition.flags & flag::INDEXED != 0
+}
+
+/// How the values of a column are read, and the database's name of its type.
+///
+/// # Errors
+/// The type is not known here.
+pub(super) fn kind(definition: &Definition) -> Result<(Kind, String), Error> {
     let unsigned = definition.flags & flag::UNSIGNED != 0;
     let integer = |signed: Kind, without: Kind, name: &str| {
         if unsigned { (without, format!("{name} unsigned")) } else { (signed, name.to_owned()) }

@@ -58,9 +58,18 @@ struct Greeting {
 }
 
 /// An answer in text.
-struct Answer {
-    columns: Vec<Definition>,
-    rows: Vec<Vec<Option<String>>>,
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) columns: Vec<Definition>,
+    /// `None` is NULL.
+    pub(super) rows: Vec<Vec<Option<String>>>,
+}
+
+impl Answer {
+    /// The value in a row and a column.
+    pub(super) fn text(&self, row: usize, column: usize) -> Option<&str> {
+        self.rows.get(row)?.get(column)?.as_deref()
+    }
 }
 
 impl Link {
@@ -111,10 +120,10 @@ impl Link {
     }
 
     /// Runs a statement of this client's own; gives its answer.
-    fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<Answer, Error> {
+    pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<Answer, Error> {
         self.command(Command::Query, sql.as_bytes())?;
         let first = self.incoming.packet(tick)?;
-        let mut answer = Answer { columns: Vec::new(), rows: Vec::new() };
+        let mut answer = Answer::default();
         match first.first() {
             Some(0xff) => return Err(err(&first)?.0),
             Some(0) => {

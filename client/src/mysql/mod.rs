@@ -6,6 +6,7 @@
 //! The protocol's compression is left out: on the links for which it would pay the server does more work than the link saves.
 
 mod answer;
+mod ask;
 mod auth;
 mod column;
 mod connection;
@@ -19,6 +20,7 @@ mod kind;
 mod link;
 mod literal;
 mod packet;
+mod partition;
 mod uri;
 mod value;
 

@@ -33,6 +33,7 @@ pub(super) mod capability {
 
 /// Of what the server says of its state.
 pub(super) mod status {
+    pub(crate) const IN_TRANSACTION: u16 = 1;
     pub(crate) const MORE_RESULTS: u16 = 8;
     pub(crate) const NO_BACKSLASH_ESCAPES: u16 = 0x200;
 }
@@ -119,6 +120,8 @@ impl<'a> Body<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) name: String,
+    /// The database, the table and the column that it comes from; empty if it is computed.
+    pub(super) origin: [String; 3],
     /// `MYSQL_TYPE_…`.
     pub(super) type_code: u8,
     pub(super) flags: u16,
@@ -138,8 +141,9 @@ impl Definition {
     /// The packet ends too early, or the name is not UTF-8.
     pub(super) fn read(packet: &[u8], capabilities: u64) -> Result<Self, Error> {
         let mut body = Body(packet);
-        let (_catalog, _schema, _alias, _table) = (body.counted()?, body.counted()?, body.counted()?, body.counted()?);
-        let (name, _column) = (body.counted()?, body.counted()?);
+        let (_catalog, schema, _alias, table) = (body.counted()?, body.counted()?, body.counted()?, body.counted()?);
+        let (name, column) = (body.counted()?, body.counted()?);
+        let origin = [schema, table, column].map(|part| String::from_utf8_lossy(part).into_owned());
         let name = String::from_utf8(name.to_vec()).map_err(|_| protocol("a column's name that is not UTF-8"))?;
         let mut extended = None;
         if capabilities & capability::EXTENDED_TYPES != 0 {
@@ -152,7 +156,7 @@ impl Definition {
         let _fixed = body.length()?;
         let (collation, length) = (body.u16()?, body.u32()?);
         let (type_code, flags, decimals) = (body.u8()?, body.u16()?, body.u8()?);
-        Ok(Self { name, type_code, flags, collation, length, decimals, extended })
+        Ok(Self { name, origin, type_code, flags, collation, length, decimals, extended })
     }
 }
 

@@ -76,4 +76,12 @@ pub trait Partitioning: Send + Sync {
     /// `Unsupported` with the reason if parts of this query would not add up to it, or if its keys cannot be cut; `Usage` if there
     /// is no such key. Otherwise as for [`Connection::query`].
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error>;
+
+    /// Whether the state that the [siblings](Self::siblings) share covers all that a query reads. Called on one of them.
+    ///
+    /// # Errors
+    /// `Unsupported` with the reason if it does not. Otherwise as for [`Connection::query`].
+    fn covers(&self, _query: &str, _keep: Keep<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 }

@@ -68,7 +68,13 @@ pub fn read_each(
     if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query, connection.dialect()))) {
         return Ok(None);
     }
-    match source.siblings(at_once, setup, true, keep) {
+    let opened = source.siblings(at_once, setup, true, keep).and_then(|siblings| {
+        if let Some(Offer::Parts(first)) = siblings.first().map(|first| first.partitioning()) {
+            queries.iter().try_for_each(|query| first.covers(query, keep))?;
+        }
+        Ok(siblings)
+    });
+    match opened {
         Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, options, keep)?))),
         // Nor has it to be able to: they can follow one another. 53 is the class of resources that are used up.
         Err(error)

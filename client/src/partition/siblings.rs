@@ -45,7 +45,7 @@ pub(crate) fn open<C: Connection + 'static>(
     count: usize,
     keep: Keep<'_>,
     open: impl Fn(Keep<'_>) -> Result<C, Error> + Send + Sync + 'static,
-) -> Result<Vec<Arc<dyn Connection>>, Error> {
+) -> Result<Vec<Arc<C>>, Error> {
     let (begun, stop, open) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)), Arc::new(open));
     let (sender, opened) = sync_channel(AT_ONCE);
     let collected = (0..count.min(AT_ONCE)).try_for_each(|_| {
@@ -63,7 +63,7 @@ pub(crate) fn open<C: Connection + 'static>(
     });
     drop(sender);
     let collected = collected.and_then(|()| {
-        let mut siblings: Vec<Arc<dyn Connection>> = Vec::with_capacity(count);
+        let mut siblings = Vec::with_capacity(count);
         while siblings.len() < count {
             match feed::receive(&opened, keep) {
                 Ok(sibling) => siblings.push(Arc::new(sibling?)),

@@ -61,7 +61,7 @@ impl Partitioning for PostgresConnection {
         let (first, snapshot) = place.first(keep)?;
         let mut siblings: Vec<Arc<dyn Connection>> = vec![Arc::new(first)];
         let others = siblings::open(count.saturating_sub(1), keep, move |keep| place.open(snapshot.as_deref(), keep));
-        siblings.append(&mut others?);
+        siblings.extend(others?.into_iter().map(|sibling| sibling as Arc<dyn Connection>));
         self.session.siblings.add(&siblings);
         Ok(siblings)
     }

@@ -1,0 +1,37 @@
+//! Questions of this client's own on a connection that is in use.
+
+use std::sync::atomic::Ordering;
+
+use super::connection::MysqlConnection;
+use super::link::Answer;
+use crate::session::{Event, died};
+use crate::{Error, ErrorKind, Keep};
+
+impl MysqlConnection {
+    /// Runs a statement with few rows, in text.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`](crate::Connection::query).
+    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Answer, Error> {
+        let (statement, status) = (sql.to_owned(), self.status.clone());
+        let mut reader = self.session.start(keep, move |link, tick, tell| {
+            let answer = link.ask(&statement, tick);
+            status.store(link.status, Ordering::Release);
+            match answer {
+                Ok(answer) => tell(answer),
+                // What the server refuses leaves the connection as it was.
+                Err(error) if error.kind() == ErrorKind::Database => return Ok(Err(error)),
+                Err(error) => return Err(error),
+            }
+            Ok(Ok(None))
+        })?;
+        let mut answer = None;
+        loop {
+            match reader.next(keep)? {
+                Some(Event::Part(part)) => answer = Some(part),
+                Some(Event::Finished(_)) => return answer.ok_or_else(died),
+                None => return Err(died()),
+            }
+        }
+    }
+}

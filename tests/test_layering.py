@@ -19,6 +19,7 @@ MAY_KNOW = {
     "colonnade-server": {"colonnade-wire"},
     "colonnade-python": {"colonnade-wire", "colonnade-client", "colonnade-server"},
     "colonnade-bench": {"colonnade-wire"},
+    "colonnade-shaper": set[str](),
     "colonnade-encoder": {"colonnade-wire"},
 }
 

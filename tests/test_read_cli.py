@@ -106,8 +106,9 @@ def test_the_query_may_come_from_standard_input(uri: str) -> None:
 def test_verbose_tells_what_was_chosen(uri: str, tmp_path: Path) -> None:
     done = run("read", "-v", uri, SQL, "-o", tmp_path / "out.csv", "--compression", "light+lz4")
     assert "codecs lz4 ×1" in done.stderr
+    assert "\nlight+lz4 ×1, at " in done.stderr
     assert "  i: " in done.stderr
-    assert run("-v", "read", uri, "select 1 as n").stderr.count("\n") == 3
+    assert run("-v", "read", uri, "select 1 as n").stderr.count("\n") == 4
 
 
 def test_errors_are_one_line_that_says_what_to_do(uri: str, tmp_path: Path) -> None:
@@ -129,6 +130,7 @@ def test_verbose_shows_where_an_error_came_from(uri: str) -> None:
 
 
 def test_wrong_arguments_are_another_status() -> None:
+    assert run("serve", "--encode-cpu", "2").returncode == run("serve", "--encode-cpu", "x").returncode == 2
     assert run().returncode == run("read").returncode == run("fly").returncode == 2
 
 

@@ -209,12 +209,14 @@ def test_other_libraries_read_it_directly(connection: colonnade.Connection) -> N
 
 def test_statistics(remote: colonnade.Connection) -> None:
     result = remote.query("select i, 1 as one from range(100000) t(i)", compression="light+zstd-1", chunk_rows=10000)
-    assert (result.stats.rows, result.stats.chunks) == (0, 0)
+    assert (result.stats.rows, result.stats.chunks, result.stats.choice) == (0, 0, "")
     result.to_arrow()
     stats = result.stats
     assert (stats.rows, stats.chunks, stats.codecs) == (100000, 10, {"zstd": 10})
     assert [name for name, _ in stats.encodings] == ["i", "one"]
     assert dict(stats.encodings)["one"] == {"constant": 10}
+    assert (stats.configurations, stats.configuration) == ({"light+zstd": 10}, "light+zstd")
+    assert stats.choice.startswith("light+zstd ×10, at ")
     assert 10 * 64 < stats.wire_bytes < 100000 * 8
     assert 0 < stats.seconds_to_schema <= stats.seconds
     assert stats.source == remote.name

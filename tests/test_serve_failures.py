@@ -17,6 +17,9 @@ ENDLESS = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_
 LARGE = "SELECT i, i * 2 AS j FROM range(50_000_000) t(i)"
 FAILING = "SELECT CASE WHEN i = 2_000_000 THEN error('boom') ELSE i END AS i FROM range(2_500_000) t(i)"
 
+#: Chunks that one thread encodes while another one sends.
+AHEAD = "colonnade, compression 'light'"
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -62,7 +65,7 @@ def test_constraints_have_their_errors(connection: psycopg.Connection) -> None:
             connection.execute(f"INSERT INTO strict VALUES {values}")
 
 
-@pytest.mark.parametrize("form", ["text", "csv", "binary", "arrow", "colonnade"])
+@pytest.mark.parametrize("form", ["text", "csv", "binary", "arrow", "colonnade", AHEAD])
 def test_a_query_that_fails_half_way_is_an_error(connection: psycopg.Connection, form: str) -> None:
     received = 0
     with pytest.raises(psycopg.DataError, match="boom"):  # noqa: SIM117
@@ -129,7 +132,7 @@ def test_cancel_interrupts_a_long_query(connection: psycopg.Connection) -> None:
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("form", ["text", "colonnade"])
+@pytest.mark.parametrize("form", ["text", "colonnade", AHEAD])
 def test_cancel_interrupts_a_stream(connection: psycopg.Connection, form: str) -> None:
     endless = "SELECT a.range AS i FROM range(10_000_000) a, range(10_000_000) b"
     with pytest.raises(psycopg.errors.QueryCanceled):  # noqa: SIM117
@@ -156,12 +159,15 @@ def test_a_client_that_vanishes_during_a_query_is_noticed(quiet_server: Server) 
     wait_until(lambda: quiet_server.connections() == 0)
 
 
-def test_a_client_that_stops_reading_costs_no_memory_and_ends_when_it_closes(quiet_server: Server) -> None:
+@pytest.mark.parametrize("compression", ["plain", "light"])
+def test_a_client_that_stops_reading_costs_no_memory_and_ends_when_it_closes(
+    quiet_server: Server, compression: str
+) -> None:
     with psycopg.connect(quiet_server.dsn) as other:
-        drained(other, f"COPY ({LARGE} LIMIT 2_000_000) TO STDOUT (FORMAT colonnade, compression 'plain')")
+        drained(other, f"COPY ({LARGE} LIMIT 2_000_000) TO STDOUT (FORMAT colonnade, compression '{compression}')")
         client = hand_shake(quiet_server, small_buffer=True)
         memory = quiet_server.memory()
-        send_query(client, f"COPY ({LARGE}) TO STDOUT (FORMAT colonnade, compression 'plain')")
+        send_query(client, f"COPY ({LARGE}) TO STDOUT (FORMAT colonnade, compression '{compression}')")
         assert client.recv(1) == b"H"
         assert other.execute("SELECT count(*) FROM range(10_000_000)").fetchone() == (10_000_000,)
         assert quiet_server.memory() - memory < 100 << 20

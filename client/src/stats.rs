@@ -22,6 +22,11 @@ pub struct Stats {
     pub encodings: Vec<BTreeMap<&'static str, u64>>,
     /// In how many chunks each codec was used.
     pub codecs: BTreeMap<&'static str, u64>,
+    /// How many chunks were encoded in which way, as they show it: `plain`, `light` or `light+fsst`, and the codec behind it.
+    /// A codec's level does not show.
+    pub configurations: BTreeMap<String, u64>,
+    /// The way of the last chunk.
+    pub configuration: String,
 }
 
 impl Stats {
@@ -34,6 +39,12 @@ impl Stats {
             more.iter().for_each(|(encoding, count)| *counts.entry(*encoding).or_default() += count);
         }
         part.codecs.iter().for_each(|(codec, count)| *self.codecs.entry(*codec).or_default() += count);
+        for (configuration, count) in &part.configurations {
+            *self.configurations.entry(configuration.clone()).or_default() += count;
+        }
+        if !part.configuration.is_empty() {
+            self.configuration.clone_from(&part.configuration);
+        }
     }
 }
 
@@ -72,9 +83,23 @@ impl Meter {
     pub(crate) fn chunk(&mut self, chunk: &EncodedChunk) {
         self.batch(chunk.rows());
         *self.stats.codecs.entry(chunk.codec()).or_default() += 1;
+        let mut level = "plain";
         for (column, counts) in self.stats.encodings.iter_mut().enumerate() {
-            *counts.entry(chunk.encoding(column).name()).or_default() += 1;
+            let encoding = chunk.encoding(column).name();
+            *counts.entry(encoding).or_default() += 1;
+            level = match encoding {
+                "fsst" => "light+fsst",
+                "plain" => level,
+                _ if level == "plain" => "light",
+                _ => level,
+            };
         }
+        let configuration = match chunk.codec() {
+            "none" => level.to_owned(),
+            codec => format!("{level}+{codec}"),
+        };
+        *self.stats.configurations.entry(configuration.clone()).or_default() += 1;
+        self.stats.configuration = configuration;
     }
 
     pub(crate) fn end(&mut self) {

@@ -18,6 +18,8 @@ class StatsDict(TypedDict):
     seconds: float
     encodings: list[dict[str, int]]
     codecs: dict[str, int]
+    configurations: dict[str, int]
+    configuration: str
     source: str
     server: str
 
@@ -87,7 +89,13 @@ class Production:
 
 @final
 class Server:
-    def __new__(cls, engine: object, listen: str | None = None, unix: str | PathLike[str] | None = None) -> Server: ...
+    def __new__(
+        cls,
+        engine: object,
+        listen: str | None = None,
+        unix: str | PathLike[str] | None = None,
+        encode_cpu: float = 1.0,
+    ) -> Server: ...
     @property
     def addresses(self) -> list[str]: ...
     @property

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         )
         result = _partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None and writer is not None:
-            _output.write(output, writer, result.schema, _with_progress(result))
+            _output.write(output, writer, result.schema, _with_progress(result, verbose=args.verbose))
         else:
             _show(result)
         stats = result.stats
@@ -129,8 +129,8 @@ def _precision(text: str) -> tuple[int, int]:
     return int(precision), int(scale)
 
 
-def _with_progress(result: Result) -> Iterator[Any]:
-    """The batches; beside them, on a terminal, rows, bytes and rate."""
+def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
+    """The batches; beside them, on a terminal, rows, bytes and rate, and how the server encodes at the moment."""
     if not sys.stderr.isatty():
         yield from result
         return
@@ -139,7 +139,9 @@ def _with_progress(result: Result) -> Iterator[Any]:
         for batch in result:
             if monotonic() - shown >= _PULSE:
                 shown = monotonic()
-                print(f"\r\x1b[K{_summary(result.stats)}", end="", file=sys.stderr, flush=True)
+                stats = result.stats
+                now = f", {stats.configuration}" if verbose and stats.configuration else ""
+                print(f"\r\x1b[K{_summary(stats)}{now}", end="", file=sys.stderr, flush=True)
             yield batch
     finally:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -165,6 +167,7 @@ def _scaled(number: float, unit: str) -> str:
 
 def _details(stats: Stats) -> str:
     lines = [f"{stats.source} ({stats.server}), {stats.chunks} chunks, codecs {_counts(stats.codecs)}"]
+    lines += [stats.choice] if stats.choice else []
     lines += [f"  {name or '(no name)'}: {_counts(counts)}" for name, counts in stats.encodings if counts]
     return "\n".join(lines)
 

@@ -37,10 +37,23 @@ class Stats:
     encodings: list[tuple[str, dict[str, int]]]
     #: In how many chunks each codec was used.
     codecs: dict[str, int]
+    #: How many chunks were encoded in which way, such as `light+zstd`: what the server chose, if nobody did.
+    configurations: dict[str, int]
+    #: The way of the last chunk; empty before the first.
+    configuration: str
     #: The source, without any password.
     source: str
     #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
     server: str
+
+    @property
+    def choice(self) -> str:
+        """What was chosen, and what for, in a line: `light ×2, light+zstd ×14, at 11.8 MB/s of the link`."""
+        if not self.configurations:
+            return ""
+        chosen = ", ".join(f"{name} ×{count}" for name, count in self.configurations.items())
+        rate = self.wire_bytes / max(self.seconds - self.seconds_to_schema, 1e-9)
+        return f"{chosen}, at {rate / 1e6:.3g} MB/s of the link"
 
 
 class Result:
@@ -99,6 +112,8 @@ class Result:
             seconds=stats["seconds"],
             encodings=list(zip(self._names, stats["encodings"], strict=True)),
             codecs=stats["codecs"],
+            configurations=stats["configurations"],
+            configuration=stats["configuration"],
             source=stats["source"],
             server=stats["server"],
         )

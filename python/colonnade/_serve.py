@@ -36,7 +36,21 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         help="a unix socket to make; in a directory it is made as .s.PGSQL.<port>, where psql looks for it",
     )
     parser.add_argument("--read-only", action="store_true", help="open the database for reading only")
+    parser.add_argument(
+        "--encode-cpu",
+        metavar="SHARE",
+        type=_share,
+        default=1.0,
+        help="how much of a CPU encoding may take for one client, from 0 (light encodings only) to 1 (the default)",
+    )
     parser.set_defaults(run=run)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise ValueError(text)
+    return share
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     listen = args.listen or (None if args.unix else DEFAULT_LISTEN)
     try:
         engine = Engine(args.database, read_only=args.read_only)
-        server = Server(engine, listen, args.unix)
+        server = Server(engine, listen, args.unix, args.encode_cpu)
     except Exception as error:
         if getattr(args, "verbose", False):
             raise

@@ -41,13 +41,19 @@ impl PyServer {
 impl PyServer {
     /// Starts to listen. `engine` is a `colonnade._engine.Engine`.
     #[new]
-    #[pyo3(signature = (engine, listen=None, unix=None))]
-    fn new(py: Python<'_>, engine: Py<PyAny>, listen: Option<&str>, unix: Option<PathBuf>) -> PyResult<Self> {
+    #[pyo3(signature = (engine, listen=None, unix=None, encode_cpu=1.0))]
+    fn new(
+        py: Python<'_>,
+        engine: Py<PyAny>,
+        listen: Option<&str>,
+        unix: Option<PathBuf>,
+        encode_cpu: f64,
+    ) -> PyResult<Self> {
         let listen = listen.map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
         let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
         let version = engine.bind(py).getattr("version")?.extract()?;
         let engine = Arc::new(PyEngine { engine, version });
-        let server = py.detach(|| Server::start(engine, &addresses)).map_err(|error| to_py(&error))?;
+        let server = py.detach(|| Server::start(engine, &addresses, encode_cpu)).map_err(|error| to_py(&error))?;
         Ok(Self { server: Mutex::new(server) })
     }
 

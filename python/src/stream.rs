@@ -208,6 +208,8 @@ impl Stream {
         dict.set_item("seconds", stats.elapsed.as_secs_f64())?;
         dict.set_item("encodings", stats.encodings.into_iter().collect::<Vec<BTreeMap<_, _>>>())?;
         dict.set_item("codecs", stats.codecs)?;
+        dict.set_item("configurations", stats.configurations)?;
+        dict.set_item("configuration", stats.configuration)?;
         dict.set_item("source", &self.name)?;
         dict.set_item("server", &self.server)?;
         Ok(dict)

@@ -11,7 +11,7 @@
 //!
 //! What runs the queries is an [`Engine`]; this crate knows none.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod copy;
@@ -19,6 +19,7 @@ pub mod duckdb;
 pub mod engine;
 pub mod error;
 mod lex;
+mod link;
 pub mod message;
 pub mod oid;
 pub mod query;
@@ -28,6 +29,7 @@ mod cancel;
 mod extended;
 mod listen;
 mod rows;
+mod sender;
 mod serve;
 mod session;
 mod socket;

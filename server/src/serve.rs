@@ -52,15 +52,17 @@ struct Shared {
     version: String,
     registry: Arc<Registry>,
     watch: Arc<Watch>,
+    encode_cpu: f64,
     is_stopping: AtomicBool,
 }
 
 impl Server {
-    /// Starts to listen on all of `addresses` and to answer with `engine`.
+    /// Starts to listen on all of `addresses` and to answer with `engine`. `encode_cpu`, from 0 to 1, is the share of a CPU
+    /// that encoding may take for one client, where the client leaves it to the server.
     ///
     /// # Errors
     /// If one of the addresses cannot be listened on.
-    pub fn start(engine: Arc<dyn Engine>, addresses: &[Address]) -> Result<Self, ServeError> {
+    pub fn start(engine: Arc<dyn Engine>, addresses: &[Address], encode_cpu: f64) -> Result<Self, ServeError> {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
         }
@@ -68,7 +70,8 @@ impl Server {
         // PostgreSQL's clients read the number in front; it says which version's protocol and manners to expect.
         let version = format!("15.0 (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
-        let shared = Arc::new(Shared { engine, version, registry, watch, is_stopping: AtomicBool::new(false) });
+        let shared =
+            Arc::new(Shared { engine, version, registry, watch, encode_cpu, is_stopping: AtomicBool::new(false) });
         let mut server = Self { shared, listeners: Vec::new(), threads: Vec::new(), addresses: Vec::new() };
         // TCP first: its port names the socket file.
         let (tcp, unix): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| matches!(address, Address::Tcp(_)));
@@ -177,6 +180,7 @@ fn session(
     startup::welcome(output, settings, &shared.version, ticket.process, ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
-    Session { input, output, engine, control, status: Status::Idle, prepared }.run();
+    let encode_cpu = shared.encode_cpu;
+    Session { input, output, engine, control, status: Status::Idle, prepared, encode_cpu }.run();
     Ok(())
 }

@@ -26,6 +26,7 @@ pub struct Session {
     pub control: Arc<Control>,
     pub status: Status,
     pub prepared: Prepared,
+    pub encode_cpu: f64,
 }
 
 /// A message, without what it borrows.
@@ -209,7 +210,8 @@ impl Session {
                 if formats.is_none() {
                     rows::describe(self.output.buffer(), &columns, &in_text)?;
                 }
-                let mut context = Context { output: &mut self.output, control: &self.control, rows };
+                let mut context =
+                    Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
                 let sent = rows::write(&mut context, &columns, formats.unwrap_or(&in_text))?;
                 query::tag(text, Some(sent), None)
             }
@@ -238,7 +240,7 @@ impl Session {
         let Answer::Rows(rows) = answer else {
             return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY needs a query that gives rows").into());
         };
-        let context = Context { output: &mut self.output, control: &self.control, rows };
+        let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
         let rows = copy::copy_out(context, &copy.options)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())

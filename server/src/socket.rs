@@ -179,8 +179,14 @@ impl Output {
         Ok(())
     }
 
-    /// How far away the client is.
-    pub fn link(&self) -> Link {
-        self.socket.link()
+    /// Another one for the same socket. Whoever uses it sees to it that nobody else writes meanwhile, and that nothing is left
+    /// gathered.
+    pub fn sibling(&self) -> Self {
+        Self { socket: Arc::clone(&self.socket), buffer: Vec::new() }
+    }
+
+    /// The socket, to be asked and not to be written to.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
     }
 }

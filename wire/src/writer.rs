@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::controller::PART;
+use crate::clock::{Elapsed, Moment};
 use crate::{Chunk, ChunkCost, Column, Config, Controller, EncodeError, Encoder, LinkSample};
 
 /// Encodes the chunks of one stream as its controller says, and tells it what they cost.
@@ -34,7 +34,7 @@ impl Writer {
     pub fn chunk<'a>(&mut self, rows: usize, columns: &[Column<&'a [u8]>]) -> Result<Chunk<'a>, EncodeError> {
         let config = self.next_config();
         self.try_another(rows, columns, config);
-        let started = Instant::now();
+        let started = Moment::now();
         let chunk = self.encoder.chunk(rows, columns, config)?;
         self.controller.encoded(&cost(config, &chunk, started.elapsed()));
         Ok(chunk)
@@ -55,6 +55,11 @@ impl Writer {
         self.controller.share()
     }
 
+    /// Whether encoding is no work, so that nothing is gained by doing it while something is sent.
+    pub fn is_plain(&self) -> bool {
+        self.controller.is_plain()
+    }
+
     /// Whether the controller wants to know about the link; asking the socket costs system calls.
     pub fn watches_link(&self) -> bool {
         self.controller.is_adaptive()
@@ -67,7 +72,7 @@ impl Writer {
         self.controller.link(&LinkSample {
             at: self.begin.elapsed(),
             sent: self.sent,
-            queued: queue.queued,
+            delivered: queue.delivered,
             unsent: queue.unsent,
             peer_limited: queue.peer_limited,
         });
@@ -79,19 +84,19 @@ impl Writer {
         let sizes = columns.iter().zip(fields).map(|(column, field)| column.plain_bytes(field));
         let Some(plain_bytes) = sizes.sum::<Option<usize>>().filter(|_| self.controller.is_adaptive()) else { return };
         let Some(other) = self.controller.trial(plain_bytes) else { return };
-        let rows = (rows / PART).max(1).min(rows);
+        let rows = ((rows as f64 * other.part) as usize).max(1).min(rows);
         let part = columns.iter().zip(fields).map(|(column, field)| column.slice(field, 0, rows));
         let Some(part) = part.collect::<Option<Vec<_>>>() else { return };
         let scratch = self.scratch.get_or_insert_with(|| self.encoder.fresh());
         let mut time = |config| {
-            let started = Instant::now();
+            let started = Moment::now();
             let chunk = scratch.chunk(rows, &part, config).ok()?;
             let cost = cost(config, &chunk, started.elapsed());
             scratch.recycle(chunk);
             Some(cost)
         };
         // A chunk that cannot be encoded in part cannot be encoded as a whole; that call says why.
-        if let (Some(own), Some(other)) = (time(config), time(other)) {
+        if let (Some(own), Some(other)) = (time(config), time(other.config)) {
             self.controller.tried(&own, &other);
         }
     }
@@ -100,14 +105,15 @@ impl Writer {
 /// What a socket says of itself; see [`LinkSample`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
-    /// Bytes that the peer has not acknowledged.
-    pub queued: u64,
+    /// Bytes that the peer has acknowledged since the connection's begin.
+    pub delivered: u64,
     /// Bytes that have not left yet.
     pub unsent: u64,
     /// Time in which the peer's window was the limit.
     pub peer_limited: Duration,
 }
 
-fn cost(config: Config, chunk: &Chunk<'_>, elapsed: Duration) -> ChunkCost {
-    ChunkCost { config, rows: chunk.rows(), plain_bytes: chunk.plain_bytes(), wire_bytes: chunk.len(), elapsed }
+fn cost(config: Config, chunk: &Chunk<'_>, elapsed: Elapsed) -> ChunkCost {
+    let (rows, plain_bytes, wire_bytes) = (chunk.rows(), chunk.plain_bytes(), chunk.len());
+    ChunkCost { config, rows, plain_bytes, wire_bytes, elapsed: elapsed.wall, cpu: elapsed.cpu }
 }

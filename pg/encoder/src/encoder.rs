@@ -31,11 +31,14 @@ impl ColonnadeEncoder {
         let encodings = encodings.map_or(Ok(EncodingSet::ALL), str::parse).map_err(unknown)?;
         let codecs = codecs.map_or(Ok(CodecSet::ALL), str::parse).map_err(unknown)?;
         let controller = match compression {
-            None | Some("auto") => Controller::auto(match options.link {
-                0 => Link::SameMachine,
-                1 => Link::Loopback,
-                _ => Link::Remote,
-            }),
+            None | Some("auto") => {
+                let link = match options.link {
+                    0 => Link::SameMachine,
+                    1 => Link::Loopback,
+                    _ => Link::Remote,
+                };
+                Controller::auto(link, codecs, 1.0)
+            }
             Some(name) => Controller::fixed(name.parse().map_err(unknown)?),
         };
         Ok(Self {

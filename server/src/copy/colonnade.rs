@@ -3,12 +3,14 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
-use colonnade_wire::{Controller, Encoder, Writer};
+use colonnade_wire::{Chunk, Controller, Encoder, Writer};
 
 use super::Context;
 use super::options::ColonnadeOptions;
 use crate::error::Failure;
+use crate::link;
 use crate::message::backend;
+use crate::sender::{Message, Sender};
 
 pub(super) fn write(
     context: &mut Context<'_>,
@@ -19,19 +21,17 @@ pub(super) fn write(
     let encoder = Encoder::new(schema_from_arrow(schema)?).allow(options.encodings, options.codecs);
     let controller = match options.compression {
         Some(config) => Controller::fixed(config),
-        None => Controller::auto(context.output.link()),
+        None => Controller::auto(context.output.socket().link(), options.codecs, context.encode_cpu).overlapped(),
     };
     response(context);
-    let mut stream = Stream { context, options, writer: Writer::new(encoder, controller) };
-    let message = stream.writer.encoder().schema_message();
-    stream.send(&[&message], 1)?;
+    let mut stream = Stream { context, options, writer: Writer::new(encoder, controller), sender: None };
+    stream.begin()?;
     let mut sent = 0;
     while let Some(batch) = stream.context.next()? {
         stream.batch(&batch)?;
         sent += batch.num_rows() as u64;
     }
-    let message = stream.writer.encoder().end_message();
-    stream.send(&[&message], 1)?;
+    stream.end()?;
     Ok(sent)
 }
 
@@ -42,42 +42,103 @@ struct Stream<'s, 'c> {
     context: &'s mut Context<'c>,
     options: &'s ColonnadeOptions,
     writer: Writer,
+    /// Sends chunks while the next one is encoded. Plain ones take no encoding, and go straight from the engine's buffers.
+    sender: Option<Sender>,
 }
 
 impl Stream<'_, '_> {
-    /// Sends a batch in chunks of equal rows. Where rows differ much in size, a part can still be too large; it is
-    /// cut further, down to one row.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let message = self.writer.encoder().schema_message();
+        self.send_now(&[&message], 0)?;
+        if self.writer.watches_link() {
+            link::watch(self.context.output.socket());
+        }
+        if !self.writer.is_plain() {
+            self.sender = Some(Sender::start(self.context.output.sibling())?);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        if let Some(sender) = self.sender.take() {
+            sender.finish()?;
+        }
+        let message = self.writer.encoder().end_message();
+        self.send_now(&[&message], 0)
+    }
+
+    /// Sends a batch in chunks of equal rows, as large as they may be now.
     fn batch(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
-        let rows = batch.num_rows();
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let part = self.next_part(batch.slice(start, batch.num_rows() - start));
+            self.chunk(&part)?;
+            start += part.num_rows();
+        }
+        Ok(())
+    }
+
+    /// The first rows of `batch`, as many as make a chunk. Where rows differ much in size, an equal part can still be too large; it
+    /// is cut further, down to one row.
+    fn next_part(&self, mut batch: RecordBatch) -> RecordBatch {
         // What a message has besides its columns' buffers must fit into the limit, too.
         let overhead = (batch.num_columns() + 1) * COLUMN_OVERHEAD;
         let most = self.options.max_message_bytes.saturating_sub(overhead).max(1);
-        let bytes = self.options.chunk_bytes.min(most);
-        let step = rows_per_chunk(batch, self.options.chunk_rows, bytes);
-        if step >= rows {
-            return self.chunk(batch);
+        let share = self.writer.share();
+        let part = |whole: usize| ((whole as f64 * share) as usize).max(1);
+        let (rows, bytes) = (part(self.options.chunk_rows), part(self.options.chunk_bytes.min(most)));
+        loop {
+            let step = rows_per_chunk(&batch, rows, bytes);
+            if step >= batch.num_rows() {
+                return batch;
+            }
+            batch = batch.slice(0, step);
         }
-        for start in (0..rows).step_by(step.max(1)) {
-            self.batch(&batch.slice(start, step.min(rows - start)))?;
-        }
-        Ok(())
     }
 
     fn chunk(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         self.context.control.check()?;
-        let chunk = self.writer.chunk(batch.num_rows(), &columns_from_batch(batch))?;
-        self.send(&chunk.slices(), batch.num_rows())?;
+        let rows = batch.num_rows();
+        if let Some(chunk) = self.sender.as_mut().and_then(Sender::spent) {
+            self.writer.recycle(chunk);
+        }
+        let chunk = self.writer.chunk(rows, &columns_from_batch(batch))?;
+        if self.sender.is_some() {
+            return self.send_beside(chunk.into_owned());
+        }
+        self.send_now(&chunk.slices(), rows)?;
         self.writer.recycle(chunk);
         Ok(())
     }
 
-    fn send(&mut self, message: &[&[u8]], rows: usize) -> Result<(), Failure> {
-        let bytes = message.iter().map(|slice| slice.len()).sum();
+    fn send_beside(&mut self, chunk: Chunk<'static>) -> Result<(), Failure> {
+        let (bytes, header) = (chunk.len(), self.header(chunk.len(), chunk.rows())?);
+        let Some(sender) = &mut self.sender else { return Ok(()) };
+        let (writer, socket, control) = (&mut self.writer, self.context.output.socket(), self.context.control);
+        let mut tell = |handed: usize| {
+            if let Some(queue) = link::queue(socket).filter(|_| writer.watches_link()) {
+                writer.link(handed, &queue);
+            }
+        };
+        tell(0);
+        sender.send(Message { header, chunk }, || {
+            tell(0);
+            control.check()
+        })?;
+        tell(bytes);
+        Ok(())
+    }
+
+    /// Sends a message before anything else is done. Nobody else is sending then.
+    fn send_now(&mut self, message: &[&[u8]], rows: usize) -> Result<(), Failure> {
+        let header = self.header(message.iter().map(|slice| slice.len()).sum(), rows)?;
+        let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(message.iter().copied()).collect();
+        Ok(self.context.output.send(&slices)?)
+    }
+
+    fn header(&self, bytes: usize, rows: usize) -> Result<[u8; 5], Failure> {
         let limit = self.options.max_message_bytes;
         let header = backend::copy_data_header(bytes).filter(|_| bytes <= limit);
-        let Some(header) = header else { return Err(Failure::MessageTooLarge { bytes, rows, limit }) };
-        let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(message.iter().copied()).collect();
-        self.context.output.send(&slices)?;
-        Ok(())
+        header.ok_or(Failure::MessageTooLarge { bytes, rows, limit })
     }
 }

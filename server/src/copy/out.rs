@@ -14,6 +14,8 @@ pub(crate) struct Context<'a> {
     pub output: &'a mut Output,
     /// Who may stop it.
     pub control: &'a Control,
+    /// The share of a CPU that encoding may take.
+    pub encode_cpu: f64,
     /// The result.
     pub rows: Box<dyn Rows>,
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::ladder::{LADDER, Rung};
+use super::ladder::{LADDER, Rung, Source};
 use super::link::Rate;
-use super::{ChunkCost, LinkSample};
+use super::{ChunkCost, LinkSample, Trial};
 use crate::{CodecSet, Config};
 
 /// What another rung must promise to be better by, or the choice would flutter.
@@ -15,12 +15,17 @@ const HOPE: (f64, f64) = (0.65, 0.65);
 const LITTLE_HOPE: (f64, f64) = (0.8, 0.9);
 /// Weight of the newest chunk.
 const NEWEST: f64 = 0.3;
+/// Weight of the newest chunk in what is thought of the machine, and how many times longer than its work encoding may
+/// be thought to take.
+const SLOWNESS: (f64, f64) = (0.1, 20.0);
 /// What CPU time costs besides the time that it takes: of two rungs that are as fast, the one with less work is better.
 const PRICE: f64 = 0.02;
 /// From this share on, encoding and sending are taken to run beside each other as far as they can.
 const NEARLY: f64 = 0.95;
 /// Trials may take this share of all time, and this part of a chunk's time ahead of it.
 const TRIALS: (f64, f64) = (0.01, 0.75);
+/// A rung may be tried if it is at most so many times the work of one that is known: the slowest is never a guess.
+const STRIDE: f64 = 5.0;
 /// Chunks between two trials of a rung, at first and at most; they double.
 const PATIENCE: (u32, u32) = (8, 512);
 /// A link that has become so many times faster or slower makes old trials worth repeating.
@@ -32,8 +37,9 @@ const UNSTEADY: Duration = Duration::from_secs(10);
 const LONGEST: f64 = 40e6;
 /// The first chunk is smaller by as many powers of two, the second by one less, and so on.
 const BEGIN: u32 = 3;
-/// The part of a chunk that is tried.
-pub(crate) const PART: usize = 16;
+/// The part of a full chunk that is tried, and of a smaller one at most. Less would be all beginnings, which tells little of
+/// the whole.
+const PART: (f64, f64) = (1.0 / 16.0, 0.5);
 
 #[derive(Debug)]
 pub(super) struct Adaptive {
@@ -45,8 +51,11 @@ pub(super) struct Adaptive {
     /// Bytes of a chunk that leave while the next one is encoded, if encoding takes long enough: all, or what a socket's
     /// buffer holds.
     beside: f64,
-    /// The last chunk, until it has been sent: time of encoding, bytes.
-    pending: Option<(f64, f64)>,
+    /// The last chunk, until it has been sent.
+    pending: Option<Pending>,
+    /// How many times longer than the CPU works encoding takes: others want the CPU, too. It is the same for all rungs, so a
+    /// moment without the CPU makes none of them look better than another.
+    slowness: f64,
     last: LinkSample,
     /// Nanoseconds spent on trials.
     trials: f64,
@@ -58,10 +67,26 @@ pub(super) struct Adaptive {
     unsteady: Duration,
     /// The next chunk is smaller than a full one by so many powers of two.
     small: u32,
+    /// The share of a CPU that encoding may take.
+    cpu: f64,
+    /// Whether all of a chunk leaves while the next one is encoded, if encoding takes long enough.
+    is_overlapped: bool,
+    /// Whether something is tried on the present chunk.
+    is_trying: bool,
+}
+
+/// A chunk that was encoded and is on its way to the socket.
+#[derive(Debug)]
+struct Pending {
+    /// Nanoseconds of encoding.
+    encoding: f64,
+    bytes: f64,
+    /// When the link was asked first after that.
+    since: Option<Duration>,
 }
 
 impl Adaptive {
-    pub(super) fn new(codecs: CodecSet) -> Self {
+    pub(super) fn new(codecs: CodecSet, cpu: f64) -> Self {
         let rungs: Vec<_> = LADDER.into_iter().filter(|rung| codecs.contains(rung.config.codec)).collect();
         let current = rungs.iter().position(|rung| rung.config == Config::LIGHT).unwrap_or(0);
         Self {
@@ -71,26 +96,35 @@ impl Adaptive {
             judged: 0.0,
             beside: f64::INFINITY,
             pending: None,
+            slowness: 1.0,
             last: LinkSample::default(),
             trials: 0.0,
             plain: 0.0,
             full: 0.0,
             unsteady: Duration::ZERO,
             small: BEGIN,
+            cpu,
+            is_overlapped: false,
+            is_trying: false,
         }
+    }
+
+    pub(super) fn overlapped(self) -> Self {
+        Self { is_overlapped: true, ..self }
     }
 
     /// The best of the rungs that are known well enough.
     pub(super) fn choose(&mut self) -> Config {
         let Some(rate) = self.rate.expected() else { return self.rungs[self.current].config };
         let own = self.rungs[self.current];
-        let now = self.value(&own, rate);
+        let now = if self.is_allowed(&own, rate) { self.value(&own, rate) } else { f64::INFINITY };
         // While the link keeps up, more work on fewer bytes gains nothing, whatever the rate is.
         let is_limit = self.rate.is_limit();
-        let candidates =
-            self.rungs.iter().enumerate().filter(|(_, rung)| {
-                (rung.known || rung.config == Config::PLAIN) && (is_limit || rung.time <= own.time)
-            });
+        let candidates = self.rungs.iter().enumerate().filter(|(_, rung)| {
+            (rung.is_known() || rung.config == Config::PLAIN)
+                && (is_limit || rung.time <= own.time)
+                && self.is_allowed(rung, rate)
+        });
         let best = candidates.map(|(index, rung)| (index, self.value(rung, rate))).min_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((index, _)) = best.filter(|(_, value)| *value < now * HYSTERESIS) {
             self.current = index;
@@ -114,21 +148,31 @@ impl Adaptive {
         self.rungs[self.current].config
     }
 
-    pub(super) fn trial(&mut self, plain_bytes: usize) -> Option<Config> {
+    pub(super) fn trial(&mut self, plain_bytes: usize) -> Option<Trial> {
         for rung in &mut self.rungs {
             rung.wait = rung.wait.saturating_sub(1);
         }
-        let (rate, own) = (self.rate.measured().filter(|_| self.rate.is_limit())?, self.rungs[self.current]);
+        let (rate, own, is_limit) = (self.rate.expected()?, self.rungs[self.current], self.rate.is_limit());
         // What a trial would add must be small beside what has passed.
         let now = self.value(&own, rate);
         let allowed = TRIALS.0 * self.last.at.as_nanos() as f64 + TRIALS.1 * now * plain_bytes as f64 - self.trials;
         let hopeful = |rung: &Rung| {
-            let (time, size) = if rung.known { LITTLE_HOPE } else { HOPE };
+            let (time, size) = if rung.is_known() { LITTLE_HOPE } else { HOPE };
             self.value(&Rung { time: rung.time * time, size: rung.size * size, ..*rung }, rate)
         };
-        let affordable = |rung: &Rung| (rung.time + own.time) * (plain_bytes / PART) as f64 <= allowed;
+        let part = (PART.0 * self.full / (plain_bytes as f64).max(1.0)).clamp(PART.0, PART.1);
+        let tried = part * plain_bytes as f64;
+        let known = self.rungs.iter().filter(|rung| rung.is_known()).map(|rung| rung.time).fold(0.0, f64::max);
+        let affordable = |rung: &Rung| (rung.time + own.time) * self.slowness * tried <= allowed;
         let candidates = self.rungs.iter().enumerate().filter(|(index, rung)| {
-            *index != self.current && rung.wait == 0 && rung.config != Config::PLAIN && affordable(rung)
+            *index != self.current
+                && rung.wait == 0
+                && rung.config != Config::PLAIN
+                && affordable(rung)
+                && rung.time <= STRIDE * known
+                // While the link keeps up, only less work can help; if it is known, it need not be tried.
+                && (is_limit || (rung.time < own.time && !rung.is_known()))
+                && self.is_allowed(rung, rate)
         });
         let (index, hope) =
             candidates.map(|(index, rung)| (index, hopeful(rung))).min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -138,7 +182,8 @@ impl Adaptive {
         let rung = &mut self.rungs[index];
         rung.patience = (rung.patience * 2).clamp(PATIENCE.0, PATIENCE.1);
         rung.wait = rung.patience;
-        Some(rung.config)
+        self.is_trying = true;
+        Some(Trial { config: rung.config, part })
     }
 
     pub(super) fn tried(&mut self, own: &ChunkCost, other: &ChunkCost) {
@@ -146,10 +191,13 @@ impl Adaptive {
         let (Some((own_time, own_size)), Some((time, size))) = (per_byte(own), per_byte(other)) else { return };
         let current = self.rungs[self.current];
         if let Some(rung) = self.rungs.iter_mut().find(|rung| rung.config == other.config) {
-            // A part costs more a byte than the whole; how much, the current configuration tells.
-            rung.time = current.time * (time / own_time);
+            // A part costs more a byte than the whole. What it costs more is in both of them, so of a rung with more work it
+            // is the difference that counts.
+            rung.time =
+                if time > own_time { current.time + (time - own_time) } else { current.time * (time / own_time) };
             rung.size = current.size * (size / own_size);
-            rung.known = true;
+            // What chunks have told is not worth less for it.
+            rung.source = if rung.source == Source::Table { Source::Trial } else { rung.source };
         }
     }
 
@@ -157,20 +205,26 @@ impl Adaptive {
         let Some((time, size)) = per_byte(cost) else { return };
         self.plain = cost.plain_bytes as f64;
         self.full = self.full.max(self.plain);
-        self.small = self.small.saturating_sub(1);
-        self.pending = Some((cost.elapsed.as_nanos() as f64, cost.wire_bytes as f64));
+        // Chunks grow once there is nothing left to try.
+        self.small = self.small.saturating_sub(u32::from(!std::mem::take(&mut self.is_trying)));
+        let (elapsed, cpu) = (cost.elapsed.as_nanos() as f64, (cost.cpu.as_nanos() as f64).max(1.0));
+        self.pending = Some(Pending { encoding: elapsed, bytes: cost.wire_bytes as f64, since: None });
+        let slowness = (elapsed / cpu).clamp(1.0, SLOWNESS.1);
+        self.slowness *= (slowness / self.slowness).powf(SLOWNESS.0);
         let Some(index) = self.rungs.iter().position(|rung| rung.config == cost.config) else { return };
         let before = self.rungs[index];
-        let weight = if before.known { NEWEST } else { 1.0 };
-        // What makes this one cost more, another machine or other data, makes the others cost more, too.
+        let weight = if before.source == Source::Chunks { NEWEST } else { 1.0 };
+        // What makes this one cost more, another machine or other data, makes the others cost more, too; unless it is that a
+        // trial was wrong.
+        let is_news = before.source != Source::Trial;
         let drift = |was: f64, is: f64| (is / was).powf(weight).clamp(0.01, 100.0);
         let (slower, larger) = (drift(before.time, time), drift(before.size, size));
         // Plain chunks say nothing about the others' work: they are a list of buffers.
         let alone = cost.config == Config::PLAIN;
         for (other, rung) in self.rungs.iter_mut().enumerate() {
             if other == index {
-                (rung.time, rung.size, rung.known) = (rung.time * slower, rung.size * larger, true);
-            } else if !alone && rung.config != Config::PLAIN {
+                (rung.time, rung.size, rung.source) = (rung.time * slower, rung.size * larger, Source::Chunks);
+            } else if is_news && !alone && rung.config != Config::PLAIN {
                 (rung.time, rung.size) = (rung.time * slower, rung.size * larger);
             }
         }
@@ -179,10 +233,16 @@ impl Adaptive {
     pub(super) fn link(&mut self, sample: &LinkSample) {
         self.rate.sample(sample);
         let sent = sample.sent.saturating_sub(self.last.sent);
+        if self.is_overlapped {
+            self.last = *sample;
+            return;
+        }
+        let since = self.pending.as_mut().map(|pending| *pending.since.get_or_insert(sample.at));
         if sent > 0
-            && let (Some((encoding, bytes)), Some(rate)) = (self.pending.take(), self.rate.measured())
+            && let (Some(Pending { encoding, bytes, .. }), Some(since), Some(rate)) =
+                (self.pending.take(), since, self.rate.measured())
         {
-            let blocked = sample.at.saturating_sub(self.last.at).as_nanos() as f64;
+            let blocked = sample.at.saturating_sub(since).as_nanos() as f64;
             let beside = (bytes - blocked * rate).max(0.0);
             if beside >= NEARLY * bytes.min(encoding * rate) {
                 self.beside = self.beside.max(beside);
@@ -202,22 +262,32 @@ impl Adaptive {
             BEGIN
         } else {
             // While a chunk is encoded, the link may have changed.
-            (self.rungs[self.current].time * self.full / LONGEST).log2().ceil().clamp(0.0, f64::from(BEGIN)) as u32
+            (self.rungs[self.current].time * self.slowness * self.full / LONGEST)
+                .log2()
+                .ceil()
+                .clamp(0.0, f64::from(BEGIN)) as u32
         };
         1.0 / f64::from(1u32 << self.small.max(least))
     }
 
+    /// Whether encoding takes no more of the CPU than it may. Light encodings cost less than sending what they save.
+    fn is_allowed(&self, rung: &Rung, rate: f64) -> bool {
+        [Config::PLAIN, Config::LIGHT].contains(&rung.config) || rung.time <= self.cpu * self.value(rung, rate)
+    }
+
     /// Nanoseconds a plain byte takes from end to end.
     fn value(&self, rung: &Rung, rate: f64) -> f64 {
-        let sending = rung.size / rate;
-        PRICE * rung.time + rung.time + sending - rung.time.min(sending).min(self.beside / rate / self.plain.max(1.0))
+        let (encoding, sending) = (rung.time * self.slowness, rung.size / rate);
+        let beside = encoding.min(sending).min(self.beside / rate / self.plain.max(1.0));
+        // Where the CPU is wanted by others, doing two things at once gains less.
+        PRICE * encoding + encoding + sending - beside / self.slowness
     }
 }
 
-/// Nanoseconds and bytes on the wire for each plain byte.
+/// Nanoseconds of work and bytes on the wire for each plain byte.
 fn per_byte(cost: &ChunkCost) -> Option<(f64, f64)> {
     let plain = cost.plain_bytes as f64;
     // A clock that stands still must not make anything free.
-    let time = (cost.elapsed.as_nanos() as f64 / plain).max(1e-3);
+    let time = (cost.cpu.as_nanos() as f64 / plain).max(1e-3);
     (cost.plain_bytes > 0 && cost.wire_bytes > 0).then(|| (time, cost.wire_bytes as f64 / plain))
 }

@@ -6,20 +6,37 @@ use crate::Config;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rung {
     pub(super) config: Config,
-    /// Nanoseconds a plain byte takes.
+    /// Nanoseconds of work that a plain byte takes.
     pub(super) time: f64,
     /// Bytes that a plain byte becomes.
     pub(super) size: f64,
-    /// Whether this stream has shown it, or only the table.
-    pub(super) known: bool,
+    /// Where this is known from.
+    pub(super) source: Source,
     /// Chunks that pass before it may be tried again.
     pub(super) wait: u32,
     /// By how many it was made to wait the last time.
     pub(super) patience: u32,
 }
 
+/// Where it is known from what a rung costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Other data.
+    Table,
+    /// A part of a chunk.
+    Trial,
+    /// Chunks of this stream.
+    Chunks,
+}
+
+impl Rung {
+    pub(super) fn is_known(&self) -> bool {
+        self.source != Source::Table
+    }
+}
+
 const fn rung(config: Config, time: f64, size: f64) -> Rung {
-    Rung { config, time, size, known: false, wait: 0, patience: 0 }
+    Rung { config, time, size, source: Source::Table, wait: 0, patience: 0 }
 }
 
 /// From the least work to the most. Geometric means over a table of sales, one of flights, one of a census and one of

@@ -8,12 +8,12 @@ use std::time::Duration;
 pub struct LinkSample {
     /// Time since the stream's begin.
     pub at: Duration,
-    /// Bytes handed to the socket since then.
+    /// Bytes that were to be sent since then.
     pub sent: u64,
-    /// Bytes of these that the peer has not acknowledged (Linux: SIOCOUTQ).
-    pub queued: u64,
-    /// Bytes of these that have not left yet (Linux: SIOCOUTQNSD). While there are some, it is the link that is waited
-    /// for.
+    /// Bytes that the peer has acknowledged, counted from any moment on (Linux: TCP_INFO's tcpi_bytes_acked).
+    pub delivered: u64,
+    /// Bytes that have not left yet (Linux: tcpi_notsent_bytes, and what the kernel has no room for). While there are some,
+    /// it is the link that is waited for.
     pub unsent: u64,
     /// Time since the connection's begin in which the peer's window was the limit (Linux: TCP_INFO's
     /// tcpi_rwnd_limited): then the peer is slow, not the link.
@@ -43,8 +43,12 @@ const WINDOW: f64 = 250e6;
 const ENOUGH: (f64, usize) = (2e6, 4);
 /// Spans that differ by such a factor, so many on end, tell of a link that has changed. One alone is a burst.
 const LEAP: (f64, usize) = (4.0, 3);
+/// In less time, it may be that somebody did not get the CPU.
+const PAUSE: f64 = 50e6;
 /// What ended longer ago than this is forgotten.
 const MEMORY: Duration = Duration::from_secs(2);
+/// Spans are no shorter.
+const MOMENT: Duration = Duration::from_millis(2);
 /// Less than this says nothing: acknowledgements come in bursts.
 const LEAST: (f64, f64, f64) = (2e6, 65536.0, 1e6);
 /// By how much hope grows with each span in which nothing waited, at most and at least. To be wrong costs a chunk that is
@@ -61,16 +65,30 @@ impl Default for Rate {
 
 impl Rate {
     pub(super) fn sample(&mut self, now: &LinkSample) {
-        let Some(last) = self.last.replace(*now) else { return };
+        let Some(last) = self.last else {
+            self.last = Some(*now);
+            return;
+        };
+        let is_busy = now.unsent > 0 && (last.unsent > 0 || now.sent > last.sent);
+        // Acknowledgements come in bursts, so a moment says nothing: it becomes a part of the next one.
+        if is_busy && now.at > last.at && now.at.saturating_sub(last.at) < MOMENT && now.delivered >= last.delivered {
+            return;
+        }
+        self.last = Some(*now);
         // A clock or a counter that runs backwards: begin anew.
-        let (Some(time), Some(sent)) = (now.at.checked_sub(last.at), now.sent.checked_sub(last.sent)) else { return };
+        let (Some(time), Some(_)) = (now.at.checked_sub(last.at), now.sent.checked_sub(last.sent)) else { return };
         let limited = now.peer_limited.saturating_sub(last.peer_limited).min(time);
+        // Where the peer was the limit most of the time, what is left tells of its bursts.
+        if limited > time / 2 {
+            return;
+        }
         let time = (time - limited).as_nanos() as f64;
-        let drained = now.sent.saturating_sub(now.queued).saturating_sub(last.sent.saturating_sub(last.queued)) as f64;
+        let Some(delivered) = now.delivered.checked_sub(last.delivered) else { return };
+        let drained = delivered as f64;
         if time <= 0.0 {
             return;
         }
-        if now.unsent > 0 && (last.unsent > 0 || sent > 0) {
+        if is_busy {
             self.notice_leap(time, drained);
             self.spans.push_back((now.at, time, drained));
             self.forget(now.at);
@@ -93,7 +111,9 @@ impl Rate {
         let (total, sum) = self.total();
         let leaps = (bytes * total) > LEAP.0 * (sum * time) || (bytes * total) * LEAP.0 < sum * time;
         self.leaps = if leaps { self.leaps + 1 } else { 0 };
-        if self.leaps >= LEAP.1 {
+        let newest = self.spans.iter().rev().take(self.leaps.saturating_sub(1));
+        let sum = newest.fold((time, bytes), |sum, span| (sum.0 + span.1, sum.1 + span.2));
+        if self.leaps >= LEAP.1 && (sum.0 >= PAUSE || sum.1 >= ENOUGH.0) {
             self.spans.drain(..self.spans.len().saturating_sub(self.leaps - 1));
             self.leaps = 0;
         }
@@ -145,8 +165,8 @@ impl Rate {
 mod tests {
     use super::*;
 
-    fn sample(at: u64, sent: u64, queued: u64, unsent: u64) -> LinkSample {
-        LinkSample { at: Duration::from_millis(at), sent, queued, unsent, peer_limited: Duration::ZERO }
+    fn sample(at: u64, sent: u64, delivered: u64, unsent: u64) -> LinkSample {
+        LinkSample { at: Duration::from_millis(at), sent, delivered, unsent, peer_limited: Duration::ZERO }
     }
 
     #[test]
@@ -154,7 +174,7 @@ mod tests {
         let mut rate = Rate::default();
         rate.sample(&sample(0, 0, 0, 0));
         rate.sample(&sample(10, 2_000_000, 1_000_000, 900_000));
-        rate.sample(&sample(20, 2_000_000, 0, 0));
+        rate.sample(&sample(20, 2_000_000, 2_000_000, 0));
         assert_eq!(rate.measured(), Some(0.1));
     }
 
@@ -162,7 +182,7 @@ mod tests {
     fn an_empty_queue_shows_a_floor_only() {
         let mut rate = Rate::default();
         rate.sample(&sample(0, 0, 0, 0));
-        rate.sample(&sample(10, 2_000_000, 0, 0));
+        rate.sample(&sample(10, 2_000_000, 2_000_000, 0));
         assert_eq!(rate.measured(), None);
         assert!(rate.expected().is_some_and(|rate| rate > 0.2));
     }
@@ -172,18 +192,22 @@ mod tests {
         let mut rate = Rate::default();
         rate.sample(&sample(0, 0, 0, 0));
         let mut slow = sample(100, 2_000_000, 1_000_000, 900_000);
-        slow.peer_limited = Duration::from_millis(90);
+        slow.peer_limited = Duration::from_millis(50);
         rate.sample(&slow);
-        assert_eq!(rate.measured(), Some(0.1));
+        assert_eq!(rate.measured(), Some(0.02));
+        slow = sample(200, 4_000_000, 1_000_100, 900_000);
+        slow.peer_limited = Duration::from_millis(140);
+        rate.sample(&slow);
+        assert_eq!(rate.measured(), Some(0.02));
     }
 
     #[test]
     fn clocks_and_counters_may_jump() {
         let mut rate = Rate::default();
-        for (at, sent, queued) in
+        for (at, sent, delivered) in
             [(50, 10, 0), (0, 500_000, 1), (u64::MAX / 2, 3, u64::MAX), (7, u64::MAX, 0), (7, 0, 9)]
         {
-            rate.sample(&sample(at, sent, queued, queued));
+            rate.sample(&sample(at, sent, delivered, delivered));
             assert!(rate.measured().is_none_or(|rate| rate.is_finite() && rate >= 0.0));
         }
     }
@@ -195,7 +219,7 @@ mod tests {
         for (until, bytes) in [(1000, 1_250_000), (1500, 12_500)] {
             for at in (until - 1000..until).step_by(10) {
                 sent += bytes;
-                rate.sample(&sample(at + 1000, sent, 5_000_000, 4_000_000));
+                rate.sample(&sample(at + 1000, sent, sent, 4_000_000));
             }
         }
         assert!(rate.measured().is_some_and(|rate| (rate - 0.00125).abs() < 1e-4));

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::{CodecSet, Config};
 use adaptive::Adaptive;
-pub(crate) use adaptive::PART;
 pub use link::LinkSample;
 
 /// How far away the reader is, as far as the writer can tell before anything was sent.
@@ -35,16 +34,25 @@ pub struct ChunkCost {
     pub wire_bytes: usize,
     /// Time that encoding took.
     pub elapsed: Duration,
+    /// CPU time of that. Where the CPU is wanted by others, too, it is less.
+    pub cpu: Duration,
+}
+
+/// What is to be tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The configuration.
+    pub config: Config,
+    /// On which part of the chunk, above 0 and below 1.
+    pub part: f64,
 }
 
 /// Told what each chunk cost to encode and how the link drains; says how to encode the next one.
 ///
-/// One controller serves one stream. [`Controller::fixed`] always says the same. [`Controller::auto`] goes by the kind of
-/// link alone (the heuristic of "Don't Hold My Data Hostage" §4, with light encodings in place of a compressor).
-/// [`Controller::adaptive`] looks for the configuration with the most rows a second from end to end: it knows by a table
-/// what each one costs on other data, corrects that by what it sees, and tries others on a part of a chunk, where they
-/// could win and rarely. It holds on simulated links; on real ones of a machine that is busy it still takes the machine's
-/// slowness for the link's, so nothing uses it yet.
+/// One controller serves one stream. [`Controller::fixed`] always says the same. [`Controller::adaptive`] looks for the
+/// configuration with the most rows a second from end to end: it knows by a table what each one costs on other data,
+/// corrects that by what it sees, and tries others on a part of a chunk, where they could win and rarely.
+/// [`Controller::auto`] does so between machines; on the same one ("Don't Hold My Data Hostage" §4) it says plain.
 ///
 /// It has no clock: all times are given to it.
 #[derive(Debug)]
@@ -62,17 +70,28 @@ impl Controller {
         Self(Mode::Fixed(config))
     }
 
-    /// What suits `link`.
-    pub fn auto(link: Link) -> Self {
-        Self::fixed(match link {
-            Link::SameMachine | Link::Loopback => Config::PLAIN,
-            Link::Remote => Config::LIGHT,
-        })
+    /// What suits `link`, for a reader that takes `codecs`; see [`Controller::adaptive`] for `cpu`.
+    pub fn auto(link: Link, codecs: CodecSet, cpu: f64) -> Self {
+        match link {
+            Link::SameMachine | Link::Loopback => Self::fixed(Config::PLAIN),
+            Link::Remote => Self::adaptive(codecs, cpu),
+        }
     }
 
-    /// What suits the link as it shows itself, for a reader that takes `codecs`.
-    pub fn adaptive(codecs: CodecSet) -> Self {
-        Self(Mode::Adaptive(Box::new(Adaptive::new(codecs))))
+    /// What suits the link as it shows itself, for a reader that takes `codecs`. Of the time that the stream takes, encoding
+    /// may work the share `cpu`, from 0 to 1; light encodings may always be used.
+    pub fn adaptive(codecs: CodecSet, cpu: f64) -> Self {
+        Self(Mode::Adaptive(Box::new(Adaptive::new(codecs, cpu))))
+    }
+
+    /// The same, where chunks are sent by somebody else while the next one is encoded. Otherwise it finds out how much is
+    /// sent meanwhile.
+    #[must_use]
+    pub fn overlapped(self) -> Self {
+        match self.0 {
+            Mode::Adaptive(adaptive) => Self(Mode::Adaptive(Box::new(adaptive.overlapped()))),
+            fixed @ Mode::Fixed(_) => Self(fixed),
+        }
     }
 
     /// How much of a full chunk the next one is to hold, from 0 to 1.
@@ -93,7 +112,7 @@ impl Controller {
 
     /// A configuration to try on a part of the next chunk of `plain_bytes`; the stream gets nothing of it. What it cost
     /// is told to [`Controller::tried`], together with what [`Controller::next_config`] costs on the same part.
-    pub fn trial(&mut self, plain_bytes: usize) -> Option<Config> {
+    pub fn trial(&mut self, plain_bytes: usize) -> Option<Trial> {
         match &mut self.0 {
             Mode::Fixed(_) => None,
             Mode::Adaptive(adaptive) => adaptive.trial(plain_bytes),
@@ -119,6 +138,11 @@ impl Controller {
         if let Mode::Adaptive(adaptive) = &mut self.0 {
             adaptive.link(sample);
         }
+    }
+
+    /// Whether there is no work in any chunk.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.0, Mode::Fixed(Config::PLAIN))
     }
 
     /// Whether it learns anything from [`Controller::link`]: asking a socket costs system calls.

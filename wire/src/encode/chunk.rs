@@ -17,6 +17,7 @@ pub struct Chunk<'a> {
 enum Piece<'a> {
     Own(Range<usize>),
     Borrowed(&'a [u8]),
+    Copied(Vec<u8>),
 }
 
 impl Piece<'_> {
@@ -24,6 +25,7 @@ impl Piece<'_> {
         match self {
             Self::Own(range) => &own[range.clone()],
             Self::Borrowed(bytes) => bytes,
+            Self::Copied(bytes) => bytes,
         }
     }
 }
@@ -66,6 +68,23 @@ impl<'a> Chunk<'a> {
     /// Bytes of the columns' plain buffers.
     pub fn plain_bytes(&self) -> usize {
         self.plain_bytes
+    }
+
+    /// The same message, on its own: what it borrows is copied.
+    pub fn into_owned(self) -> Chunk<'static> {
+        let pieces = self.pieces.into_iter().map(|piece| match piece {
+            Piece::Own(range) => Piece::Own(range),
+            Piece::Borrowed(bytes) => Piece::Copied(bytes.to_vec()),
+            Piece::Copied(bytes) => Piece::Copied(bytes),
+        });
+        Chunk {
+            header: self.header,
+            own: self.own,
+            pieces: pieces.collect(),
+            length: self.length,
+            rows: self.rows,
+            plain_bytes: self.plain_bytes,
+        }
     }
 
     pub(super) fn into_own(self) -> Vec<u8> {

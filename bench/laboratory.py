@@ -1,0 +1,190 @@
+"""Two network namespaces with a shaped link between them, and a server and clients in them. Needs root, and Linux.
+
+The client's side reaches what listens on the server's 127.0.0.1 by the address SERVER: the shaper translates it, since
+`colonnade serve` listens on loopback only. To the server such a client is a remote one, as it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from process import cpu_seconds
+
+SERVER, CLIENT = "10.99.7.1", "10.99.7.2"
+#: The namespaces, and the devices in them.
+SERVER_SIDE, CLIENT_SIDE = "colonnade-s", "colonnade-c"
+#: The largest unit that offload makes where the rate may fall: one of 64 KiB would take 50 ms at 10 Mbit/s.
+SMALL_UNIT = 12_000
+PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class Link:
+    """What is between client and server."""
+
+    name: str
+    #: Mbit/s; `None` is this machine itself.
+    rate: float | None
+    #: Each way, in milliseconds.
+    delay: float = 0.25
+    #: A share from 0 to 1.
+    loss: float = 0.0
+    queue: int = 500_000
+    congestion: str = "cubic"
+    #: The rates that follow one another, and for how many seconds each holds.
+    swings: tuple[float, ...] = ()
+    period: float = 2.0
+
+    @property
+    def described(self) -> str:
+        if self.rate is None:
+            return self.name
+        rates = " ↔ ".join(f"{rate:g}" for rate in self.swings or (self.rate,))
+        loss = f", {self.loss:.0%} loss" if self.loss else ""
+        return f"{rates} Mbit/s, {2 * self.delay:g} ms{loss}, {self.congestion.upper()}"
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+@contextmanager
+def shaped(link: Link, shaper: Path) -> Iterator[Swing | None]:
+    """The link, up for the time of the block."""
+    with ExitStack() as stack:
+        for namespace in (SERVER_SIDE, CLIENT_SIDE):
+            run("ip", "netns", "add", namespace)
+            stack.callback(run, "ip", "netns", "delete", namespace)
+            run(*inside(namespace, "ip", "link", "set", "lo", "up"))
+        yield stack.enter_context(wire(link, shaper)) if link.rate is not None else None
+
+
+@contextmanager
+def wire(link: Link, shaper: Path) -> Iterator[Swing]:
+    offload = link.loss == 0 and max(link.swings or (link.rate or 0,)) > 200
+    shape = [link.rate, round(link.delay * 1000), link.loss, link.queue, int(offload)]
+    command = [shaper, SERVER_SIDE, CLIENT_SIDE, *shape, SERVER]
+    with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            raise RuntimeError("the shaper did not start")
+        for device, address in ((SERVER_SIDE, SERVER), (CLIENT_SIDE, CLIENT)):
+            run("ip", "link", "set", device, "netns", device)
+            run(*inside(device, "ip", "address", "add", f"{address}/30", "dev", device))
+            if link.swings:
+                run(*inside(device, "ip", "link", "set", device, "gso_max_size", str(SMALL_UNIT)))
+            run(*inside(device, "ip", "link", "set", device, "txqueuelen", "10000", "up"))
+            # By the route: what new namespaces begin with can only be changed for the whole machine.
+            route = ("10.99.7.0/30", "dev", device, "src", address, "congctl", link.congestion)
+            run(*inside(device, "ip", "route", "replace", *route, "proto", "kernel", "scope", "link"))
+            # What a path was like in the transfer before must not help this one.
+            run(*inside(device, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"))
+        run(*inside(SERVER_SIDE, "sysctl", "-qw", f"net.ipv4.conf.{SERVER_SIDE}.route_localnet=1"))
+        swing = Swing(link.swings, link.period, process.stdin)
+        try:
+            yield swing
+        finally:
+            swing.end()
+            process.stdin.close()
+            process.wait(PATIENCE)
+
+
+class Swing:
+    """Changes the link's rate, from the first rate on again whenever it is told to."""
+
+    def __init__(self, rates: tuple[float, ...], period: float, shaper: IO[str]) -> None:
+        self.rates, self.period, self.shaper = rates, period, shaper
+        self.is_over = False
+        self.again = threading.Event()
+        self.thread = threading.Thread(target=self.run) if rates else None
+        if self.thread:
+            self.thread.start()
+
+    def run(self) -> None:
+        while not self.is_over:
+            for rate in itertools.cycle(self.rates):
+                print(f"rate {rate}", file=self.shaper, flush=True)
+                if self.again.wait(self.period):
+                    break
+            self.again.clear()
+
+    def restart(self) -> None:
+        self.again.set()
+
+    def end(self) -> None:
+        self.is_over = True
+        self.again.set()
+        if self.thread:
+            self.thread.join()
+
+
+class Server:
+    """A `colonnade serve` in its namespace."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, unix: Path) -> None:
+        self.process, self.port, self.unix = process, port, unix
+
+    def uri(self, link: Link) -> str:
+        if link.name == "unix socket":
+            return f"postgresql:///?host={self.unix}"
+        return f"postgresql://{'127.0.0.1' if link.rate is None else SERVER}:{self.port}/"
+
+    def cpu(self) -> float:
+        return cpu_seconds(self.process.pid)
+
+
+@contextmanager
+def serving(database: Path, socket: Path) -> Iterator[Server]:
+    colonnade = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only"]
+    command = inside(SERVER_SIDE, *colonnade, "--listen", "127.0.0.1:0", "--unix", str(socket))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline().strip() for _ in range(2)]
+            [port] = [int(line.rpartition(":")[2]) for line in lines if line.startswith("listening on 127.")]
+            yield Server(process, port, socket)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+class Client:
+    """A client process in its namespace; `links_client.py`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def read(self, uri: str, query: str, compression: str, limit: float) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        question = {"uri": uri, "query": query, "compression": compression, "limit": limit}
+        print(json.dumps(question), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the client has ended")
+        return json.loads(line)
+
+
+@contextmanager
+def client(link: Link) -> Iterator[Client]:
+    namespace = SERVER_SIDE if link.rate is None else CLIENT_SIDE
+    command = inside(namespace, sys.executable, str(Path(__file__).with_name("links_client.py")))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Client(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(PATIENCE)

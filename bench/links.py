@@ -1,0 +1,173 @@
+"""The link laboratory: `auto` against each fixed configuration, link by link. Needs root; `make bench-links`.
+
+    python bench/links.py [--links NAME …] [--tables NAME …] [--rounds N] [--seconds S] [--json FILE] [--markdown FILE]
+
+For each link and table, `auto` and the fixed configurations read the same rows in turns, from a `colonnade serve` in
+one network namespace by a client in another (`laboratory.py`). A fixed configuration that takes more than LATE times as
+long as the best one is given up. Regret is the median time of `auto` over that of the best fixed one, less one.
+`links_plots.py` draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import duckdb
+from laboratory import Client, Link, Server, Swing, client, serving, shaped
+
+LINKS = [
+    Link("10", 10, delay=5, queue=100_000),
+    Link("100", 100, delay=1, queue=500_000),
+    Link("1000", 1000, queue=1_000_000),
+    Link("100-bbr", 100, delay=1, queue=500_000, congestion="bbr"),
+    Link("wan-bbr", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
+    Link("swing", 1000, queue=500_000, swings=(1000, 10)),
+    Link("loopback", None),
+    Link("unix socket", None),
+]
+FIXED = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3", "light+zstd-9"]
+#: How many times longer than the best one a configuration may take before it is given up.
+LATE = 2.5
+#: Bytes on the wire for each plain byte, roughly; decides how many rows a link gets.
+SHRINKS = 0.2
+#: A link of this machine gets as many rows as this one.
+LOCAL_RATE = 2000.0
+
+
+def database(tables: list[str]) -> Path:
+    """All tables in one DuckDB file, made once."""
+    path = data.DIRECTORY / "links.duckdb"
+    data.DIRECTORY.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(path) as connection:
+        connection.execute("SET enable_progress_bar = false")
+        there = {name for (name,) in connection.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
+        for name in set(tables) - there:
+            connection.execute(f"CREATE TABLE {name} AS FROM read_parquet(?)", [str(data.write(name))])
+    return path
+
+
+def rows_for(path: Path, table: str, link: Link, seconds: float) -> int:
+    """As many rows as take about so long, and all there are at most."""
+    with duckdb.connect(path, read_only=True) as connection:
+        [(rows,)] = connection.sql(f"SELECT count(*) FROM {table}").fetchall()
+        sample = connection.sql(f"FROM {table} LIMIT 20000").to_arrow_table()
+    rates = link.swings or (link.rate or LOCAL_RATE,)
+    bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / SHRINKS
+    return min(rows, int(bytes_ / (sample.nbytes / sample.num_rows)))
+
+
+def compare(
+    link: Link, table: str, rows: int, rounds: int, server: Server, reader: Client, swing: Swing | None
+) -> dict[str, Any]:
+    """All configurations in turns."""
+    query = f"SELECT * FROM {table} LIMIT {rows}"
+    readings: dict[str, list[dict[str, Any]]] = {name: [] for name in ["auto", *FIXED]}
+    late: set[str] = set()
+    for turn in range(rounds):
+        for name in readings if turn % 2 == 0 else reversed(readings):
+            if name in late:
+                continue
+            walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
+            limit = LATE * min(walls) + 1 if walls and name != "auto" else 600.0
+            if swing:
+                swing.restart()
+            before = server.cpu()
+            reading = reader.read(server.uri(link), query, name, limit)
+            reading["server_cpu"] = server.cpu() - before
+            readings[name].append(reading)
+            if reading["wall"] is None:
+                late.add(name)
+            shown = f"{reading['wall']:.2f} s" if reading["wall"] else f"more than {limit:.1f} s"
+            print(
+                f"{link.name:>12} {table:>10} {name:>13} {shown}, {reading['wire_bytes'] / 1e6:.1f} MB, "
+                f"{reading['server_cpu']:.2f} s CPU, {reading['configurations']}",
+                file=sys.stderr,
+                flush=True,
+            )
+    medians = {
+        name: statistics.median(reading["wall"] for reading in given)
+        for name, given in readings.items()
+        if given and name not in late
+    }
+    best = min((name for name in medians if name != "auto"), key=medians.__getitem__)
+    return {
+        "link": link.name,
+        "described": link.described,
+        "rate": link.rate,
+        "swings": link.swings,
+        "period": link.period,
+        "table": table,
+        "rows": rows,
+        "medians": medians,
+        "best": best,
+        "regret": medians["auto"] / medians[best] - 1,
+        "readings": readings,
+    }
+
+
+def markdown(results: list[dict[str, Any]], load: float) -> str:
+    lines = [
+        f"{os.cpu_count()} CPUs; load average {load:.1f} when the run began. Seconds are medians; CPU is the server's.",
+        "",
+        "| link | table | rows | best fixed | s | CPU s | auto s | CPU s | regret | what auto chose |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for found in results:
+        medians, best = found["medians"], found["best"]
+        readings = found["readings"]
+        cpu = {name: statistics.median(one["server_cpu"] for one in readings[name]) for name in ("auto", best)}
+        chosen = ", ".join(f"{name} ×{count}" for name, count in readings["auto"][-1]["configurations"].items())
+        lines.append(
+            f"| {found['described']} | {found['table']} | {found['rows']:,} | {best} | {medians[best]:.2f} "
+            f"| {cpu[best]:.2f} | {medians['auto']:.2f} | {cpu['auto']:.2f} | {found['regret']:+.0%} | {chosen} |"
+        )
+    regrets = [found["regret"] for found in results]
+    lines += ["", f"Regret in the median {statistics.median(regrets):+.0%}, at most {max(regrets):+.0%}."]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--links", nargs="*", choices=[link.name for link in LINKS], metavar="NAME")
+    parser.add_argument("--tables", nargs="*", choices=list(data.TABLES), default=list(data.TABLES), metavar="NAME")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10, help="how long a transfer is to take, about (default: 10)")
+    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("links.py makes network namespaces, which needs root")
+    # So that the namespaces are taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    load, path, results = os.getloadavg()[0], database(arguments.tables), []
+    for link in LINKS:
+        if arguments.links and link.name not in arguments.links:
+            continue
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            shaped(link, arguments.shaper) as swing,
+            serving(path, Path(directory) / "socket") as server,
+            client(link) as reader,
+        ):
+            for table in arguments.tables:
+                rows = rows_for(path, table, link, arguments.seconds)
+                results.append(compare(link, table, rows, arguments.rounds, server, reader, swing))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(results))
+        if arguments.markdown:
+            arguments.markdown.write_text(markdown(results, load))
+    print(markdown(results, load))
+
+
+if __name__ == "__main__":
+    main()

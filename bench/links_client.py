@@ -1,0 +1,42 @@
+"""The client of `links.py`: answers each line of JSON with what a reading took. Connecting is inside the clock."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import colonnade
+import pyarrow  # noqa: F401  importing is not reading
+
+
+def read(uri: str, query: str, compression: str, limit: float) -> dict[str, Any]:
+    cpu, start = time.process_time(), time.perf_counter()
+    progress: list[tuple[float, int]] = []
+    kept, rows = [], 0
+    with colonnade.connect(uri) as connection:
+        result = connection.query(query, compression=compression)
+        for batch in result:
+            kept.append(batch)
+            rows += batch.num_rows
+            progress.append((time.perf_counter() - start, rows))
+            if progress[-1][0] > limit:
+                result.close()
+                break
+        wall = time.perf_counter() - start
+        stats = result.stats
+    return {
+        "wall": wall if wall <= limit else None,
+        "client_cpu": time.process_time() - cpu,
+        "rows": rows,
+        "plain_bytes": sum(batch.nbytes for batch in kept),
+        "wire_bytes": stats.wire_bytes,
+        "chunks": stats.chunks,
+        "configurations": getattr(stats, "configurations", stats.codecs),
+        "progress": progress,
+    }
+
+
+for line in sys.stdin:
+    print(json.dumps(read(**json.loads(line))), flush=True)

@@ -258,6 +258,7 @@ LIES = {
     "more columns than anybody has": packet(1, b"\xfe" + 8 * b"\xff"),
     "a file of the client's": packet(1, b"\xfb/etc/passwd"),
     "a type that nobody knows": packet(1, b"\x01") + packet(2, column(b"i", 77)) + packet(3, END),
+    "a name with a NUL": packet(1, b"\x01") + packet(2, column(b"i\0j", 3)) + packet(3, ROW) + packet(4, END),
     "a long row without its rest": HEAD + packet(3, b"\0" * 0xFFFFFF),
 }
 

@@ -90,7 +90,7 @@ impl Connection {
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
         let stream = wait(py, |keep| inner.query(&sql, &options, keep))?;
-        Ok(Stream::new(stream, &self.name, &self.server))
+        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }
 
     /// One query, read in parts.
@@ -113,7 +113,7 @@ impl Connection {
         let options = query_options(options)?;
         let split = Split { key, count, range, consistent };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
-        Ok(Stream::new(stream, &self.name, &self.server))
+        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }
 
     /// Several queries, read beside one another; None if they can only follow one another.
@@ -133,7 +133,8 @@ impl Connection {
         let options = query_options(options)?;
         let at_once = at_once.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let stream = wait(py, |keep| partition::read_each(&*inner, queries, at_once, &setup, &options, keep))?;
-        Ok(stream.map(|stream| Stream::new(stream, &self.name, &self.server)))
+        let stream = stream.map(|stream| Stream::new(stream, &self.name, &self.server)).transpose();
+        stream.map_err(|error| to_py(py, &error))
     }
 
     #[pyo3(signature = (sql, params=None))]

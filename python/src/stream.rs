@@ -113,10 +113,17 @@ impl ResultStream for Rest {
 }
 
 impl Stream {
-    pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Self {
+    /// # Errors
+    /// A column has a name that Arrow's C interface cannot carry.
+    pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Result<Self, Error> {
         let schema = source.schema().clone();
+        if let Some(field) = schema.flattened_fields().into_iter().find(|field| field.name().contains('\0')) {
+            let message = format!("the result has a column {:?}, and Arrow's names cannot hold a NUL", field.name());
+            let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
+            return Err(error.with_hint("give it another name in the query"));
+        }
         let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
-        Self { shared, schema, name: name.to_owned(), server: server.to_owned() }
+        Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 }
 
@@ -140,7 +147,7 @@ impl Stream {
         // The producer may run part of the query to learn the schema.
         let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
-        let stream = Self::new(Box::new(source), name, server);
+        let stream = Self::new(Box::new(source), name, server).map_err(|error| to_py(py, &error))?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
         Ok((stream, production))
     }
@@ -194,7 +201,7 @@ impl Stream {
         // An error drops the rest, which gives the query up.
         let converted = py.detach(|| client::dtype::convert(Box::new(rest), &dtypes));
         let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
-        Ok(Self::new(converted, &self.name, &self.server))
+        Self::new(converted, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }
 
     /// What was read so far.

@@ -1,0 +1,154 @@
+//! A writer, a socket and a link whose time is simulated, and what each configuration costs on real data.
+
+use std::time::Duration;
+
+use colonnade_wire::{ChunkCost, Config, Controller, LinkSample};
+
+/// Plain bytes of a chunk.
+const CHUNK: f64 = 4e6;
+/// Bytes that wait in a socket before it blocks (TCP_NOTSENT_LOWAT).
+const LOW_WATER: f64 = 1e6;
+/// The part of a chunk that is tried costs so many times more a byte, in time and in size.
+const SMALLNESS: (f64, f64) = (1.2, 1.06);
+pub(crate) const CONFIGS: [Config; 7] = [
+    Config::PLAIN,
+    Config::LIGHT,
+    Config::LIGHT_FSST,
+    Config::LIGHT_LZ4,
+    Config::light_zstd(1),
+    Config::light_zstd(3),
+    Config::light_zstd(9),
+];
+
+/// Gigabytes a second and the share of the plain bytes that is left, for each of [`CONFIGS`].
+pub(crate) type Data = [(f64, f64); 7];
+
+pub(crate) const SALES: Data =
+    [(17., 1.), (4.5, 0.333), (2.5, 0.194), (1.6, 0.21), (1.1, 0.179), (0.93, 0.174), (0.25, 0.169)];
+const FLIGHTS: Data = [(17., 1.), (4.4, 0.284), (3.3, 0.253), (1.8, 0.221), (1.2, 0.193), (0.95, 0.183), (0.3, 0.18)];
+const CENSUS: Data = [(12., 1.), (3.4, 0.186), (3.3, 0.186), (2.3, 0.174), (1.1, 0.136), (0.8, 0.131), (0.25, 0.128)];
+pub(crate) const TEXT: Data =
+    [(16., 1.), (6.3, 0.72), (0.79, 0.447), (0.67, 0.437), (0.45, 0.31), (0.35, 0.28), (0.09, 0.26)];
+const NOISE: Data = [(17., 1.), (2.2, 0.9), (2.2, 0.9), (1.3, 0.9), (0.7, 0.87), (0.6, 0.87), (0.2, 0.865)];
+const UUIDS: Data = [(15., 1.), (5.0, 0.95), (1.1, 0.6), (0.9, 0.76), (0.5, 0.56), (0.4, 0.55), (0.11, 0.55)];
+pub(crate) const ALL: [(&str, Data); 6] =
+    [("sales", SALES), ("flights", FLIGHTS), ("census", CENSUS), ("text", TEXT), ("noise", NOISE), ("uuids", UUIDS)];
+
+/// A writer, a socket and a link. Time in nanoseconds.
+pub(crate) struct World<'a> {
+    pub(crate) data: &'a dyn Fn(f64) -> Data,
+    /// How fast the machine is, beside the one that the data were measured on.
+    pub(crate) machine: f64,
+    /// Bytes a nanosecond.
+    pub(crate) rate: &'a dyn Fn(f64) -> f64,
+    pub(crate) now: f64,
+    pub(crate) queue: f64,
+    pub(crate) sent: f64,
+    /// State of a generator of small deviations.
+    pub(crate) seed: u32,
+    /// Whether chunks are sent by somebody else while the next one is encoded.
+    pub(crate) is_overlapped: bool,
+    /// How much longer than its work encoding takes now and then, since others have the CPU.
+    pub(crate) hiccup: f64,
+    /// Nanoseconds of work.
+    pub(crate) worked: f64,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(data: &'a dyn Fn(f64) -> Data, machine: f64, rate: &'a dyn Fn(f64) -> f64) -> Self {
+        Self {
+            data,
+            machine,
+            rate,
+            now: 0.0,
+            queue: 0.0,
+            sent: 0.0,
+            seed: 1,
+            is_overlapped: false,
+            hiccup: 1.0,
+            worked: 0.0,
+        }
+    }
+
+    pub(crate) fn pass(&mut self, time: f64) {
+        let end = self.now + time;
+        while self.now < end {
+            let step = (end - self.now).min(1e6);
+            self.queue = (self.queue - (self.rate)(self.now) * step).max(0.0);
+            self.now += step;
+        }
+    }
+
+    pub(crate) fn drain_to(&mut self, bytes: f64) {
+        while self.queue > bytes {
+            let step = ((self.queue - bytes) / (self.rate)(self.now)).clamp(1.0, 1e6);
+            self.pass(step);
+        }
+    }
+
+    pub(crate) fn cost(&mut self, config: Config, part: f64, small: bool) -> ChunkCost {
+        self.seed = self.seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let deviation = 1.0 + (f64::from(self.seed >> 16) / 65536.0 - 0.5) * 0.1;
+        let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
+        let (speed, size) = (self.data)(self.now)[index];
+        let (slower, larger) = if small { SMALLNESS } else { (1.0, 1.0) };
+        let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
+        let time = CHUNK * part / (speed * self.machine) * deviation * slower;
+        self.worked += time;
+        ChunkCost {
+            config,
+            rows: 1,
+            plain_bytes: (CHUNK * part) as usize,
+            // Each halving of a chunk makes it about a hundredth larger.
+            wire_bytes: (CHUNK * part * size * larger * (1.0 - 0.01 * part.min(1.0).log2().max(-4.0))) as usize,
+            elapsed: Duration::from_nanos((time * hiccup) as u64),
+            cpu: Duration::from_nanos(time as u64),
+        }
+    }
+
+    pub(crate) fn sample(&self) -> LinkSample {
+        LinkSample {
+            at: Duration::from_nanos(self.now as u64),
+            sent: self.sent as u64,
+            delivered: (self.sent - self.queue).max(0.0) as u64,
+            unsent: self.queue as u64,
+            peer_limited: Duration::ZERO,
+        }
+    }
+
+    /// Seconds until the peer has all of so many chunks.
+    pub(crate) fn send(&mut self, controller: &mut Controller, chunks: usize) -> f64 {
+        let mut left = chunks as f64;
+        while left > 1e-9 {
+            let config = controller.next_config();
+            let share = controller.share().min(left);
+            left -= share;
+            if let Some(other) = controller.trial((CHUNK * share) as usize) {
+                let costs = [config, other.config].map(|config| self.cost(config, share * other.part, true));
+                self.pass(costs.iter().map(|cost| cost.elapsed.as_nanos() as f64).sum());
+                controller.tried(&costs[0], &costs[1]);
+            }
+            let cost = self.cost(config, share, false);
+            self.pass(cost.elapsed.as_nanos() as f64);
+            controller.encoded(&cost);
+            controller.link(&self.sample());
+            // The writer waits until what is left of the chunk fits into the socket.
+            let bytes = cost.wire_bytes as f64;
+            let rest = bytes.min(LOW_WATER);
+            if self.is_overlapped {
+                self.drain_to(LOW_WATER);
+                self.queue += bytes - rest;
+            } else if bytes > rest {
+                self.queue += bytes - rest;
+                self.drain_to(0.0);
+            } else {
+                self.drain_to(LOW_WATER - rest);
+            }
+            self.queue += rest;
+            self.sent += bytes;
+            controller.link(&self.sample());
+        }
+        self.drain_to(0.0);
+        self.now / 1e9
+    }
+}

@@ -89,7 +89,7 @@ END_TO_END = [
     Contender("asyncpg", "asyncpg", other=True, slow=True),
     Contender("pandas, SQLAlchemy, psycopg2", "pandas_sqlalchemy", other=True, slow=True),
 ]
-#: ConnectorX needs a column of integers to divide by.
+#: ConnectorX needs a column of integers to divide by; Colonnade takes ranges of blocks.
 KEYS = {"lineitem": "l_orderkey", SMALL: "l_orderkey", "flights": "day", "acs": "serialno"}
 
 
@@ -98,7 +98,7 @@ def measure(cluster: pg.Cluster, contender: Contender, table: str, last: str, pe
     options = dict(contender.options)
     if statement := options.get("statement"):
         options["statement"] = statement.format(table=table, last=last)
-    if "partition_num" in options:
+    if "partition_num" in options and contender.other:
         options["partition_on"] = KEYS[table]
     python = peers if contender.other else sys.executable
     command = [python, str(HERE / "postgres_client.py"), contender.peer, str(cluster.directory), str(cluster.port)]

@@ -162,6 +162,12 @@ def test_a_connection_is_used_again_and_again(stock: pg.Cluster) -> None:
         connection.query("select 1")
 
 
+def assert_fails(connection: colonnade.Connection, sql: str, kind: type[colonnade.Error], state: str) -> None:
+    with pytest.raises(kind) as caught:
+        connection.query(sql).to_arrow()
+    assert caught.value.sqlstate == state
+
+
 def test_errors_have_their_sqlstate(stock: pg.Cluster) -> None:
     with colonnade.connect(odbc(stock)) as connection:
         for sql, kind, state in [
@@ -169,9 +175,7 @@ def test_errors_have_their_sqlstate(stock: pg.Cluster) -> None:
             ("select * from nowhere", colonnade.ProgrammingError, "42P01"),
             ("select 1 / 0", colonnade.DataError, "22012"),
         ]:
-            with pytest.raises(kind) as caught:
-                connection.query(sql).to_arrow()
-            assert caught.value.sqlstate == state
+            assert_fails(connection, sql, kind, state)
         assert connection.query("select 1 as one").to_arrow().num_rows == 1
 
 
@@ -283,9 +287,7 @@ def test_marias_destinations_and_parameters(maria: mariadb.Server) -> None:
             ("select * from nowhere", colonnade.ProgrammingError, "42S02"),
             ("select (select 1 union select 2)", colonnade.DatabaseError, "21000"),
         ]:
-            with pytest.raises(kind) as caught:
-                connection.query(sql).to_arrow()
-            assert caught.value.sqlstate == state
+            assert_fails(connection, sql, kind, state)
         with pytest.raises(colonnade.DatabaseError, match="without truncation"):
             connection.query("select repeat('x', 3000000) as v").to_arrow()
     with pytest.raises(colonnade.OperationalError) as refused:

@@ -9,10 +9,11 @@
 //!                                                          queue ──> ResultStream
 //! ```
 //!
-//! What is the same for all sources is here: the texts ([`text`]), the choice of cuts from a sample of the keys ([`balance`]), and
-//! the reading (`reader`).
+//! What is the same for all sources is here: the texts ([`text`]), the column to cut by ([`key`]), the choice of cuts from a sample of its
+//! values ([`balance`]), and the reading (`reader`).
 
 pub(crate) mod balance;
+pub(crate) mod key;
 mod reader;
 pub(crate) mod siblings;
 pub(crate) mod text;

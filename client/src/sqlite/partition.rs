@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::connection::{self, SqliteConnection};
 use super::kind::Kind;
 use super::library::{Cell, Database};
+use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, balance, text};
 use crate::scan::{Token, statement, tokens};
 use crate::{Connection, Dialect, Error, ErrorKind, Keep};
@@ -90,7 +91,8 @@ impl Partitioning for SqliteConnection {
         };
         let described = format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS);
         let columns = self.work(keep, move |database| columns(database, &described))?;
-        let (name, kind) = find(&columns, key)?;
+        // SQLite's names are the same in other letters.
+        let (name, kind) = key::find(&columns, key, |(name, _)| name, str::eq_ignore_ascii_case)?;
         let key = format!("{}.{}", text::ALIAS, text::quoted_name(name));
         let cuts = match &split.range {
             Some((low, high)) => self.even_cuts(*kind, low, high, split.count, keep)?,
@@ -181,23 +183,6 @@ fn columns(database: &Database, sql: &str) -> Result<Vec<(String, Kind)>, Error>
     Ok((0..statement.columns()).map(|index| (statement.name(index), kind(index))).collect())
 }
 
-/// The column that a user calls `name`. SQLite's names are the same in other letters.
-fn find<'a>(columns: &'a [(String, Kind)], name: &str) -> Result<&'a (String, Kind), Error> {
-    let found: Vec<_> = columns.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).collect();
-    let usage = |message| Err(Error::new(ErrorKind::Usage, message));
-    match found[..] {
-        [column] => Ok(column),
-        [] => {
-            let names: Vec<_> = columns.iter().map(|(name, _)| format!("{name:?}")).collect();
-            usage(format!("the result has no column {name:?} to make parts by: it has {}", names.join(", ")))
-        }
-        _ => usage(format!(
-            "the result has {} columns named {name:?}, so it has no parts by it: rename one",
-            found.len()
-        )),
-    }
-}
-
 impl SqliteConnection {
     fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let sql = sql.to_owned();
@@ -260,8 +245,4 @@ impl SqliteConnection {
 
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
-}
-
-fn unsupported(message: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, message)
 }

@@ -4,7 +4,7 @@ use super::settings::quoted_name;
 use super::{MysqlConnection, settings, unsupported};
 use crate::mysql::kind::{self, Kind};
 use crate::mysql::packet::Definition;
-use crate::partition::{balance, text};
+use crate::partition::{balance, key, text};
 use crate::{Error, ErrorKind, Keep};
 
 /// Keys that are looked at where the index cannot tell.
@@ -107,16 +107,9 @@ impl Key {
     /// # Errors
     /// There is none, or its type has no order to cut by.
     pub(super) fn find(columns: &[Definition], name: &str) -> Result<Self, Error> {
-        let Some(column) = columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase()) else {
-            let names: Vec<_> = columns.iter().map(|column| format!("{:?}", column.name)).collect();
-            let message = format!("the result has no column {name:?} to make parts by: it has {}", names.join(", "));
-            return Err(Error::new(ErrorKind::Usage, message));
-        };
+        let column = key::find(columns, name, |column| &column.name, |a, b| a.to_lowercase() == b.to_lowercase())?;
         let (kind, type_name) = kind::kind(column)?;
-        let family = Family::of(kind, &type_name).ok_or_else(|| {
-            unsupported(&format!("column {:?} of type {type_name} cannot make parts", column.name))
-                .with_hint("partition_on takes a column of numbers, dates, timestamps, texts or UUIDs")
-        })?;
+        let family = Family::of(kind, &type_name).ok_or_else(|| key::without_order(&column.name, &type_name))?;
         let name = format!("{}.{}", text::ALIAS, quoted_name(&column.name));
         // These are sorted by their number, but compared as texts.
         let expression = if matches!(type_name.as_str(), "enum" | "set") { format!("CONCAT({name})") } else { name };

@@ -16,9 +16,10 @@ use std::sync::atomic::Ordering;
 use super::connection::{self, MysqlConnection};
 use super::packet::status;
 use super::uri::Target;
+use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, siblings, text};
 use crate::scan::{statement_in, tokens};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, Error, Keep};
 
 /// What to do where parts cannot see one state.
 const CONSISTENT: &str =
@@ -40,10 +41,7 @@ impl Partitioning for MysqlConnection {
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
         if self.status.load(Ordering::Acquire) & status::IN_TRANSACTION != 0 {
-            return Err(unsupported(
-                "the connection is within a transaction, whose changes other connections cannot see",
-            )
-            .with_hint("commit first, or read without partition_num"));
+            return Err(key::in_transaction());
         }
         let (state, target, setup) = (self.state(keep)?, self.session.peer.target.clone(), setup.to_vec());
         let opened = siblings::open(count, keep, move |keep| {
@@ -106,8 +104,4 @@ fn another(target: &Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
         }
         error
     })
-}
-
-fn unsupported(message: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, message)
 }

@@ -1,11 +1,11 @@
 //! Cuts between the values of a column, compared by the database alone.
 
 use super::unsupported;
-use crate::partition::{balance, text};
+use crate::partition::{balance, key, text};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::extended::ResultColumn;
 use crate::postgres::request::string;
-use crate::{Error, ErrorKind, Keep};
+use crate::{Error, Keep};
 
 /// Keys that are looked at where there are no statistics.
 const SAMPLE: usize = 1000;
@@ -53,22 +53,10 @@ impl Family {
 /// # Errors
 /// There is none, or more than one.
 pub(super) fn find<'a>(columns: &'a [ResultColumn], name: &str) -> Result<&'a ResultColumn, Error> {
-    let named = |alike: &dyn Fn(&str) -> bool| columns.iter().filter(|column| alike(&column.name)).collect::<Vec<_>>();
-    let mut found = named(&|other| other == name);
-    if found.is_empty() {
-        found = named(&|other| other.eq_ignore_ascii_case(name));
-    }
-    let names = || columns.iter().map(|column| format!("{:?}", column.name)).collect::<Vec<_>>().join(", ");
-    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
     // Another column of the same name in other letters is another column; of the very same name, it makes the name ambiguous.
-    match found[..] {
-        [column] => Ok(column),
-        [] => usage(format!("the result has no column {name:?} to make parts by: it has {}", names())),
-        _ => usage(format!(
-            "the result has {} columns named {name:?}, so it has no parts by it: rename one",
-            found.len()
-        )),
-    }
+    let exact = columns.iter().any(|column| column.name == name);
+    let same = |a: &str, b: &str| if exact { a == b } else { a.eq_ignore_ascii_case(b) };
+    key::find(columns, name, |column| &column.name, same)
 }
 
 impl PostgresConnection {
@@ -78,10 +66,8 @@ impl PostgresConnection {
             format!("SELECT pg_catalog.format_type(oid, NULL), typcategory FROM pg_catalog.pg_type WHERE oid = {oid}");
         let answer = self.ask(&question, keep)?;
         let type_name = answer.text(0, 0).unwrap_or("unknown").to_owned();
-        let family = Family::of(oid, answer.text(0, 1).unwrap_or_default()).ok_or_else(|| {
-            unsupported(&format!("column {:?} of type {type_name} cannot make parts", column.name))
-                .with_hint("partition_on takes a column of numbers, dates, timestamps, texts or UUIDs")
-        })?;
+        let family = Family::of(oid, answer.text(0, 1).unwrap_or_default())
+            .ok_or_else(|| key::without_order(&column.name, &type_name))?;
         let name = format!("{}.{}", text::ALIAS, text::quoted_name(&column.name));
         let mut key = Key { expression: String::new(), type_name, family, origin: column.origin };
         key.expression = key.comparable(&name);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::connection::PostgresConnection;
 use super::request::string;
 use super::target::Target;
+use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, siblings, text};
 use crate::scan::{statement, tokens};
 use crate::{Connection, Dialect, Error, ErrorKind, Keep};
@@ -45,10 +46,7 @@ impl Partitioning for PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
         if self.session.look(|link| link.idle) == Some(false) {
-            return Err(unsupported(
-                "the connection is within a transaction, whose changes other connections cannot see",
-            )
-            .with_hint("commit first, or read without partition_num"));
+            return Err(key::in_transaction());
         }
         let state = self.ask(STATE, keep)?;
         if state.text(0, 0) != Some("false") {
@@ -164,8 +162,4 @@ fn crowded(error: Error) -> Error {
         Some("53300") => error.with_hint("ask for fewer parts: each needs a connection"),
         _ => error,
     }
-}
-
-fn unsupported(message: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, message)
 }

@@ -19,6 +19,15 @@ impl Validity {
         self.bits[row / 8] &= !(1 << (row % 8));
     }
 
+    /// The same for 64 rows from `row` on, those whose bits are set in `nulls`.
+    #[inline]
+    pub(crate) fn nulls(&mut self, row: usize, mut nulls: u64) {
+        while nulls != 0 {
+            self.null(row + nulls.trailing_zeros() as usize);
+            nulls &= nulls - 1;
+        }
+    }
+
     /// The bitmap of `rows` rows; the next one starts empty.
     pub(crate) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         if self.bits.is_empty() {

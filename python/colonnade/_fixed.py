@@ -95,9 +95,16 @@ class Growing:
             null = array.is_null().to_numpy(zero_copy_only=False)
             if self._mask is not None:
                 self._mask.values[start : self._rows] = null
-                target[null] = 0
-            else:
-                target[null] = "NaT" if target.dtype.kind == "M" else float("nan")
+            np = _convert.require("numpy", "to_pandas()", "pandas")
+            # Where NULLs are many, this is several times an assignment to target[null].
+            np.putmask(target, null, self._blank(target.dtype))
+
+    def _blank(self, dtype: np.dtype[Any]) -> Any:
+        """What stands in the place of a NULL."""
+        np = _convert.require("numpy", "to_pandas()", "pandas")
+        if self._mask is not None:
+            return dtype.type(0)
+        return np.array("NaT", dtype) if dtype.kind == "M" else float("nan")
 
     def _plain(self, array: pa.Array) -> Any:
         """The values as they lie in the array, with anything where it is NULL."""

@@ -10,7 +10,7 @@ from . import _objects as objects
 from ._errors import DataError, InterfaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     import pyarrow as pa
@@ -20,6 +20,9 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
+#: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
+_WORTHWHILE = 16_384
+_HELD = 32 << 20
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -70,7 +73,7 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend
     pd = _convert.require("pandas", "to_pandas()")
     columns = [_column(field, backend) for field in schema]
     rows = 0
-    for batch in batches:
+    for batch in _larger(batches):
         rows += batch.num_rows
         for index, column in enumerate(columns):
             column.add(batch.column(index))
@@ -81,6 +84,24 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend
     # Names may repeat, as they may in SQL.
     made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
     return made
+
+
+def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches that are worth a call a column: a wide table comes in batches of few rows."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        del batch
+        if rows >= _WORTHWHILE or size >= _HELD:
+            yield held.pop() if len(held) == 1 else pa.concat_batches(held)
+            held.clear()
+            rows = size = 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _column(field: pa.Field, backend: Backend) -> fixed.Growing | objects.Objects | _Chunks:

@@ -13,7 +13,7 @@ use super::incoming::Block;
 use super::kind;
 use super::packet::{self, HEADER, header, protocol};
 use crate::Error;
-use crate::rows::{self, GROUP};
+use crate::rows::{self, GROUP, GROUP_BYTES};
 
 /// A row's first byte, before its NULL bitmap.
 const MARK: usize = 1;
@@ -82,7 +82,8 @@ impl Decoder {
         self.cursors.clear();
         self.ends.clear();
         self.nulls.fill(0);
-        while *at < bytes.len() && self.ends.len() < most {
+        let from = *at;
+        while *at < bytes.len().min(from + GROUP_BYTES) && self.ends.len() < most {
             let (start, end) = if framed {
                 let Some(head) = bytes[*at..].first_chunk::<HEADER>() else { return Err(cut()) };
                 (*at + HEADER, *at + HEADER + header(*head).0)
@@ -101,6 +102,7 @@ impl Decoder {
             self.ends.push(end);
             *at = end;
         }
+        rows::warm(&bytes[from..*at]);
         Ok(())
     }
 }

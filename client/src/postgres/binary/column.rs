@@ -114,28 +114,26 @@ impl Column {
     pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), Error> {
         let Self { values, validity, rows, .. } = self;
         let read = match values {
-            Values::Bool(to) => each(block, cursors, to, validity, fixed, |[byte]| Ok(byte)),
-            Values::Int16(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i16::from_be_bytes(bytes))),
-            Values::Int32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i32::from_be_bytes(bytes))),
-            Values::Int64(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(i64::from_be_bytes(bytes))),
-            Values::UInt32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(u32::from_be_bytes(bytes))),
-            Values::Float32(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(f32::from_be_bytes(bytes))),
-            Values::Float64(to) => each(block, cursors, to, validity, fixed, |bytes| Ok(f64::from_be_bytes(bytes))),
-            Values::Date(to) => each(block, cursors, to, validity, fixed, datetime::date),
-            Values::Timestamp(to) => each(block, cursors, to, validity, fixed, datetime::timestamp),
-            Values::Interval(to) => each(block, cursors, to, validity, fixed, datetime::interval),
-            Values::Money(to) => {
-                each(block, cursors, to, validity, fixed, |bytes| Ok(i64::from_be_bytes(bytes).into()))
-            }
-            Values::Decimal128(to, decimal) => each(block, cursors, to, validity, value, |value| {
+            Values::Bool(to) => numbers(block, cursors, to, validity, |[byte]| Ok(byte)),
+            Values::Int16(to) => numbers(block, cursors, to, validity, |bytes| Ok(i16::from_be_bytes(bytes))),
+            Values::Int32(to) => numbers(block, cursors, to, validity, |bytes| Ok(i32::from_be_bytes(bytes))),
+            Values::Int64(to) => numbers(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes))),
+            Values::UInt32(to) => numbers(block, cursors, to, validity, |bytes| Ok(u32::from_be_bytes(bytes))),
+            Values::Float32(to) => numbers(block, cursors, to, validity, |bytes| Ok(f32::from_be_bytes(bytes))),
+            Values::Float64(to) => numbers(block, cursors, to, validity, |bytes| Ok(f64::from_be_bytes(bytes))),
+            Values::Date(to) => numbers(block, cursors, to, validity, datetime::date),
+            Values::Timestamp(to) => numbers(block, cursors, to, validity, datetime::timestamp),
+            Values::Interval(to) => numbers(block, cursors, to, validity, datetime::interval),
+            Values::Money(to) => numbers(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes).into())),
+            Values::Decimal128(to, decimal) => each(block, cursors, to, validity, |value| {
                 decimal
                     .short(value)
                     .map_or_else(|| decimal.wide(value).map(|wide| i256::from_le_bytes(wide).as_i128()), Ok)
             }),
             Values::Decimal256(to, decimal) => {
-                each(block, cursors, to, validity, value, |value| decimal.wide(value).map(i256::from_le_bytes))
+                each(block, cursors, to, validity, |value| decimal.wide(value).map(i256::from_le_bytes))
             }
-            Values::Enum(to, labels) => each(block, cursors, to, validity, value, |label| {
+            Values::Enum(to, labels) => each(block, cursors, to, validity, |label| {
                 labels.numbers.get(label).copied().ok_or_else(|| {
                     let why = format!("a label was added to type {} while the query ran", self.type_name);
                     Fault::Refused("55000", why)
@@ -223,20 +221,56 @@ impl Column {
     }
 }
 
-/// Appends a value a row: `read` steps over its bytes (by [`fixed`] or [`value`]), `convert` says what they mean.
+/// Appends a value a row, of a type whose values have `N` bytes; `convert` says what they mean.
+///
+/// Where NULLs are many, nobody foresees them: so none decides where the code goes, only what is kept.
 #[inline]
-fn each<'b, B, T: Copy + Default>(
-    block: &'b [u8],
+fn numbers<const N: usize, T: Copy + Default>(
+    block: &[u8],
     cursors: &mut [usize],
     to: &mut Vec<T>,
     validity: &mut Validity,
-    read: impl Fn(&'b [u8], &mut usize) -> Result<Option<B>, Fault>,
-    convert: impl Fn(B) -> Result<T, Fault>,
+    convert: impl Fn([u8; N]) -> Result<T, Fault>,
+) -> Result<(), Fault> {
+    let mut row = to.len();
+    to.resize(row + cursors.len(), T::default());
+    for cursors in cursors.chunks_mut(u64::BITS as usize) {
+        let mut nulls = 0;
+        for (bit, (at, slot)) in cursors.iter_mut().zip(&mut to[row..]).enumerate() {
+            let (bytes, is_null) = fixed(block, at)?;
+            nulls |= u64::from(is_null) << bit;
+            *slot = match convert(bytes) {
+                Ok(value) => {
+                    if is_null {
+                        T::default()
+                    } else {
+                        value
+                    }
+                }
+                // What follows a NULL is another value, if any.
+                Err(_) if is_null => T::default(),
+                Err(fault) => return Err(fault),
+            };
+        }
+        validity.nulls(row, nulls);
+        row += cursors.len();
+    }
+    Ok(())
+}
+
+/// Appends a value a row; `convert` says what its bytes mean.
+#[inline]
+fn each<T: Copy + Default>(
+    block: &[u8],
+    cursors: &mut [usize],
+    to: &mut Vec<T>,
+    validity: &mut Validity,
+    convert: impl Fn(&[u8]) -> Result<T, Fault>,
 ) -> Result<(), Fault> {
     let base = to.len();
     to.reserve(cursors.len());
     for (row, at) in cursors.iter_mut().enumerate() {
-        to.push(match read(block, at)? {
+        to.push(match value(block, at)? {
             Some(bytes) => convert(bytes)?,
             None => {
                 validity.null(base + row);

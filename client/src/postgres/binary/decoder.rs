@@ -13,7 +13,7 @@ use super::column::Column;
 use super::kind;
 use crate::Error;
 use crate::postgres::message::{self, HEADER, protocol};
-use crate::rows::{self, GROUP};
+use crate::rows::{self, GROUP, GROUP_BYTES};
 
 /// Where the values of a message begin: behind its header and their number.
 const VALUES: usize = HEADER + 2;
@@ -66,7 +66,9 @@ impl Decoder {
     fn find_rows(&mut self, block: &[u8], at: &mut usize, most: usize) -> Result<(), Error> {
         self.cursors.clear();
         self.ends.clear();
-        while *at < block.len() && self.ends.len() < most {
+        let start = *at;
+        let end = block.len().min(start + GROUP_BYTES);
+        while *at < end && self.ends.len() < most {
             let Some([kind, l0, l1, l2, l3, c0, c1]) = block[*at..].first_chunk::<VALUES>().copied() else {
                 return Err(protocol("a row that ends too early"));
             };
@@ -82,6 +84,7 @@ impl Decoder {
             self.ends.push(end);
             *at = end;
         }
+        rows::warm(&block[start..*at]);
         Ok(())
     }
 }

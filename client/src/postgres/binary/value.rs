@@ -6,6 +6,8 @@ use crate::Error;
 /// Bytes of a value's length.
 pub(super) const LENGTH: usize = 4;
 const NULL: i32 = -1;
+/// Bytes of the widest value of a type whose values all have the same number of them.
+const WIDEST: usize = 16;
 
 /// Why a value has no place in its column.
 #[derive(Debug)]
@@ -40,21 +42,39 @@ pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u
     }
 }
 
-/// The same for a type whose values have `N` bytes.
+/// The same for a type whose values have `N` bytes, 16 at most; and whether it is NULL, in which case the bytes mean nothing.
 #[inline]
-pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<Option<[u8; N]>, Fault> {
-    let length: [u8; LENGTH] = array(block, *at)?;
-    let length = i32::from_be_bytes(length);
-    *at += LENGTH;
-    if length == N as i32 {
-        let value = array(block, *at)?;
-        *at += N;
-        Ok(Some(value))
-    } else if length == NULL {
-        Ok(None)
-    } else {
-        Err(Fault::Damaged)
+pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<([u8; N], bool), Fault> {
+    const { assert!(N <= WIDEST) };
+    let window: [u8; LENGTH + WIDEST] = match array(block, *at) {
+        Ok(window) => window,
+        Err(_) => padded(block, *at),
+    };
+    let length = i32::from_be_bytes(head(&window));
+    let is_null = length == NULL;
+    let size = if is_null { LENGTH } else { LENGTH + N };
+    // Both are looked at: a NULL must not be a branch.
+    if (!is_null & (length != N as i32)) | (size > block.len() - *at) {
+        return Err(Fault::Damaged);
     }
+    *at += size;
+    Ok((head(&window[LENGTH..]), is_null))
+}
+
+/// The last bytes of a block, and zeros.
+#[cold]
+fn padded<const M: usize>(block: &[u8], at: usize) -> [u8; M] {
+    let mut window = [0; M];
+    let rest = &block[at..];
+    let len = rest.len().min(M);
+    window[..len].copy_from_slice(&rest[..len]);
+    window
+}
+
+fn head<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut head = [0; N];
+    head.copy_from_slice(&bytes[..N]);
+    head
 }
 
 /// `N` bytes from `at` on. `at` is within the block or at its end.
@@ -80,7 +100,7 @@ mod tests {
         assert_eq!(value(block, &mut at).unwrap(), Some(&b"ab"[..]));
         assert_eq!(value(block, &mut at).unwrap(), None);
         assert_eq!(value(block, &mut at).unwrap(), Some(&b""[..]));
-        assert_eq!(fixed(block, &mut at).unwrap(), Some(*b"c"));
+        assert_eq!(fixed(block, &mut at).unwrap(), (*b"c", false));
         assert_eq!(at, block.len());
         assert!(value(block, &mut at).is_err());
     }

@@ -8,6 +8,8 @@ CARGO ?= cargo
 DEMO_SF ?= 1
 FUZZ_SECONDS ?= 30
 BENCH_ROUNDS ?= 5
+LINKS_ROUNDS ?= 1
+LINKS_ARGS ?=
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
 PEERS ?= .venv-peers
@@ -49,6 +51,7 @@ test-spec: $(BIN)/.test
 
 test-python: $(BIN)/.wheel $(BIN)/.test extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { $(APT) update && $(APT) install pgbouncer; \
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
@@ -95,11 +98,14 @@ bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
 
-bench-links: $(BIN)/.wheel $(BIN)/.bench ## Measure what adapts against each fixed configuration on shaped links, and draw it (root)
+bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure what adapts on shaped links, with the rivals, and draw it (root; LINKS_ROUNDS=1, LINKS_ARGS)
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	$(CARGO) build --release --locked -p colonnade-shaper
-	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links.py --rounds $(BENCH_ROUNDS) \
-		--markdown $(BENCH_DATA)/links.md --json $(BENCH_DATA)/links.json
-	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)
+	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links.py --rounds $(LINKS_ROUNDS) \
+		--markdown $(BENCH_DATA)/links.md --json $(BENCH_DATA)/links.json $(LINKS_ARGS)
+	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links_rivals.py --rounds $(LINKS_ROUNDS) \
+		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
+	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

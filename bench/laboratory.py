@@ -6,6 +6,7 @@ The client's side reaches what listens on the server's 127.0.0.1 by the address 
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import subprocess
@@ -25,6 +26,15 @@ SERVER_SIDE, CLIENT_SIDE = "colonnade-s", "colonnade-c"
 #: The largest unit that offload makes where the rate may fall: one of 64 KiB would take 50 ms at 10 Mbit/s.
 SMALL_UNIT = 12_000
 PATIENCE = 10
+#: linux/sched.h
+CLONE_NEWNET = 0x40000000
+#: Plain bytes of a chunk: so small that a slow link gets many of them in a bearable time.
+CHUNK_BYTES = 512 * 1024
+
+
+def congestion_controls() -> list[str]:
+    """Those that the kernel has."""
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,8 @@ class Link:
         if self.rate is None:
             return self.name
         rates = " ↔ ".join(f"{rate:g}" for rate in self.swings or (self.rate,))
+        if len(self.swings) > 2:
+            rates = f"{min(self.swings):g} to {max(self.swings):g} at random"
         loss = f", {self.loss:.0%} loss" if self.loss else ""
         return f"{rates} Mbit/s, {2 * self.delay:g} ms{loss}, {self.congestion.upper()}"
 
@@ -59,6 +71,23 @@ def run(*command: str) -> None:
 
 def inside(namespace: str, *command: str) -> list[str]:
     return ["ip", "netns", "exec", namespace, *command]
+
+
+@contextmanager
+def within(namespace: str) -> Iterator[None]:
+    """This thread, and the processes that it starts, in a namespace for the time of the block."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def enter(descriptor: int) -> None:
+        if libc.setns(descriptor, CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"could not enter the namespace {namespace}")
+
+    with Path("/proc/thread-self/ns/net").open() as own, (Path("/run/netns") / namespace).open() as other:
+        enter(other.fileno())
+        try:
+            yield
+        finally:
+            enter(own.fileno())
 
 
 @contextmanager
@@ -167,9 +196,12 @@ class Client:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
 
-    def read(self, uri: str, query: str, compression: str, limit: float) -> dict[str, Any]:
+    def read(
+        self, uri: str, query: str, compression: str, limit: float, chunk_bytes: int | None = CHUNK_BYTES
+    ) -> dict[str, Any]:
         assert self.process.stdin is not None and self.process.stdout is not None
-        question = {"uri": uri, "query": query, "compression": compression, "limit": limit}
+        options = {"compression": compression, **({"chunk_bytes": chunk_bytes} if chunk_bytes else {})}
+        question = {"uri": uri, "query": query, "options": options, "limit": limit}
         print(json.dumps(question), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:

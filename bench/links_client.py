@@ -11,12 +11,12 @@ import colonnade
 import pyarrow  # noqa: F401  importing is not reading
 
 
-def read(uri: str, query: str, compression: str, limit: float) -> dict[str, Any]:
+def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[str, Any]:
     cpu, start = time.process_time(), time.perf_counter()
     progress: list[tuple[float, int]] = []
     kept, rows = [], 0
     with colonnade.connect(uri) as connection:
-        result = connection.query(query, compression=compression)
+        result = connection.query(query, **options)
         for batch in result:
             kept.append(batch)
             rows += batch.num_rows

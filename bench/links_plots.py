@@ -1,14 +1,16 @@
 """Draws what `links.py` measured.
 
-    python bench/links_plots.py LINKS.json DIRECTORY
+    python bench/links_plots.py LINKS.json RIVALS.json DIRECTORY
 
-`links-TABLE.svg`: rows a second against the link's rate, for `auto` and each fixed configuration. `swing-TABLE.svg`:
+`links-TABLE.svg`: rows a second against the link's rate, for `auto`, each fixed configuration and, of lineitem, what
+`links_rivals.py` measured on the LAN. `swing-TABLE.svg`:
 rows that have arrived over time, while the link changes.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -21,7 +23,7 @@ from matplotlib.axes import Axes
 mpl.use("svg")
 
 
-def rates(axes: Axes, found: list[dict[str, Any]]) -> None:
+def rates(axes: Axes, found: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> None:
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for one in sorted(found, key=lambda one: one["rate"]):
         for name, wall in one["medians"].items():
@@ -29,6 +31,9 @@ def rates(axes: Axes, found: list[dict[str, Any]]) -> None:
     for name, points in series.items():
         style: dict[str, Any] = {"linewidth": 3, "color": "black"} if name == "auto" else {"linewidth": 1}
         axes.plot(*zip(*points, strict=True), marker="o", label=name, **style)
+    for name in dict.fromkeys(row["contender"] for row in rivals):
+        walls = [row["rows"] / row["wall"] for row in rivals if row["contender"] == name]
+        axes.plot([1000], [statistics.median(walls)], marker="x", linestyle="", label=name)
     axes.set(xscale="log", yscale="log", xlabel="Mbit/s", ylabel="rows a second")
 
 
@@ -40,7 +45,7 @@ def over_time(axes: Axes, one: dict[str, Any]) -> None:
         axes.plot([at for at, _ in progress], [rows / 1e6 for _, rows in progress], label=name, **style)
         end = max(end, progress[-1][0])
     for number in range(int(end / one["period"]) + 1):
-        if one["swings"][number % len(one["swings"])] == min(one["swings"]):
+        if one["swings"][number % len(one["swings"])] < sum(one["swings"]) / len(one["swings"]):
             axes.axvspan(number * one["period"], (number + 1) * one["period"], color="#eeeeee")
     axes.set(xlabel="seconds (grey: the link is slow)", ylabel="million rows")
 
@@ -57,15 +62,24 @@ def draw(path: Path, title: str, fill: Any, found: Any) -> None:
 
 def main() -> None:
     results: list[dict[str, Any]] = json.loads(Path(sys.argv[1]).read_text())
-    directory = Path(sys.argv[2])
+    rivals, directory = Path(sys.argv[2]), Path(sys.argv[3])
+    measured: list[dict[str, Any]] = json.loads(rivals.read_text()) if rivals.exists() else []
+    on_lan = [
+        row for row in measured if row["link"] == "lan" and "error" not in row and "Colonnade" not in row["contender"]
+    ]
     for table in dict.fromkeys(one["table"] for one in results):
         here = [one for one in results if one["table"] == table]
         steady = [one for one in here if one["link"].isdigit()]
         if len(steady) > 1:
-            draw(directory / f"links-{table}.svg", f"{table}: CUBIC, no loss", rates, steady)
+            draw(
+                directory / f"links-{table}.svg",
+                f"{table}: CUBIC, no loss",
+                lambda axes, found, table=table: rates(axes, found, on_lan if table == "lineitem" else []),
+                steady,
+            )
         for one in here:
             if one["swings"]:
-                draw(directory / f"swing-{table}.svg", f"{table}: {one['described']}", over_time, one)
+                draw(directory / f"{one['link']}-{table}.svg", f"{table}: {one['described']}", over_time, one)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One client process of the PostgreSQL benchmark, which `postgres_peers.py` starts; peers have an interpreter apart.
 
-    python bench/postgres_client.py PEER DIRECTORY PORT TABLE [OPTIONS as JSON]
+    python bench/postgres_client.py PEER DIRECTORY [HOST:]PORT TABLE [OPTIONS as JSON]
 
 Connecting is inside the clock.
 """
@@ -25,9 +25,11 @@ class Place:
     """Where the table is."""
 
     def __init__(self, directory: str, port: str, table: str, options: dict[str, Any]) -> None:
+        host, _, port = port.rpartition(":")
+        host = host or "127.0.0.1"
         self.directory, self.port, self.table, self.options = directory, port, table, options
-        self.uri = f"postgresql://tester@127.0.0.1:{port}/postgres"
-        self.dsn = f"host=127.0.0.1 port={port} user=tester dbname=postgres"
+        self.uri = f"postgresql://tester@{host}:{port}/postgres"
+        self.dsn = f"host={host} port={port} user=tester dbname=postgres"
         self.query = f"SELECT * FROM {table}"
 
 

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import links
+import links_rivals
 import postgres_peers
 import sources as sources_bench
 import turns
@@ -42,6 +44,8 @@ STOCK = "Colonnade, no extension"
 STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
 # MariaDB and SQLite: the client's CPU over that of the best peer.
 SOURCES_AIM = 0.7
+# A million rows over an emulated link: wall time over that of the best rival.
+RIVALS_AIM = {"lan": 0.8, "wan": 0.6}
 
 
 #: Two parts: CPU of both sides over that of one.
@@ -225,7 +229,39 @@ def sources_aims(results: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> list[str]:
+    """What adapts, against the best fixed configuration of each link and table, and against the rivals."""
+    lines = []
+    if steady := [found["regret"] for found in results if not found["swings"]]:
+        for what, found, aim in (
+            ("at most", max(steady), links.MOST),
+            ("in the median", statistics.median(steady), links.MEDIAN),
+        ):
+            lines.append(f"- Links, regret {what}: {found:+.1%} {'✓' if found <= aim else '✗'} (≤ {aim:.0%})")
+    if swinging := [found["regret"] for found in results if found["swings"]]:
+        mark = "✓" if max(swinging) <= 0 else "✗"
+        lines.append(f"- Links that swing, regret at most: {max(swinging):+.1%} {mark} (≤ 0)")
+    for part in dict.fromkeys(row["part"] for row in rivals):
+        link = next(row["link"] for row in rivals if row["part"] == part)
+        walls = {
+            contender.name: turns.median(rivals, part, links_rivals.TABLE, contender.name, "wall")
+            for contender in links_rivals.CONTENDERS
+        }
+        if theirs := {name: wall for name in links_rivals.RIVALS if (wall := walls[name]) is not None}:
+            best = min(theirs, key=lambda name: theirs[name])
+            ours = walls[links_rivals.CONTENDERS[0].name]
+            lines += compared((ours, theirs[best]), RIVALS_AIM[link], f"1 M rows over {part}, wall", best)
+    return lines
+
+
+def measured_links(name: str) -> list[dict[str, Any]]:
+    """Nothing where `make bench-links` has not run; it needs root."""
+    path = DIRECTORY / name
+    return json.loads(path.read_text()) if path.exists() else []
+
+
 def main() -> None:
+    link_results, rivals = measured_links("links.json"), measured_links("rivals.json")
     wire = json.loads((DIRECTORY / "wire.json").read_text())
     end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
     postgres = json.loads((DIRECTORY / "postgres.json").read_text())
@@ -240,6 +276,7 @@ def main() -> None:
             + postgres_aims(postgres["results"])
             + stock_aims(postgres["results"])
             + sources_aims(sources["results"])
+            + links_aims(link_results, rivals)
         )
         + "\n",
         "## The format, one core\n",
@@ -251,6 +288,10 @@ def main() -> None:
         "## MariaDB and SQLite\n",
         (DIRECTORY / "sources.md").read_text(),
     ]
+    if link_results:
+        sections += ["## Links\n", (DIRECTORY / "links.md").read_text()]
+    if rivals:
+        sections += ["## Links: beside rivals\n", (DIRECTORY / "rivals.md").read_text()]
     RESULTS.write_text("\n".join(sections))
     print(f"{RESULTS}: written")
 

@@ -51,6 +51,16 @@ create_encoder(const Columns *columns, const CopyOptions *options, uint8 link)
     return encoder;
 }
 
+/* How large the next chunk may be. */
+static void
+bound_chunk(Stream *stream)
+{
+    double share = colonnade_share(stream->encoder);
+
+    stream->limit = (Size) Max((double) stream->full_limit * share, 1);
+    stream->most_rows = (uint32) Max((double) stream->full_rows * share, 1);
+}
+
 Stream *
 stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMessage take, void *owner)
 {
@@ -68,11 +78,12 @@ stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMess
     stream->sink.row_context = AllocSetContextCreate(CurrentMemoryContext, "colonnade row", ALLOCSET_DEFAULT_SIZES);
     stream->take = take;
     stream->owner = owner;
-    stream->limit = Min(options->chunk_bytes, limit);
+    stream->full_limit = Min(options->chunk_bytes, limit);
     /* Where no row is larger than another, this alone is the chunk's bound. */
     if (columns->row_bits > 0)
-        rows = Min(rows, (uint64) (stream->limit - Min(columns->constant, stream->limit)) * 8 / columns->row_bits);
-    stream->most_rows = (uint32) Max(rows, 1);
+        rows = Min(rows, (uint64) (stream->full_limit - Min(columns->constant, stream->full_limit)) * 8 / columns->row_bits);
+    stream->full_rows = (uint32) Max(rows, 1);
+    bound_chunk(stream);
     return stream;
 }
 
@@ -140,9 +151,10 @@ flush_rows(Stream *stream, uint32 rows)
     for (int i = 0; i < columns->count; i++) {
         column_keep(&columns->columns[i], rows, left);
         if (left == 0)
-            column_shrink(&columns->columns[i], KEPT_CHUNKS * stream->limit);
+            column_shrink(&columns->columns[i], KEPT_CHUNKS * stream->full_limit);
     }
     stream->rows = left;
+    bound_chunk(stream);
 }
 
 void

@@ -23,10 +23,12 @@ typedef struct Stream {
     Sink sink;
     TakeMessage take;
     void *owner;
-    Size limit;                 /* bytes of plain buffers that a chunk may have */
+    Size full_limit;            /* bytes of plain buffers that a chunk may have */
+    uint32 full_rows;           /* rows that it may have */
+    Size limit;                 /* the same of the present one: the encoder may want it small */
+    uint32 most_rows;
     uint32 rows;                /* of the chunk */
     uint32 capacity;            /* rows there is room for */
-    uint32 most_rows;           /* of a chunk */
 } Stream;
 
 /*

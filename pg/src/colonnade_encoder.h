@@ -126,6 +126,23 @@ extern ColonnadeStatus colonnade_end_message(ColonnadeEncoder *encoder, Colonnad
 extern ColonnadeStatus colonnade_adopt_chunk(ColonnadeEncoder *encoder, const uint8_t *bytes, size_t length,
                                              ColonnadeMessage *message, ColonnadeError *error);
 
+/* What a socket says of itself. */
+typedef struct ColonnadeQueue {
+    uint64_t delivered;          /* bytes that the peer has acknowledged since the connection's begin */
+    uint64_t unsent;             /* bytes that have not left yet */
+    uint64_t peer_limited;       /* microseconds in which the peer's window was the limit */
+} ColonnadeQueue;
+
+/*
+ * Not 0 if colonnade_link() is to be called before and after each message is sent, with the bytes that were handed over since
+ * the last call: then the bytes that the socket is to hold before they are sent (TCP_NOTSENT_LOWAT).
+ */
+extern uint32_t colonnade_watches_link(const ColonnadeEncoder *encoder);
+extern void colonnade_link(ColonnadeEncoder *encoder, size_t bytes, const ColonnadeQueue *queue);
+
+/* How much of a full chunk the next one is to hold, above 0 and at most 1. */
+extern double colonnade_share(ColonnadeEncoder *encoder);
+
 /* The highest version of the stream format that is written. */
 extern uint32_t colonnade_format_version(void);
 

@@ -8,6 +8,7 @@
 #include "hook.h"
 
 #include "executor/executor.h"
+#include "link.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -15,7 +16,6 @@
 #include "options.h"
 #include "parallel.h"
 #include "receiver.h"
-#include "send.h"
 #include "table.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"

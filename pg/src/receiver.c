@@ -4,6 +4,7 @@
 
 #include "chunk.h"
 #include "commands/progress.h"
+#include "link.h"
 #include "parallel.h"
 #include "send.h"
 #include "utils/backend_progress.h"
@@ -17,16 +18,28 @@ typedef struct Receiver {
     const Statement *statement;
     const QueryDesc *query;
     Stream *stream;
+    bool watches_link;
     uint64 rows;
     uint64 bytes;
 } Receiver;
+
+static void
+tell_link(Receiver *receiver, Size sent)
+{
+    ColonnadeQueue queue;
+
+    if (receiver->watches_link && link_queue(&queue))
+        colonnade_link(receiver->stream->encoder, sent, &queue);
+}
 
 static void
 send_message(void *owner, const ColonnadeMessage *message)
 {
     Receiver *receiver = owner;
 
+    tell_link(receiver, 0);
     send_copy_data(message);
+    tell_link(receiver, message->length);
     if (receiver->statement->chunk_rows != NULL)
         receiver->rows += message->rows;
     receiver->bytes += message->length;
@@ -51,6 +64,7 @@ start(DestReceiver *self, int operation, TupleDesc result)
     Receiver *receiver = (Receiver *) self;
     const Statement *statement = receiver->statement;
     MemoryContext caller = MemoryContextSwitchTo(statement->context);
+    uint32 unsent;
 
     (void) operation;
     if (OidIsValid(statement->table))
@@ -59,6 +73,11 @@ start(DestReceiver *self, int operation, TupleDesc result)
         result = statement->chunk_rows;
     receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
     stream_begin(receiver->stream);
+    /* Parallel workers encode without knowing the link. */
+    unsent = statement->chunk_rows == NULL ? colonnade_watches_link(receiver->stream->encoder) : 0;
+    receiver->watches_link = unsent > 0;
+    if (receiver->watches_link)
+        link_limit_unsent(unsent);
     MemoryContextSwitchTo(caller);
 }
 

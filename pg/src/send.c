@@ -2,16 +2,9 @@
 
 #include "send.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include "libpq/libpq.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-
-#define LINK_SAME_MACHINE 0
-#define LINK_LOOPBACK 1
-#define LINK_ELSEWHERE 2
 
 /* Type and length. */
 #define COPY_DATA_HEADER 5
@@ -22,24 +15,6 @@
 
 static char staging[STAGING];
 static Size staged;
-
-uint8
-link_to_client(void)
-{
-    const struct sockaddr *address = (const struct sockaddr *) &MyProcPort->raddr.addr;
-
-    if (address->sa_family == AF_INET) {
-        uint32 host = pg_ntoh32(((const struct sockaddr_in *) address)->sin_addr.s_addr);
-
-        return host >> 24 == 127 ? LINK_LOOPBACK : LINK_ELSEWHERE;
-    }
-    if (address->sa_family == AF_INET6) {
-        const struct in6_addr *host = &((const struct sockaddr_in6 *) address)->sin6_addr;
-
-        return IN6_IS_ADDR_LOOPBACK(host) ? LINK_LOOPBACK : LINK_ELSEWHERE;
-    }
-    return address->sa_family == AF_UNIX ? LINK_SAME_MACHINE : LINK_ELSEWHERE;
-}
 
 /*
  * As internal_flush() of pqcomm.c does: a client that is gone is no error here, since an error would have to be sent to it;

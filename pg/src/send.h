@@ -6,9 +6,6 @@
 
 #include "colonnade_encoder.h"
 
-/* How far away the client is, as ColonnadeOptions says it. */
-extern uint8 link_to_client(void);
-
 /* Sends `message`. Ends the session (as core does: at the next interrupt check) if the client is gone. */
 extern void send_copy_data(const ColonnadeMessage *message);
 

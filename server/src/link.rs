@@ -31,13 +31,10 @@ mod linux {
     use std::os::fd::{AsFd, AsRawFd};
     use std::time::Duration;
 
-    use colonnade_wire::Queue;
-
-    /// Bytes that may wait in the kernel before they are sent.
-    const UNSENT: libc::c_int = 1 << 20;
+    use colonnade_wire::{Queue, UNSENT};
 
     pub(super) fn limit_unsent(socket: impl AsFd) {
-        let (unsent, size) = (UNSENT, size_of::<libc::c_int>() as libc::socklen_t);
+        let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
         // SAFETY: the descriptor is open, and the value a c_int that outlives the call. If it fails, all that suffers is how
         // soon a change of the link is followed.
         unsafe {

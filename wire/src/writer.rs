@@ -13,12 +13,14 @@ pub struct Writer {
     scratch: Option<Encoder>,
     begin: Instant,
     sent: u64,
+    /// When a chunk was handed to the socket, until the next one is begun.
+    handed: Option<Instant>,
 }
 
 impl Writer {
     /// A writer at the start of a stream.
     pub fn new(encoder: Encoder, controller: Controller) -> Self {
-        Self { encoder, controller, scratch: None, begin: Instant::now(), sent: 0 }
+        Self { encoder, controller, scratch: None, begin: Instant::now(), sent: 0, handed: None }
     }
 
     /// The encoder, for the messages that are no chunks.
@@ -32,8 +34,12 @@ impl Writer {
     ///
     /// The columns do not fit the schema, or the chunk is too large. Nothing was added to the stream then.
     pub fn chunk<'a>(&mut self, rows: usize, columns: &[Column<&'a [u8]>]) -> Result<Chunk<'a>, EncodeError> {
+        if let Some(handed) = self.handed.take() {
+            self.controller.produced(handed.elapsed());
+        }
         let config = self.next_config();
         self.try_another(rows, columns, config);
+        let config = self.next_config();
         let started = Moment::now();
         let chunk = self.encoder.chunk(rows, columns, config)?;
         self.controller.encoded(&cost(config, &chunk, started.elapsed()));
@@ -51,7 +57,7 @@ impl Writer {
     }
 
     /// How much of a full chunk the next one is to hold, above 0 and at most 1.
-    pub fn share(&self) -> f64 {
+    pub fn share(&mut self) -> f64 {
         self.controller.share()
     }
 
@@ -69,6 +75,9 @@ impl Writer {
     /// chunk is sent.
     pub fn link(&mut self, bytes: usize, queue: &Queue) {
         self.sent += bytes as u64;
+        if bytes > 0 {
+            self.handed = Some(Instant::now());
+        }
         self.controller.link(&LinkSample {
             at: self.begin.elapsed(),
             sent: self.sent,

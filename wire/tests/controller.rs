@@ -68,6 +68,71 @@ fn steady_links_with_a_sender_of_its_own() {
     }
 }
 
+/// The same in a world that is made anew for each configuration, against some of them.
+fn regret_in<'a>(world: impl Fn() -> World<'a>, configs: &[Config]) -> f64 {
+    let best = configs.iter().map(|config| world().send(&mut Controller::fixed(*config), 128));
+    let best = best.fold(f64::INFINITY, f64::min);
+    let mut controller = Controller::adaptive(CodecSet::ALL, 1.0);
+    if world().is_overlapped {
+        controller = controller.overlapped();
+    }
+    world().send(&mut controller, 128) / best - 1.0
+}
+
+#[test]
+fn rows_that_take_time_to_be_made() {
+    // An engine that makes rows in a third of the time of light encoding, or in several times that; some make the rows of
+    // many chunks at once.
+    for (is_overlapped, most) in [(true, 0.06), (false, 0.12)] {
+        let mut all = Vec::new();
+        for source in [(0.3, 1.0), (1.0, 1.0), (1.0, 5.0), (4.0, 1.0)] {
+            println!("{source:?}, a sender of its own: {is_overlapped}");
+            println!("{:>10}{}", "Mbit/s", RATES.map(|rate| format!("{rate:>8}")).join(""));
+            for (name, data) in ALL {
+                let regrets = RATES.map(|rate| {
+                    let (data, rate) = (|_| data, |_| mbit(rate));
+                    regret_in(|| World { is_overlapped, source, ..World::new(&data, 0.4, &rate) }, &CONFIGS)
+                });
+                println!("{name:>10}{}", regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join(""));
+                for (rate, regret) in RATES.into_iter().zip(regrets) {
+                    assert!(regret <= most, "{name} at {rate} Mbit/s: {:.1} %", regret * 100.0);
+                }
+                all.extend(regrets);
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        println!("median {:.1} %", all[all.len() / 2] * 100.0);
+        assert!(all[all.len() / 2] <= 0.02);
+    }
+}
+
+#[test]
+fn readers_that_are_slower_than_all_else() {
+    // One whose work is decoding, fast, slow or very slow; and one that does something else with each row. Its sake is no reason to
+    // send more bytes than light encodings make, so plain ones are no measure.
+    let decoding = |slowness: f64| [0.1, 0.22, 0.33, 0.4, 0.7, 0.6, 0.6].map(|time| time * slowness);
+    for (what, reader, most) in [
+        ("1", decoding(1.0), 0.08),
+        ("5", decoding(5.0), 0.4),
+        // It shows late that compression is too much for it: what it has in its buffers lasts for many chunks.
+        ("30", decoding(30.0), 0.6),
+        ("any", [20.0; 7], 0.08),
+    ] {
+        println!("reader {what}\n{:>10}{}", "Mbit/s", RATES.map(|rate| format!("{rate:>8}")).join(""));
+        for (name, data) in ALL {
+            let regrets = RATES.map(|rate| {
+                let (data, rate) = (|_| data, |_| mbit(rate));
+                let reader = Some(reader);
+                regret_in(|| World { is_overlapped: true, reader, ..World::new(&data, 0.4, &rate) }, &CONFIGS[1..])
+            });
+            println!("{name:>10}{}", regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join(""));
+            for (rate, regret) in RATES.into_iter().zip(regrets) {
+                assert!(regret <= most, "{name} at {rate} Mbit/s, reader {what}: {:.1} %", regret * 100.0);
+            }
+        }
+    }
+}
+
 #[test]
 fn links_that_swing() {
     // Every two seconds the other of two rates; or another of many each half second.

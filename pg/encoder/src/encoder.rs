@@ -1,7 +1,7 @@
 //! An encoder with its controller and the message it handed out last.
 
 use colonnade_wire::{
-    Chunk, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Schema, UnknownName, Writer,
+    Chunk, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Queue, Schema, UnknownName, Writer,
 };
 
 use crate::error::Failure;
@@ -64,7 +64,9 @@ impl ColonnadeEncoder {
     /// The columns' buffers stay valid and unchanged until the next call.
     pub(crate) unsafe fn chunk(&mut self, rows: usize, raw: &[ColonnadeColumn]) -> Result<ColonnadeMessage, Failure> {
         self.release();
-        memory::ask(most_memory(self.writer.next_config(), raw))?;
+        // A trial may change how the chunk is encoded.
+        let config = if self.writer.watches_link() { Config::LIGHT } else { self.writer.next_config() };
+        memory::ask(most_memory(config, raw))?;
         // SAFETY: as promised by the caller.
         let columns = unsafe { input::columns(self.writer.encoder().schema(), raw) }?;
         let chunk = self.writer.chunk(rows, &columns)?;
@@ -78,6 +80,18 @@ impl ColonnadeEncoder {
         self.release();
         let chunk = self.writer.encoder().adopt(message)?;
         Ok(self.hand_out_chunk(chunk))
+    }
+
+    pub(crate) fn watches_link(&self) -> bool {
+        self.writer.watches_link()
+    }
+
+    pub(crate) fn share(&mut self) -> f64 {
+        self.writer.share()
+    }
+
+    pub(crate) fn link(&mut self, bytes: usize, queue: &Queue) {
+        self.writer.link(bytes, queue);
     }
 
     /// Takes back what was handed out last.

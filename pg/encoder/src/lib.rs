@@ -10,8 +10,9 @@ mod input;
 mod memory;
 
 use std::ffi::c_char;
+use std::time::Duration;
 
-use colonnade_wire::Config;
+use colonnade_wire::{Config, Queue};
 
 pub use encoder::ColonnadeEncoder;
 pub use error::{ColonnadeError, MESSAGE_LEN, Status};
@@ -40,6 +41,17 @@ pub struct ColonnadeSlice {
     pub bytes: *const u8,
     /// How many.
     pub length: usize,
+}
+
+/// What a socket says of itself.
+#[repr(C)]
+pub struct ColonnadeQueue {
+    /// Bytes that the peer has acknowledged since the connection's begin.
+    pub delivered: u64,
+    /// Bytes that have not left yet.
+    pub unsent: u64,
+    /// Microseconds in which the peer's window was the limit.
+    pub peer_limited: u64,
 }
 
 /// One message, to be sent slice by slice.
@@ -194,6 +206,52 @@ pub unsafe extern "C" fn colonnade_end_message(
         unsafe { message.write((*encoder).end_message()) };
         Ok(())
     })
+}
+
+/// Bytes that the socket is to hold before they are sent, at most, if the encoder watches the link; otherwise 0, and asking the
+/// socket would be of no use.
+///
+/// # Safety
+///
+/// `encoder` is valid and used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_watches_link(encoder: *const ColonnadeEncoder) -> u32 {
+    // SAFETY: as promised by the caller.
+    if unsafe { (*encoder).watches_link() } { colonnade_wire::UNSENT } else { 0 }
+}
+
+/// `bytes` were handed to the socket since the last call, which now says `queue`. To be told before and after each message is
+/// sent.
+///
+/// # Safety
+///
+/// As above; `queue` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: usize, queue: *const ColonnadeQueue) {
+    // Nothing can be wrong with numbers; what would be a fault of the encoder shows in the next chunk.
+    let _ = guard(std::ptr::null_mut(), || {
+        // SAFETY: as promised by the caller.
+        let (encoder, queue) = unsafe { (&mut *encoder, &*queue) };
+        let peer_limited = Duration::from_micros(queue.peer_limited);
+        encoder.link(bytes, &Queue { delivered: queue.delivered, unsent: queue.unsent, peer_limited });
+        Ok(())
+    });
+}
+
+/// How much of a full chunk the next one is to hold, above 0 and at most 1.
+///
+/// # Safety
+///
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_share(encoder: *mut ColonnadeEncoder) -> f64 {
+    let mut share = 1.0;
+    let _ = guard(std::ptr::null_mut(), || {
+        // SAFETY: as promised by the caller.
+        share = unsafe { (*encoder).share() };
+        Ok(())
+    });
+    share
 }
 
 /// The version of the stream format; FORMAT.md.

@@ -80,7 +80,7 @@ impl Stream<'_, '_> {
 
     /// The first rows of `batch`, as many as make a chunk. Where rows differ much in size, an equal part can still be too large; it
     /// is cut further, down to one row.
-    fn next_part(&self, mut batch: RecordBatch) -> RecordBatch {
+    fn next_part(&mut self, mut batch: RecordBatch) -> RecordBatch {
         // What a message has besides its columns' buffers must fit into the limit, too.
         let overhead = (batch.num_columns() + 1) * COLUMN_OVERHEAD;
         let most = self.options.max_message_bytes.saturating_sub(overhead).max(1);

@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use super::ladder::{LADDER, Rung, Source};
 use super::link::Rate;
-use super::{ChunkCost, LinkSample, Trial};
-use crate::{CodecSet, Config};
+use super::production::Production;
+use super::reader::Reader;
+use super::{ChunkCost, LinkSample, Trial, UNSENT};
+use crate::{Codec, CodecSet, Config};
 
 /// What another rung must promise to be better by, or the choice would flutter.
 const HYSTERESIS: f64 = 0.98;
 /// How much better than thought an unknown rung may turn out: it is worth a trial if it would win then.
-const HOPE: (f64, f64) = (0.65, 0.65);
+const HOPE: (f64, f64) = (0.5, 0.65);
 /// The same for one that was tried before.
 const LITTLE_HOPE: (f64, f64) = (0.8, 0.9);
+/// By what factor a trial must differ in time or size from what whole chunks have told.
+const NEWS: (f64, f64) = (1.3, 1.1);
 /// Weight of the newest chunk.
 const NEWEST: f64 = 0.3;
 /// Weight of the newest chunk in what is thought of the machine, and how many times longer than its work encoding may
@@ -37,6 +41,8 @@ const UNSTEADY: Duration = Duration::from_secs(10);
 const LONGEST: f64 = 40e6;
 /// The first chunk is smaller by as many powers of two, the second by one less, and so on.
 const BEGIN: u32 = 3;
+/// Plain bytes below which a chunk is not made smaller: it would be all beginnings, and gone before the link says anything.
+const SMALLEST: f64 = 256e3;
 /// The part of a full chunk that is tried, and of a smaller one at most. Less would be all beginnings, which tells little of
 /// the whole.
 const PART: (f64, f64) = (1.0 / 16.0, 0.5);
@@ -57,6 +63,10 @@ pub(super) struct Adaptive {
     /// moment without the CPU makes none of them look better than another.
     slowness: f64,
     last: LinkSample,
+    production: Production,
+    reader: Reader,
+    /// Nanoseconds in which the rows of the next chunk were made.
+    produced: Option<f64>,
     /// Nanoseconds spent on trials.
     trials: f64,
     /// Plain bytes of the last chunk, and of the largest.
@@ -78,8 +88,8 @@ pub(super) struct Adaptive {
 /// A chunk that was encoded and is on its way to the socket.
 #[derive(Debug)]
 struct Pending {
-    /// Nanoseconds of encoding.
-    encoding: f64,
+    /// Nanoseconds since the chunk before was handed over.
+    work: f64,
     bytes: f64,
     /// When the link was asked first after that.
     since: Option<Duration>,
@@ -98,6 +108,9 @@ impl Adaptive {
             pending: None,
             slowness: 1.0,
             last: LinkSample::default(),
+            production: Production::default(),
+            reader: Reader::default(),
+            produced: None,
             trials: 0.0,
             plain: 0.0,
             full: 0.0,
@@ -115,7 +128,9 @@ impl Adaptive {
 
     /// The best of the rungs that are known well enough.
     pub(super) fn choose(&mut self) -> Config {
-        let Some(rate) = self.rate.expected() else { return self.rungs[self.current].config };
+        // A link that waits for its reader shows nothing that could be hoped for.
+        let rate = if self.reader.is_limit() { self.rate.seen() } else { self.rate.expected() };
+        let Some(rate) = rate else { return self.rungs[self.current].config };
         let own = self.rungs[self.current];
         let now = if self.is_allowed(&own, rate) { self.value(&own, rate) } else { f64::INFINITY };
         // While the link keeps up, more work on fewer bytes gains nothing, whatever the rate is.
@@ -139,8 +154,10 @@ impl Adaptive {
             if rate < self.judged / FALL {
                 self.unsteady = self.last.at + UNSTEADY;
             }
+            if !(self.judged / FALL..self.judged * FALL).contains(&rate) {
+                self.rate.hope_again();
+            }
             self.judged = rate;
-            self.rate.hope_again();
             for rung in &mut self.rungs {
                 (rung.wait, rung.patience) = (0, 0);
             }
@@ -190,25 +207,46 @@ impl Adaptive {
         self.trials += (own.elapsed + other.elapsed).as_nanos() as f64;
         let (Some((own_time, own_size)), Some((time, size))) = (per_byte(own), per_byte(other)) else { return };
         let current = self.rungs[self.current];
-        if let Some(rung) = self.rungs.iter_mut().find(|rung| rung.config == other.config) {
-            // A part costs more a byte than the whole. What it costs more is in both of them, so of a rung with more work it
-            // is the difference that counts.
-            rung.time =
-                if time > own_time { current.time + (time - own_time) } else { current.time * (time / own_time) };
-            rung.size = current.size * (size / own_size);
-            // What chunks have told is not worth less for it.
-            rung.source = if rung.source == Source::Table { Source::Trial } else { rung.source };
+        let Some(rung) = self.rungs.iter_mut().find(|rung| rung.config == other.config) else { return };
+        // A part costs more a byte than the whole: so many times more, or so much more, which is in both of them. Of a list of
+        // buffers only the second can be said.
+        let more = (current.time + (time - own_time)).max(0.0);
+        let times = if current.config == Config::PLAIN { more } else { current.time * (time / own_time) };
+        let time = if time > own_time { f64::midpoint(more, times) } else { times };
+        let size = current.size * (size / own_size);
+        // What whole chunks have told is better known, unless the data have changed since.
+        let is_news = |was: f64, is: f64, factor: f64| !(was / factor..was * factor).contains(&is);
+        if rung.source != Source::Chunks || is_news(rung.time, time, NEWS.0) || is_news(rung.size, size, NEWS.1) {
+            let (slower, larger) = (time / rung.time, size / rung.size);
+            let is_first = rung.source == Source::Table;
+            rung.source = rung.source.or_trial();
+            (rung.time, rung.size) = (time, size);
+            // One codec tells of the others.
+            let unknown = |rung: &&mut Rung| rung.source == Source::Table && rung.config.codec != Codec::None;
+            for rung in self.rungs.iter_mut().filter(|_| is_first && other.config.codec != Codec::None).filter(unknown)
+            {
+                (rung.time, rung.size) = (rung.time * slower, rung.size * larger);
+            }
         }
+    }
+
+    pub(super) fn produced(&mut self, elapsed: Duration) {
+        self.produced = Some(elapsed.as_nanos() as f64);
     }
 
     pub(super) fn encoded(&mut self, cost: &ChunkCost) {
         let Some((time, size)) = per_byte(cost) else { return };
         self.plain = cost.plain_bytes as f64;
         self.full = self.full.max(self.plain);
+        let produced = self.produced.take();
+        if let Some(produced) = produced {
+            self.production.add(produced, self.plain);
+        }
         // Chunks grow once there is nothing left to try.
         self.small = self.small.saturating_sub(u32::from(!std::mem::take(&mut self.is_trying)));
         let (elapsed, cpu) = (cost.elapsed.as_nanos() as f64, (cost.cpu.as_nanos() as f64).max(1.0));
-        self.pending = Some(Pending { encoding: elapsed, bytes: cost.wire_bytes as f64, since: None });
+        self.pending =
+            Some(Pending { work: produced.unwrap_or(0.0) + elapsed, bytes: cost.wire_bytes as f64, since: None });
         let slowness = (elapsed / cpu).clamp(1.0, SLOWNESS.1);
         self.slowness *= (slowness / self.slowness).powf(SLOWNESS.0);
         let Some(index) = self.rungs.iter().position(|rung| rung.config == cost.config) else { return };
@@ -233,18 +271,21 @@ impl Adaptive {
     pub(super) fn link(&mut self, sample: &LinkSample) {
         self.rate.sample(sample);
         let sent = sample.sent.saturating_sub(self.last.sent);
+        if sent > 0 {
+            self.reader.took(sample, self.plain * self.rungs[self.current].reading);
+        }
         if self.is_overlapped {
             self.last = *sample;
             return;
         }
         let since = self.pending.as_mut().map(|pending| *pending.since.get_or_insert(sample.at));
         if sent > 0
-            && let (Some(Pending { encoding, bytes, .. }), Some(since), Some(rate)) =
+            && let (Some(Pending { work, bytes, .. }), Some(since), Some(rate)) =
                 (self.pending.take(), since, self.rate.measured())
         {
             let blocked = sample.at.saturating_sub(since).as_nanos() as f64;
             let beside = (bytes - blocked * rate).max(0.0);
-            if beside >= NEARLY * bytes.min(encoding * rate) {
+            if beside >= NEARLY * bytes.min(work * rate) {
                 self.beside = self.beside.max(beside);
             } else if self.beside.is_finite() {
                 self.beside += NEWEST * (beside - self.beside);
@@ -267,7 +308,8 @@ impl Adaptive {
                 .ceil()
                 .clamp(0.0, f64::from(BEGIN)) as u32
         };
-        1.0 / f64::from(1u32 << self.small.max(least))
+        let share = 1.0 / f64::from(1u32 << self.small.max(least));
+        if self.full > 0.0 { share.max((SMALLEST / self.full).min(1.0)) } else { share }
     }
 
     /// Whether encoding takes no more of the CPU than it may. Light encodings cost less than sending what they save.
@@ -278,9 +320,22 @@ impl Adaptive {
     /// Nanoseconds a plain byte takes from end to end.
     fn value(&self, rung: &Rung, rate: f64) -> f64 {
         let (encoding, sending) = (rung.time * self.slowness, rung.size / rate);
-        let beside = encoding.min(sending).min(self.beside / rate / self.plain.max(1.0));
+        // Rows are made for several chunks at once: the first of them waits, the others do not.
+        let (producing, chunks) = self.production.pieces();
+        let (first, work) = (producing + encoding, producing / chunks + encoding);
+        let room = |bytes: f64| bytes / rate / self.plain.max(1.0);
+        let beside = if self.is_overlapped {
+            // The link has a chunk and what waits in the kernel to go on with.
+            let idle = (first - sending - room(UNSENT as f64)).max(0.0) / chunks;
+            sending.min(work - idle)
+        } else {
+            let beside = |work: f64| work.min(sending).min(room(self.beside));
+            (beside(first) + (chunks - 1.0) * beside(encoding)) / chunks
+        };
         // Where the CPU is wanted by others, doing two things at once gains less.
-        PRICE * encoding + encoding + sending - beside / self.slowness
+        let time = work + sending - beside / self.slowness;
+        // Whoever reads works beside both.
+        PRICE * encoding + time.max(self.reader.slowness() * rung.reading)
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Rate {
     last: Option<LinkSample>,
     /// Busy spans: when they ended, their lengths and bytes.
     spans: VecDeque<(Duration, f64, f64)>,
+    /// Time and bytes since the last look at what the link does while nothing waits.
+    idle: (f64, f64),
     /// The highest rate that was seen since something waited: the link can do at least this.
     floor: f64,
     /// How much more than that is hoped for; it grows while nothing waits.
@@ -47,6 +49,8 @@ const LEAP: (f64, usize) = (4.0, 3);
 const PAUSE: f64 = 50e6;
 /// What ended longer ago than this is forgotten.
 const MEMORY: Duration = Duration::from_secs(2);
+/// Nor is what is looked at while nothing waits.
+const IDLE: f64 = 2e6;
 /// Spans are no shorter.
 const MOMENT: Duration = Duration::from_millis(2);
 /// Less than this says nothing: acknowledgements come in bursts.
@@ -54,12 +58,16 @@ const LEAST: (f64, f64, f64) = (2e6, 65536.0, 1e6);
 /// By how much hope grows with each span in which nothing waited, at most and at least. To be wrong costs a chunk that is
 /// too large for the link.
 const GROWTH: (f64, f64) = (1.5, 1.005);
+/// Of a span in which the peer was the limit for more than this part, nothing is learnt of the link.
+const LIMITED: u32 = 8;
 /// Once the link was measured, hope grows so much in this time.
 const PACE: f64 = 25e6;
+/// Before that, so much faster with each look.
+const UNKNOWN: f64 = 2.0;
 
 impl Default for Rate {
     fn default() -> Self {
-        Self { last: None, spans: VecDeque::new(), floor: 0.0, hope: 1.0, growth: GROWTH.0, leaps: 0 }
+        Self { last: None, spans: VecDeque::new(), idle: (0.0, 0.0), floor: 0.0, hope: 1.0, growth: GROWTH.0, leaps: 0 }
     }
 }
 
@@ -78,8 +86,8 @@ impl Rate {
         // A clock or a counter that runs backwards: begin anew.
         let (Some(time), Some(_)) = (now.at.checked_sub(last.at), now.sent.checked_sub(last.sent)) else { return };
         let limited = now.peer_limited.saturating_sub(last.peer_limited).min(time);
-        // Where the peer was the limit most of the time, what is left tells of its bursts.
-        if limited > time / 2 {
+        // Bytes pass while the peer is the limit, too, so what is left tells of its bursts.
+        if limited > time / LIMITED {
             return;
         }
         let time = (time - limited).as_nanos() as f64;
@@ -89,6 +97,7 @@ impl Rate {
             return;
         }
         if is_busy {
+            self.idle = (0.0, 0.0);
             self.notice_leap(time, drained);
             self.spans.push_back((now.at, time, drained));
             self.forget(now.at);
@@ -99,11 +108,22 @@ impl Rate {
                 }
                 (self.hope, self.floor) = (1.0, 0.0);
             }
-        } else if drained >= LEAST.1 && limited.is_zero() {
-            self.floor = self.floor.max(drained / time);
-            self.hope = self.hope.max(1.0)
-                * self.growth.powf(if self.measured().is_none() { 1.0 } else { (time / PACE).min(1.0) });
+        } else if limited.is_zero() {
+            self.idle = (self.idle.0 + time, self.idle.1 + drained);
+            self.look_at_idle();
         }
+    }
+
+    /// Chunks may follow one another faster than acknowledgements come, and a burst of these is no rate.
+    fn look_at_idle(&mut self) {
+        let (time, bytes) = self.idle;
+        if time < IDLE || bytes < LEAST.1 {
+            return;
+        }
+        self.idle = (0.0, 0.0);
+        self.floor = self.floor.max(bytes / time);
+        self.hope = self.hope.max(1.0)
+            * self.growth.powf(if self.measured().is_none() { UNKNOWN } else { (time / PACE).min(1.0) });
     }
 
     /// After several spans that tell of another link than those before them, these others are forgotten.
@@ -150,6 +170,12 @@ impl Rate {
         (hoped > 0.0).then_some(hoped)
     }
 
+    /// What the link was seen to take, without any hope of more.
+    pub(super) fn seen(&self) -> Option<f64> {
+        let seen = self.measured().unwrap_or(0.0).max(self.floor);
+        (seen > 0.0).then_some(seen)
+    }
+
     /// The link is not what it was: hope as at the beginning.
     pub(super) fn hope_again(&mut self) {
         self.growth = GROWTH.0;
@@ -192,13 +218,14 @@ mod tests {
         let mut rate = Rate::default();
         rate.sample(&sample(0, 0, 0, 0));
         let mut slow = sample(100, 2_000_000, 1_000_000, 900_000);
-        slow.peer_limited = Duration::from_millis(50);
+        slow.peer_limited = Duration::from_millis(10);
         rate.sample(&slow);
-        assert_eq!(rate.measured(), Some(0.02));
+        let measured = rate.measured();
+        assert!(measured.is_some_and(|rate| (rate - 1.0 / 90.0).abs() < 1e-9));
         slow = sample(200, 4_000_000, 1_000_100, 900_000);
-        slow.peer_limited = Duration::from_millis(140);
+        slow.peer_limited = Duration::from_millis(30);
         rate.sample(&slow);
-        assert_eq!(rate.measured(), Some(0.02));
+        assert_eq!(rate.measured(), measured);
     }
 
     #[test]

@@ -3,12 +3,18 @@
 mod adaptive;
 mod ladder;
 mod link;
+mod production;
+mod reader;
 
 use std::time::Duration;
 
 use crate::{CodecSet, Config};
 use adaptive::Adaptive;
 pub use link::LinkSample;
+
+/// Bytes that a socket is to hold before they are sent, at most (Linux: TCP_NOTSENT_LOWAT): what waits there was encoded for the
+/// link as it was.
+pub const UNSENT: u32 = 1 << 20;
 
 /// How far away the reader is, as far as the writer can tell before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +101,14 @@ impl Controller {
     }
 
     /// How much of a full chunk the next one is to hold, from 0 to 1.
-    pub fn share(&self) -> f64 {
-        match &self.0 {
+    pub fn share(&mut self) -> f64 {
+        match &mut self.0 {
             Mode::Fixed(_) => 1.0,
-            Mode::Adaptive(adaptive) => adaptive.share(),
+            Mode::Adaptive(adaptive) => {
+                // A change of mind may be a reason to begin with a small chunk.
+                adaptive.choose();
+                adaptive.share()
+            }
         }
     }
 
@@ -123,6 +133,14 @@ impl Controller {
     pub fn tried(&mut self, own: &ChunkCost, other: &ChunkCost) {
         if let Mode::Adaptive(adaptive) = &mut self.0 {
             adaptive.tried(own, other);
+        }
+    }
+
+    /// The rows of the next chunk were there so long after the chunk before was handed over: somebody had to make them. Left out
+    /// where that is not known, as for the first one.
+    pub fn produced(&mut self, elapsed: Duration) {
+        if let Mode::Adaptive(adaptive) = &mut self.0 {
+            adaptive.produced(elapsed);
         }
     }
 

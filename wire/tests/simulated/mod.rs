@@ -1,5 +1,6 @@
 //! A writer, a socket and a link whose time is simulated, and what each configuration costs on real data.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use colonnade_wire::{ChunkCost, Config, Controller, LinkSample};
@@ -8,6 +9,8 @@ use colonnade_wire::{ChunkCost, Config, Controller, LinkSample};
 const CHUNK: f64 = 4e6;
 /// Bytes that wait in a socket before it blocks (TCP_NOTSENT_LOWAT).
 const LOW_WATER: f64 = 1e6;
+/// Bytes that a reader's socket takes before its window closes.
+const WINDOW: f64 = 6e6;
 /// The part of a chunk that is tried costs so many times more a byte, in time and in size.
 const SMALLNESS: (f64, f64) = (1.2, 1.06);
 pub(crate) const CONFIGS: [Config; 7] = [
@@ -50,6 +53,15 @@ pub(crate) struct World<'a> {
     pub(crate) is_overlapped: bool,
     /// How much longer than its work encoding takes now and then, since others have the CPU.
     pub(crate) hiccup: f64,
+    /// Nanoseconds that it takes to make the rows of a plain byte, and how many full chunks are made at once.
+    pub(crate) source: (f64, f64),
+    /// Nanoseconds that the reader works on a plain byte, for each of [`CONFIGS`]; only where chunks are sent by somebody else.
+    pub(crate) reader: Option<[f64; 7]>,
+    /// What it has not read yet: bytes, and the nanoseconds that each takes.
+    pub(crate) unread: VecDeque<(f64, f64)>,
+    pub(crate) read: f64,
+    /// Nanoseconds in which the reader's window was closed.
+    pub(crate) closed: f64,
     /// Nanoseconds of work.
     pub(crate) worked: f64,
 }
@@ -66,6 +78,11 @@ impl<'a> World<'a> {
             seed: 1,
             is_overlapped: false,
             hiccup: 1.0,
+            source: (0.0, 1.0),
+            reader: None,
+            unread: VecDeque::new(),
+            read: 0.0,
+            closed: 0.0,
             worked: 0.0,
         }
     }
@@ -74,14 +91,39 @@ impl<'a> World<'a> {
         let end = self.now + time;
         while self.now < end {
             let step = (end - self.now).min(1e6);
-            self.queue = (self.queue - (self.rate)(self.now) * step).max(0.0);
+            let mut arrived = ((self.rate)(self.now) * step).min(self.queue);
+            if self.reader.is_some() {
+                let room = (WINDOW - (self.sent - self.queue - self.read)).max(0.0);
+                if arrived > room {
+                    (arrived, self.closed) = (room, self.closed + step);
+                }
+            }
+            self.queue -= arrived;
+            self.read_for(step);
             self.now += step;
+        }
+    }
+
+    /// The reader works for so long, if there is something to read.
+    fn read_for(&mut self, mut time: f64) {
+        let mut there = self.sent - self.queue - self.read;
+        while let Some((bytes, each)) = self.unread.front_mut()
+            && time > 0.0
+            && there > 1e-6
+        {
+            let now = bytes.min(there).min(time / *each);
+            (*bytes, there, self.read, time) = (*bytes - now, there - now, self.read + now, time - now * *each);
+            if *bytes < 1e-3 {
+                self.unread.pop_front();
+            } else if now < 1e-6 {
+                break;
+            }
         }
     }
 
     pub(crate) fn drain_to(&mut self, bytes: f64) {
         while self.queue > bytes {
-            let step = ((self.queue - bytes) / (self.rate)(self.now)).clamp(1.0, 1e6);
+            let step = ((self.queue - bytes) / (self.rate)(self.now)).clamp(1e3, 1e6);
             self.pass(step);
         }
     }
@@ -112,22 +154,33 @@ impl<'a> World<'a> {
             sent: self.sent as u64,
             delivered: (self.sent - self.queue).max(0.0) as u64,
             unsent: self.queue as u64,
-            peer_limited: Duration::ZERO,
+            peer_limited: Duration::from_nanos(self.closed as u64),
         }
     }
 
     /// Seconds until the peer has all of so many chunks.
     pub(crate) fn send(&mut self, controller: &mut Controller, chunks: usize) -> f64 {
-        let mut left = chunks as f64;
+        let (mut left, mut made) = (chunks as f64, 0.0);
         while left > 1e-9 {
-            let config = controller.next_config();
             let share = controller.share().min(left);
+            let before = self.now;
+            while made < share - 1e-9 {
+                self.pass(self.source.0 * self.source.1 * CHUNK);
+                made += self.source.1;
+            }
+            made -= share;
+            // Nobody knows when the first rows were asked for.
+            if self.sent > 0.0 {
+                controller.produced(Duration::from_nanos((self.now - before) as u64));
+            }
             left -= share;
+            let config = controller.next_config();
             if let Some(other) = controller.trial((CHUNK * share) as usize) {
                 let costs = [config, other.config].map(|config| self.cost(config, share * other.part, true));
                 self.pass(costs.iter().map(|cost| cost.elapsed.as_nanos() as f64).sum());
                 controller.tried(&costs[0], &costs[1]);
             }
+            let config = controller.next_config();
             let cost = self.cost(config, share, false);
             self.pass(cost.elapsed.as_nanos() as f64);
             controller.encoded(&cost);
@@ -146,9 +199,16 @@ impl<'a> World<'a> {
             }
             self.queue += rest;
             self.sent += bytes;
+            if let Some(reader) = self.reader {
+                let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
+                self.unread.push_back((bytes, reader[index] * cost.plain_bytes as f64 / bytes));
+            }
             controller.link(&self.sample());
         }
         self.drain_to(0.0);
+        while self.reader.is_some() && self.sent - self.read > 1.0 {
+            self.pass(1e5);
+        }
         self.now / 1e9
     }
 }

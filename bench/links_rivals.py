@@ -1,0 +1,175 @@
+"""A million rows of lineitem into pyarrow over an emulated LAN and WAN, beside the rivals; `make bench-links`.
+
+    python bench/links_rivals.py [--links lan wan] [--rows N] [--rounds N] [--peers PYTHON]
+                                 [--json FILE] [--markdown FILE]
+
+Needs root: servers are in one network namespace, clients in another (`laboratory.py`). There are `colonnade serve` and
+Arrow Flight over one DuckDB file, and PostgreSQL with the extension, which others read as it is. Each reading has a
+client process of its own; connecting is inside the clock, imports are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import data
+import duckdb
+from laboratory import CLIENT_SIDE, SERVER, SERVER_SIDE, Link, congestion_controls, inside, serving, shaped, within
+from postgres_tables import SETTINGS, load, pg
+from turns import Contender, Row, answer, median, reading, reason
+
+HERE = Path(__file__).parent
+LINKS = [
+    Link("lan", 1000, delay=0.3, queue=2_000_000),
+    Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
+]
+TABLE = "lineitem1m"
+FLIGHT_ROWS = 65536
+CONTENDERS = [
+    Contender("Colonnade, colonnade serve", "colonnade"),
+    Contender("Colonnade, PostgreSQL", "postgres:colonnade"),
+    Contender("Arrow Flight, ZSTD", "flight:zstd"),
+    Contender("Arrow Flight", "flight:none"),
+    Contender("DuckDB postgres_scan", "postgres:duckdb_scan", other=True),
+    Contender("ConnectorX", "postgres:connectorx", other=True),
+]
+RIVALS = [contender.name for contender in CONTENDERS if not contender.name.startswith("Colonnade")]
+
+
+def client(kind: str, address: str) -> None:
+    """One reading; see `turns.answer`."""
+    import pyarrow as pa  # noqa: F401  importing is not reading
+
+    query = f"SELECT * FROM {TABLE}"
+    read: Callable[[], Any]
+    if kind == "colonnade":
+        import colonnade
+
+        def read() -> Any:
+            return colonnade.connect(address).query(query).to_arrow()
+    else:
+        from pyarrow import flight
+
+        def read() -> Any:
+            return flight.connect(address).do_get(flight.Ticket(query.encode())).read_all()
+
+    answer(read)
+
+
+@contextmanager
+def flight_server(database: Path, codec: str) -> Iterator[str]:
+    command = [sys.executable, str(HERE / "flight_server.py"), str(database), str(FLIGHT_ROWS), "grpc://127.0.0.1:0"]
+    with subprocess.Popen(
+        [*command, *([codec] if codec != "none" else [])], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().rpartition(":")[2].strip()
+        finally:
+            process.terminate()
+
+
+def let_in(cluster: pg.Cluster) -> None:
+    """Whoever comes from the other namespace."""
+    with (cluster.directory / "data/pg_hba.conf").open("a") as rules:
+        rules.write("host all all all trust\n")
+    with cluster.connect() as session:
+        session.execute("SELECT pg_reload_conf()")
+
+
+def database(directory: Path, rows: int) -> Path:
+    path = directory / "rivals.duckdb"
+    with duckdb.connect(path) as connection:
+        source = str(data.write("lineitem"))
+        connection.execute(f"CREATE TABLE {TABLE} AS FROM read_parquet(?) LIMIT {rows}", [source])
+    return path
+
+
+def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
+    results: list[Row] = []
+    with ExitStack() as stack:
+        stack.enter_context(shaped(link, arguments.shaper))
+        server = stack.enter_context(serving(path, path.with_suffix(".socket")))
+        addresses = {"colonnade": ["colonnade", f"postgresql://{SERVER}:{server.port}/"]}
+        with within(SERVER_SIDE):
+            cluster = stack.enter_context(pg.cluster(stack.enter_context(pg.installed()), SETTINGS))
+            let_in(cluster)
+            with cluster.connect() as session:
+                session.execute("CREATE EXTENSION colonnade")
+            load(cluster, f"read_parquet('{data.write('lineitem')}')", TABLE, arguments.rows)
+            for codec in ("zstd", "none"):
+                port = stack.enter_context(flight_server(path, codec))
+                addresses[f"flight:{codec}"] = ["flight", f"grpc://{SERVER}:{port}"]
+        for number in range(arguments.rounds):
+            for contender in CONTENDERS:
+                kind, _, peer = contender.peer.partition(":")
+                if kind == "postgres":
+                    python = arguments.peers if contender.other else sys.executable
+                    script = [str(HERE / "postgres_client.py"), peer, str(cluster.directory)]
+                    command = [python, *script, f"{SERVER}:{cluster.port}", TABLE]
+                else:
+                    command = [sys.executable, __file__, "client", *addresses[contender.peer]]
+                row = reading(inside(CLIENT_SIDE, *command))
+                if row.get("rows") not in (None, arguments.rows):
+                    raise RuntimeError(f"{contender.name} gave {row['rows']} rows")
+                results.append({"part": link.described, "table": TABLE, "contender": contender.name, **row})
+                results[-1].update(link=link.name, round=number)
+                shown = row.get("error") or f"{row['wall']:.2f} s"
+                print(f"{link.name} {contender.name}: {shown}", file=sys.stderr, flush=True)
+    return results
+
+
+def markdown(results: list[Row], rows: int) -> str:
+    lines = []
+    for part in dict.fromkeys(row["part"] for row in results):
+        lines += [f"### {rows:,} rows of lineitem over {part}", "", "| | wall s | client CPU s |", "|---|--:|--:|"]
+        for contender in CONTENDERS:
+            wall, cpu = (median(results, part, TABLE, contender.name, field) for field in ("wall", "client_cpu"))
+            known = wall is not None and cpu is not None
+            cells = f"{wall:.2f} | {cpu:.2f}" if known else f"{reason(results, TABLE, contender.name)} |"
+            lines.append(f"| {contender.name} | {cells} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["client"]:
+        client(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [link.name for link in LINKS]
+    parser.add_argument("--links", nargs="*", choices=names, default=names, metavar="NAME")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
+    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("links_rivals.py makes network namespaces, which needs root")
+    results: list[Row] = []
+    with tempfile.TemporaryDirectory() as directory:
+        path = database(Path(directory), arguments.rows)
+        for link in LINKS:
+            if link.name in arguments.links and link.congestion in congestion_controls():
+                results += over(link, path, arguments)
+    text = markdown(results, arguments.rows)
+    print(text)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,14 +1,17 @@
 //! The text of a query that reads one table and does nothing else, and a condition more in it: rows can then be chosen by where they
 //! lie, which no query around it could. The text alone proves nothing; each source asks its database.
 
-use super::text;
+use super::{Split, text};
 use crate::scan::{Token, tokens};
-use crate::{Dialect, Error};
+use crate::{Dialect, Error, ErrorKind};
 
 /// Clauses behind WHERE, or that leave no place for it.
 const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
 /// What is wrong with a query whose text has another form.
 pub(crate) const MORE: &str = "it is more than SELECT … FROM … WHERE …";
+
+/// What is wrong with a query that reads from something else than a name.
+pub(crate) const SEVERAL: &str = "it does not read from the name of one table";
 
 /// A query of the form SELECT … FROM … [WHERE …], or TABLE ….
 pub(crate) struct Plain<'a> {
@@ -71,12 +74,34 @@ impl<'a> Plain<'a> {
         self.from
     }
 
+    /// Whether it reads from one name, with or without an alias: from no other query, no function and no join.
+    pub(crate) fn reads_a_name(&self, dialect: Dialect) -> bool {
+        let several = |token| match token {
+            Token::Code(word) => {
+                ["(", ",", "join", "straight_join"].iter().any(|other| word.eq_ignore_ascii_case(other))
+            }
+            _ => false,
+        };
+        !self.from.is_empty() && !tokens(self.from, dialect).any(several)
+    }
+
     /// The query with a condition more. The line breaks end comments.
     pub(crate) fn with(&self, more: &str) -> String {
         match self.condition {
             Some(condition) => format!("{} ({condition}\n) and {more}", self.head),
             None => format!("{}\nwhere {more}", self.head),
         }
+    }
+}
+
+/// Refuses `partition_range` without a key.
+///
+/// # Errors
+/// `Usage`: there is one.
+pub(crate) fn check_no_range(split: &Split) -> Result<(), Error> {
+    match split.range {
+        Some(_) => Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on")),
+        None => Ok(()),
     }
 }
 

@@ -30,9 +30,7 @@ impl PostgresConnection {
             )
             .with_hint("name a key in partition_on"));
         }
-        if split.range.is_some() {
-            return Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on"));
-        }
+        plain::check_no_range(split)?;
         let text = Plain::of(query, Dialect::Postgres).ok_or_else(|| no_plain_read(plain::MORE))?;
         let table = self.aside(&PLAIN, keep, |keep| self.plain_table(query, &text, keep))?;
         let size = format!(

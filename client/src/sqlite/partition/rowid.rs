@@ -53,9 +53,8 @@ impl SqliteConnection {
         if matches!(words.nth(1), Some(Token::Code(word)) if word.eq_ignore_ascii_case("distinct")) {
             return Ok(Err(no_plain_read("it is DISTINCT")));
         }
-        let several = |token| matches!(token, Token::Code(word) if word == "(" || word == "," || word.eq_ignore_ascii_case("join"));
-        if text.from().is_empty() || tokens(text.from(), Dialect::Sqlite).any(several) {
-            return Ok(Err(no_plain_read("it does not read from the name of one table")));
+        if !text.reads_a_name(Dialect::Sqlite) {
+            return Ok(Err(no_plain_read(plain::SEVERAL)));
         }
         let (plan, program) = (format!("EXPLAIN QUERY PLAN {query}"), format!("EXPLAIN {query}"));
         let explained =
@@ -93,9 +92,7 @@ impl SqliteConnection {
         split: &Split,
         keep: Keep<'_>,
     ) -> Result<Vec<String>, Error> {
-        if split.range.is_some() {
-            return Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on"));
-        }
+        plain::check_no_range(split)?;
         if !split.consistent {
             return Err(unsupported(
                 "without partition_on, consistent=False is not possible: VACUUM may give rows other rowids meanwhile",

@@ -109,9 +109,8 @@ def maria() -> Iterator[mariadb.Server]:
         server.run("CREATE DATABASE bench; CREATE USER bench@'%' IDENTIFIED BY 'bench'; GRANT ALL ON *.* TO bench@'%'")
         for table, rows in TABLES.items():
             file = f"{directory}/{table}.csv"
-            duckdb.sql(
-                f"COPY ({keyed(table, rows)}) TO '{file}' (HEADER false, DELIMITER '\t', NULLSTR '\\N', QUOTE '', ESCAPE '')"
-            )
+            query = keyed(table, rows)
+            duckdb.sql(f"COPY ({query}) TO '{file}' (HEADER false, DELIMITER '\t', NULLSTR '\\N', QUOTE '', ESCAPE '')")
             server.run(f"CREATE TABLE bench.{table} ({', '.join(columns('MariaDB', table))})")
             server.run(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE bench.{table}", "--local-infile=1")
             server.run(f"ANALYZE TABLE bench.{table}; SELECT count(*) FROM bench.{table}")

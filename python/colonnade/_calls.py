@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event, Lock, Thread
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -13,24 +13,21 @@ class Abandoned(Exception):
     """Nobody waits for the call any more; it goes on."""
 
 
-class _Call:
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work: Callable[[], object] | None = work
-        #: What came of it: a value or an error.
-        self.outcome: tuple[object, BaseException | None] | None = None
+class _Call(Generic[T]):
+    def __init__(self, work: Callable[[], T]) -> None:
+        #: Taken out when they are used: a call must not keep the library's objects alive.
+        self.work = [work]
+        self.values: list[T] = []
+        self.failed: list[BaseException] = []
         self.ended = Event()
         #: There is nothing to wait for: it has ended, or it was abandoned.
         self.woken = Event()
 
     def run(self) -> None:
-        work, self._work = self._work, None
-        assert work is not None
         try:
-            self.outcome = work(), None
+            self.values.append(self.work.pop()())
         except BaseException as error:
-            self.outcome = None, error
-        # What the work held is let go here: others may close it next.
-        del work
+            self.failed.append(error)
         self.ended.set()
         self.woken.set()
 
@@ -41,7 +38,7 @@ class Calls:
     def __init__(self) -> None:
         self._lock = Lock()
         #: The last one.
-        self._call: _Call | None = None
+        self._call: _Call[Any] | None = None
 
     def run(self, work: Callable[[], T]) -> T:
         """Does the work.
@@ -49,18 +46,16 @@ class Calls:
         Raises Abandoned if `abandon` was called meanwhile, and what the work raises.
         """
         call = _Call(work)
+        del work
         with self._lock:
             self._call = call
         Thread(target=call.run, name="colonnade-call", daemon=True).start()
         call.woken.wait()
-        if call.outcome is None:
+        if not call.ended.is_set():
             raise Abandoned
-        value, error = call.outcome
-        # A traceback would keep the value, and with it the library's objects.
-        call.outcome = None
-        if error is not None:
-            raise error
-        return value  # type: ignore[return-value]
+        if call.failed:
+            raise call.failed.pop()
+        return call.values.pop()
 
     def abandon(self) -> None:
         """Lets nobody wait any longer for the call that runs, if one does; from any thread."""

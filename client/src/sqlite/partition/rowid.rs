@@ -10,12 +10,14 @@ use super::{SqliteConnection, ask, ask_for, unsupported};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{Split, balance, text};
 use crate::scan::{Token, tokens};
-use crate::{Dialect, Error, ErrorKind, Keep};
+use crate::{Dialect, Error, Keep};
 
 /// A column of the table may be called like one of them.
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
 /// How SQLite plans to find what lies above a rowid.
 const BY_ROWID: &str = " USING INTEGER PRIMARY KEY (rowid>?)";
+/// Of a statement that is wrong.
+const NO_COLUMN: &str = "42000";
 /// The column of a plan that says what is done, and that of a program.
 const DETAIL: usize = 3;
 const OPCODE: usize = 1;
@@ -80,7 +82,7 @@ impl SqliteConnection {
         match self.work(keep, move |database| ask_for(database, &plan, DETAIL)) {
             Ok(plan) => Ok(matches!(&plan[..], [scan] if scan.ends_with(BY_ROWID))),
             // There is no such column.
-            Err(error) if error.kind() == ErrorKind::Database => Ok(false),
+            Err(error) if error.sqlstate() == Some(NO_COLUMN) => Ok(false),
             Err(error) => Err(error),
         }
     }

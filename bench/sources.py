@@ -30,8 +30,8 @@ import mariadb
 HERE = Path(__file__).parent
 #: Tables, and the rows that are taken of them.
 TABLES = {"lineitem": 1_000_000, "flights": 1_000_000}
-#: ConnectorX needs a column of integers to divide by.
-KEYS = {"lineitem": "l_orderkey", "flights": "day"}
+#: The primary key, which the tables have beside the data's own columns. ConnectorX needs to be told of it.
+KEY = "id"
 PANDAS = {"return_type": "pandas"}
 THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 COMMON = [
@@ -67,7 +67,8 @@ def columns(kind: str, table: str) -> list[str]:
     relation = duckdb.sql(f"FROM read_parquet('{data.write(table)}')")
     quote = "`" if kind == "MariaDB" else '"'
     types = [TYPES[kind].get(str(type_), str(type_).lower()) for type_ in relation.types]
-    return [f"{quote}{name}{quote} {type_}" for name, type_ in zip(relation.columns, types, strict=True)]
+    named = [f"{quote}{name}{quote} {type_}" for name, type_ in zip(relation.columns, types, strict=True)]
+    return [*named, f"{KEY} INTEGER PRIMARY KEY"]
 
 
 def sqlite_file(directory: Path) -> Path:
@@ -75,12 +76,17 @@ def sqlite_file(directory: Path) -> Path:
     with sqlite3.connect(path) as connection:
         for table, rows in TABLES.items():
             connection.execute(f"CREATE TABLE {table} ({', '.join(columns('SQLite', table))})")
-            result = duckdb.sql(f"SELECT {plain(table)} FROM read_parquet('{data.write(table)}') LIMIT {rows}")
+            result = duckdb.sql(f"SELECT {plain(table)}, {KEY} FROM ({keyed(table, rows)})")
             marks = ", ".join("?" * len(result.columns))
             for batch in result.to_arrow_reader(10_000):
                 rows_of = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows_of)
     return path
+
+
+def keyed(table: str, rows: int) -> str:
+    """A query for the rows, in their order, with the key."""
+    return f"SELECT *, row_number() OVER () AS {KEY} FROM read_parquet('{data.write(table)}') LIMIT {rows}"
 
 
 def plain(table: str) -> str:
@@ -103,7 +109,7 @@ def maria() -> Iterator[mariadb.Server]:
         server.run("CREATE DATABASE bench; CREATE USER bench@'%' IDENTIFIED BY 'bench'; GRANT ALL ON *.* TO bench@'%'")
         for table, rows in TABLES.items():
             file = f"{directory}/{table}.csv"
-            query = f"FROM read_parquet('{data.write(table)}') LIMIT {rows}"
+            query = keyed(table, rows)
             duckdb.sql(f"COPY ({query}) TO '{file}' (HEADER false, DELIMITER '\t', NULLSTR '\\N', QUOTE '', ESCAPE '')")
             server.run(f"CREATE TABLE bench.{table} ({', '.join(columns('MariaDB', table))})")
             server.run(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE bench.{table}", "--local-infile=1")
@@ -113,8 +119,8 @@ def maria() -> Iterator[mariadb.Server]:
 
 def measure(place: str, pid: int | None, contender: Contender, table: str, peers: str) -> Row:
     options = dict(contender.options)
-    if "partition_num" in options:
-        options["partition_on"] = KEYS[table]
+    if "partition_num" in options and contender.other:
+        options["partition_on"] = KEY
     python = peers if contender.other else sys.executable
     command = [python, str(HERE / "sources_client.py"), contender.peer, place, table, json.dumps(options)]
     return reading(command, lambda: cpu_seconds(pid) if pid else 0.0)

@@ -66,7 +66,7 @@ def test_a_frequent_key_leaves_fewer_parts_but_no_empty_ones(tables: mariadb.Ser
     assert sizes(tables, "same", 8) == sizes(tables, "nothing", 8) == [4000]
 
 
-def sizes(server: mariadb.Server, key: str, number: int) -> list[int]:
+def sizes(server: mariadb.Server, key: str | None, number: int) -> list[int]:
     """The rows of each part, which the numbers of the connections that read them tell apart."""
     query = "select k.*, connection_id() as connection from part_keys k"
     table = read(server, query, partition_on=key, partition_num=number, consistent=False)
@@ -317,8 +317,59 @@ def test_a_range_needs_distances_and_values(tables: mariadb.Server) -> None:
     for key, between in (("day", (1, 2)), ("id", ("a", "b")), ("moment", ("2020-13-01", "2020-14-01"))):
         with pytest.raises(colonnade.InterfaceError, match="no value of the key"):
             read(tables, query, partition_on=key, partition_num=2, partition_range=between)
-    with pytest.raises(colonnade.NotSupportedError, match="cut by a column"):
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from part_keys",
+        "SELECT mixed AS id, k.id AS mixed FROM shop.part_keys AS k -- all\n;",
+        "select uid from part_keys where tiny = 3 or /* where */ tiny > 100",
+        "select a, b from part_one",
+        "select * from part_empty",
+        "select id, part_double(id) from part_keys where large > 0",
+    ],
+)
+def test_a_table_with_a_primary_key_needs_no_other(tables: mariadb.Server, query: str) -> None:
+    whole = read(tables, query)
+    split = read(tables, query, partition_num=3)
+    assert (split.schema, rows(split)) == (whole.schema, rows(whole))
+
+
+def test_parts_by_the_primary_key_are_about_equally_large(tables: mariadb.Server) -> None:
+    found = sizes(tables, None, 4)
+    assert len(found) == 4 and all(700 <= size <= 1300 for size in found)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("select count(*) as n from part_keys", "more than one read"),
+        ("select id, sum(tiny) from part_keys", "more than one read"),
+        ("select distinct tiny from part_keys", "more than one read"),
+        ("select id, row_number() over () from part_keys", "more than one read"),
+        ("select id from part_keys where id in (select a from part_one)", "more than one read"),
+        ("select tiny from part_keys group by tiny", "more than SELECT"),
+        ("select id from part_keys union all select a from part_one", "more than SELECT"),
+        ("select k.id from part_keys k, part_one", "name of one table"),
+        ("select k.id from part_keys k left join part_one o on o.a = k.id", "name of one table"),
+        ("select id from (select id from part_keys limit 9) t", "name of one table"),
+        ("select 1 as id", "name of one table"),
+        ("select `b;--` from `part ``odd; --`", "no primary key"),
+        ("select mixed from part_seen", "no primary key"),
+        ("select id, mixed as ID from part_keys", "Duplicate column name"),
+        ("select id, rand() from part_keys", "rand gives another value"),
+        ("select a from part_old", "MyISAM"),
+    ],
+)
+def test_more_than_a_table_needs_a_key(tables: mariadb.Server, query: str, why: str) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match=why):
         read(tables, query, partition_num=2)
+
+
+def test_a_column_may_be_called_like_a_table_without_snapshots(tables: mariadb.Server) -> None:
+    query = "select a as id, t.b as part_old, (select 1) as x from part_one t where 'x' = b"
+    assert rows(read(tables, query, partition_on="id", partition_num=2)) == rows(read(tables, query))
 
 
 def test_what_others_cannot_see_is_refused(tables: mariadb.Server) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -196,6 +201,77 @@ def test_no_error_holds_a_password(rest: str) -> None:
     assert "PWD" not in str(error.source)
     with pytest.raises(colonnade.InterfaceError, match="connection string"):
         colonnade.connect("odbc:nothing")
+
+
+# --- interruption -----------------------------------------------------------------------------------------------------
+
+#: It goes on for longer than a test may take.
+ENDLESS = "select pg_sleep(600) is null as n"
+
+
+def stop(server: pg.Cluster) -> None:
+    """Ends what the driver was left alone with. The server still runs it, so nobody has waited for its end."""
+    sleeping = "select pg_cancel_backend(pid) as c from pg_stat_activity where wait_event = 'PgSleep'"
+    with colonnade.connect(server.uri()) as other:
+        # It may have been given up before the server had it.
+        while not other.query(sleeping).to_arrow().num_rows:
+            pass
+
+
+@contextmanager
+def cancelling(connection: colonnade.Connection) -> Iterator[None]:
+    """Another thread cancels whatever runs, over and over."""
+    done = threading.Event()
+
+    def cancel() -> None:
+        while not done.wait(0.05):
+            connection.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    try:
+        with pytest.raises(colonnade.DatabaseError, match="the query was cancelled"):
+            yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("start", ["query", "execute"])
+def test_a_running_query_is_cancelled(stock: pg.Cluster, start: str) -> None:
+    with colonnade.connect(odbc(stock)) as connection:
+        with cancelling(connection):
+            getattr(connection, start)(ENDLESS)
+        stop(stock)
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+
+
+def test_a_result_is_cancelled_while_it_comes(stock: pg.Cluster) -> None:
+    sql = "select i, pg_sleep(case when i = 500 then 600 else 0 end) is null as n from generate_series(1, 1000) i"
+    with colonnade.connect(odbc(stock, UseDeclareFetch="1", Fetch="100")) as connection:
+        # Outside a transaction, the server would make the whole result before its first row.
+        connection.execute("begin")
+        batches = iter(connection.query(sql, chunk_rows=100))
+        assert next(batches).num_rows == 100
+        with cancelling(connection):
+            list(batches)
+        stop(stock)
+        connection.execute("rollback")
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+
+
+def test_ctrl_c(stock: pg.Cluster) -> None:
+    script = f"""
+import colonnade, os, pyarrow, signal, threading
+with colonnade.connect({odbc(stock)!r}) as connection:
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        connection.query({ENDLESS!r})
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
 # --- MariaDB's driver -------------------------------------------------------------------------------------------------

@@ -72,7 +72,6 @@ def test_what_cannot_be_cut(path: Path) -> None:
         ("select * from t limit 5", {}, "LIMIT"),
         ("select i, random() as x from t", {}, "random gives another value"),
         ("select i from t where d < date('now')", {}, "'now' gives another value"),
-        ("select i from t", {"partition_on": None}, "cut by a column"),
         ("select i from t", {"partition_on": "t"}, "no column"),
         ("select i, t from t", {"partition_on": "t", "partition_range": ("a", "b")}, "numbers or dates"),
     ]:
@@ -81,6 +80,124 @@ def test_what_cannot_be_cut(path: Path) -> None:
     assert (
         len(read(path, "select i, random() as x from t", partition_on="i", partition_num=2, consistent=False)) == 10_000
     )
+
+
+#: Rowids that are spread unevenly, to both ends.
+SKEWED = [-(2**63), *range(-20, 1000), *(2**61 + k for k in range(3000)), *(k**5 for k in range(10, 500)), 2**63 - 1]
+ROWIDS = f"""
+create table key (id INTEGER primary key, v INTEGER);
+create table named (rowid TEXT, v INTEGER);
+create table hidden (rowid, _rowid_, oid);
+create table tree (id INTEGER primary key, v INTEGER) without rowid;
+create table empty (v INTEGER);
+create view shown as select v from key;
+create virtual table words using fts5 (word);
+insert into key select value, value % 10 from json_each('{SKEWED}');
+insert into named select 5 - id % 10, v from key;
+insert into tree select id, v from key;
+insert into hidden values (1, 2, 3);
+create index key_v on key (v);
+"""
+
+
+@pytest.fixture(scope="module")
+def rowids(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rowids") / "a.db"
+    make(path, ROWIDS)
+    return path
+
+
+@pytest.mark.parametrize("number", [2, 3, 16])
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select id, v from key", len(SKEWED)),
+        ("SELECT v AS rowid, id FROM main.key AS k -- all\n;", len(SKEWED)),
+        ("select id from key where v = 3 or /* where */ +v > 7", None),
+        ("select id from [key] where v is distinct from 4", None),
+        ("select id from key where id > -5", None),
+        ("select rowid as r, _rowid_ as id, v from named", len(SKEWED)),
+        ("select v from empty", 0),
+    ],
+)
+def test_a_table_needs_no_key(rowids: Path, sql: str, rows: int | None, number: int) -> None:
+    got = read(rowids, sql, partition_num=number)
+    assert sorted(got) == sorted(fetched(rowids, sql))
+    assert rows is None or len(got) == rows
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("select count(*) from key", "aggregate"),
+        ("select max(v) from key", "aggregate"),
+        ("select id, sum(v) from key", "aggregate"),
+        ("select distinct v from key", "DISTINCT"),
+        ("select id, row_number() over () from key", "its plan is"),
+        ("select id, sum(v) over () from key", "its plan is"),
+        ("select v from key group by v", "more than SELECT"),
+        ("select v from key union all select v from tree", "more than SELECT"),
+        ("with x as (select 1 as v) select v from x", "more than SELECT"),
+        ("select key.v from key, named", "name of one table"),
+        ("select key.v from key left join tree on tree.id = key.id", "name of one table"),
+        ("select v from (select v from key limit 10)", "name of one table"),
+        ("select value from json_each('[1]')", "name of one table"),
+        ("select id from key where v in (select v from named)", "its plan is"),
+        ("select * from hidden", "rowid"),
+        ("select * from tree", "rowid"),
+        ("select * from shown", "rowid"),
+        ("select * from words", "rowid"),
+        ("select 1 as v", "name of one table"),
+    ],
+)
+def test_more_than_a_table_needs_a_key(rowids: Path, sql: str, why: str) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match=why) as caught:
+        read(rowids, sql, partition_num=2)
+    assert "partition_on" in str(caught.value)
+
+
+def test_a_table_without_a_key_shows_one_state_only(rowids: Path) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match="VACUUM"):
+        read(rowids, "select * from key", partition_num=2, consistent=False)
+
+
+def parts(path: Path, sql: str, **options: Any) -> list[int]:
+    """The rows of each part."""
+    stream = colonnade.read_sql(f"sqlite://{path}", sql, return_type="arrow", **options)
+    # Less than a batch each.
+    return sorted(batch.num_rows for batch in stream.to_batches())
+
+
+@pytest.mark.parametrize("options", [{}, {"partition_on": "id"}, {"partition_on": "ID"}])
+def test_parts_by_rowid_are_about_equally_large(rowids: Path, options: dict[str, Any]) -> None:
+    sizes = parts(rowids, "select v, id from key", partition_num=4, **options)
+    assert len(sizes) == 4 and sum(sizes) == len(SKEWED)
+    assert sizes[-1] < len(SKEWED) / 4 * 1.3
+    # A key has an order.
+    got = read(rowids, "select id from key", partition_num=4, **options)
+    assert got == sorted(got)
+
+
+def test_a_range_of_rowids_filters_nothing(rowids: Path) -> None:
+    options = {"partition_on": "id", "partition_num": 3}
+    for between in [(0, 100), (0.5, 10.5), (-(2**63), 2**63 - 1), (5, 5)]:
+        got = read(rowids, "select id from key", partition_range=between, **options)
+        assert sorted(row[0] for row in got) == sorted(SKEWED)
+
+
+def test_names_and_comments_are_sqlites(path: Path) -> None:
+    for sql in ["select i as [a--b], t from t", "select i, t from t -- \r where nothing"]:
+        assert _sorted(read(path, sql, partition_on="t", partition_num=2)) == _sorted(fetched(path, sql))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sets(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 500), max_size=400), st.integers(2, 9))
+def test_any_rowids(tmp_path: Path, rowids: set[int], number: int) -> None:
+    path = tmp_path / "a.db"
+    make(path, "drop table if exists t; create table t (k INTEGER primary key)", "t", [(k,) for k in rowids])
+    for options in ({}, {"partition_on": "k"}):
+        got = read(path, "select k from t", partition_num=number, **options)
+        assert [k for (k,) in got] == sorted(rowids)
 
 
 def test_what_others_cannot_see(path: Path) -> None:

@@ -101,11 +101,39 @@ pub(crate) fn buffer<T: ArrowNativeType>(values: &mut Vec<T>) -> Buffer {
     Buffer::from_vec(renewed(values))
 }
 
+/// How many rows a batch gets if bytes end it: as many as the one before. A column has room for as many as it had the last time, and
+/// one row more would double that.
+#[derive(Debug, Default)]
+pub(crate) struct Length(Option<usize>);
+
+impl Length {
+    /// The most rows of the next batch, where no batch has more than `most`.
+    pub(crate) fn limit(&self, most: usize) -> usize {
+        self.0.map_or(most, |rows| rows.min(most))
+    }
+
+    /// A batch had so many rows and bytes, of `most` bytes.
+    pub(crate) fn learn(&mut self, rows: usize, bytes: u64, most: u64) {
+        let half_empty = bytes < most / 2;
+        self.0 = (!half_empty).then_some(rows);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn batches_are_as_long_as_the_last_one_if_its_bytes_were_enough() {
+        let mut length = Length::default();
+        assert_eq!(length.limit(100), 100);
+        length.learn(30, 1000, 1000);
+        assert_eq!((length.limit(100), length.limit(20)), (30, 20));
+        length.learn(30, 499, 1000);
+        assert_eq!(length.limit(100), 100);
+    }
 
     proptest! {
         #[test]

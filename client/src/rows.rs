@@ -3,6 +3,7 @@
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 
+use crate::arrays::Length;
 use crate::session::{Event, Peer, Reader, died};
 use crate::{Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
@@ -60,6 +61,7 @@ pub(crate) struct Batches<D> {
     bytes: u64,
     most_rows: usize,
     most_bytes: u64,
+    length: Length,
     /// Rows of all.
     total: u64,
 }
@@ -75,6 +77,7 @@ impl<D: Decoder> Batches<D> {
             most_rows: options.chunk_rows.map_or(BATCH_ROWS, |rows| rows as usize),
             most_bytes: options.chunk_bytes.unwrap_or(BATCH_BYTES.max(columns.len() as u64 * COLUMN_BYTES)),
             total: 0,
+            length: Length::default(),
         }
     }
 
@@ -85,11 +88,12 @@ impl<D: Decoder> Batches<D> {
     pub(crate) fn take(&mut self, block: &D::Block, at: &mut usize) -> Result<Option<RecordBatch>, Error> {
         while *at < block.as_ref().len() {
             let start = *at;
-            let rows = self.decoder.group(block, at, self.most_rows.saturating_sub(self.rows).max(1))?;
+            let limit = self.length.limit(self.most_rows);
+            let rows = self.decoder.group(block, at, limit.saturating_sub(self.rows).max(1))?;
             self.rows += rows;
             self.total += rows as u64;
             self.bytes += (*at - start) as u64;
-            if self.rows >= self.most_rows || self.bytes >= self.most_bytes {
+            if self.rows >= limit || self.bytes >= self.most_bytes {
                 return self.batch();
             }
         }
@@ -106,6 +110,7 @@ impl<D: Decoder> Batches<D> {
         }
         let arrays = self.decoder.arrays(&self.schema)?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        self.length.learn(self.rows, self.bytes, self.most_bytes);
         (self.rows, self.bytes) = (0, 0);
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
             .map(Some)

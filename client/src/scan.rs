@@ -107,7 +107,9 @@ fn token(text: &str, dialect: Dialect) -> Option<(Kind, usize)> {
         b'\'' => (Kind::Quoted, quoted(bytes, 0, false)),
         b'"' => (Kind::Quoted, quoted(bytes, 0, false)),
         b'e' | b'E' if !sqlite && bytes.get(1) == Some(&b'\'') => (Kind::Quoted, quoted(bytes, 1, true)),
-        b'-' if bytes.get(1) == Some(&b'-') => (Kind::Blank, run(bytes, |byte| byte != b'\n' && byte != b'\r')),
+        b'-' if bytes.get(1) == Some(&b'-') => {
+            (Kind::Blank, run(bytes, |byte| byte != b'\n' && (sqlite || byte != b'\r')))
+        }
         b'/' if bytes.get(1) == Some(&b'*') => (Kind::Blank, comment(bytes, !sqlite)),
         b'$' => dollar(text, !sqlite),
         _ if first.is_ascii_whitespace() || first == 0x0b => {
@@ -244,7 +246,7 @@ mod tests {
     fn sqlite_has_quotes_and_comments_of_its_own() {
         let placeholders = |sql| placeholders_in(sql, Dialect::Sqlite);
         assert_eq!(placeholders("`$1``$2` [$3] $4 \"$5\"\"$6\" '$7''$8'$9"), ["4", "9"]);
-        assert_eq!(placeholders("/* $1 /* $2 */ $3 --$4\n$5"), ["3", "5"]);
+        assert_eq!(placeholders("/* $1 /* $2 */ $3 --$4\r$5\n$6"), ["3", "6"]);
         assert_eq!(placeholders(r"'a\' $1 e'\' $2 $a$ $3"), ["1", "2", "a", "3"]);
         assert_eq!(placeholders("[never closed $1"), Vec::<&str>::new());
     }

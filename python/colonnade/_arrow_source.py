@@ -18,7 +18,7 @@ T = TypeVar("T")
 Query = TypeVar("Query")
 
 #: How long a result that was given up may keep its connection busy.
-_RELEASE_SECONDS = 10.0
+RELEASE_SECONDS = 10.0
 
 
 #: A query that still runs when the interpreter ends would meet a process that is half gone.
@@ -100,7 +100,7 @@ class ArrowSource(ABC, Generic[Query]):
         self._open = False
         if self._current is not None:
             self._current.close()
-            self._current.wait(_RELEASE_SECONDS)
+            self._current.wait(RELEASE_SECONDS)
             self._current = None
         self._end()
 
@@ -113,7 +113,7 @@ class ArrowSource(ABC, Generic[Query]):
                     "the connection still delivers a result: read it to its end, drop it, or open a second connection",
                     source=self.name,
                 )
-            self._current.wait(_RELEASE_SECONDS)
+            self._current.wait(RELEASE_SECONDS)
             self._current = None
 
     def _run(self, work: Callable[[], T]) -> T:
@@ -142,7 +142,7 @@ class ArrowSource(ABC, Generic[Query]):
             ended.wait()
         except BaseException:
             if not begun.acquire(blocking=False):
-                limit = monotonic() + _RELEASE_SECONDS
+                limit = monotonic() + RELEASE_SECONDS
                 while not ended.is_set() and monotonic() < limit:
                     # One that comes before the query has started has no effect.
                     self._interrupt()

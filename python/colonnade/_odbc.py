@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _errors
-from ._arrow_source import ArrowSource
+from ._arrow_source import RELEASE_SECONDS, ArrowSource
+from ._calls import Abandoned, Calls
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._secrets import redacted, secrets
@@ -26,6 +27,7 @@ _VALUE_BYTES = 1 << 20
 _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
 #: Parts of a connection string that a name may show.
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
+_CANCELLED = "the query was cancelled; the server may still run it"
 _STATE = re.compile(r"State: (\w{5})")
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
@@ -35,7 +37,8 @@ class _Broken(Exception):
 
 
 class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
-    """One connection. ODBC's package has no way to stop a query: one that was given up runs on until its next batch."""
+    """One connection. ODBC has SQLCancel, but the package does not offer it: a query that was given up runs on by
+    itself, and the connection can be used again when the driver is done with it."""
 
     def __init__(self, text: str) -> None:
         self._odbc = _convert.require("arrow_odbc", "an odbc: URI", "odbc")
@@ -46,8 +49,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         name = "odbc:" + ";".join(f"{key}={parts[key]}" for key in _SHOWN if key in parts)
         self._secrets = secrets({**parts, "whole": text})
         failed: _errors.Error | None = None
+        self._calls = Calls()
         try:
-            self._connection = self._odbc.connect(text, autocommit=True)
+            self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=True))
         except self._odbc.Error as error:
             state, message = _told(error)
             failed = _errors.OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
@@ -86,17 +90,20 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             )
 
         room = options.get("max_message_bytes") or _VALUE_BYTES
-        reader = self._connection.read_arrow_batches(
-            sql,
-            parameters=params,
-            batch_size=min(options.get("chunk_rows") or _BATCH_ROWS, _BATCH_ROWS),
-            max_bytes_per_batch=max(options.get("chunk_bytes") or _BATCH_BYTES, room),
-            max_text_size=room,
-            max_binary_size=room,
-            falliable_allocations=True,
-            map_schema=asked,
-            # A thread of ours reads ahead already, and ODBC's would take the memory twice.
-            fetch_concurrently=False,
+        connection = self._connection
+        reader = self._calls.run(
+            lambda: connection.read_arrow_batches(
+                sql,
+                parameters=params,
+                batch_size=min(options.get("chunk_rows") or _BATCH_ROWS, _BATCH_ROWS),
+                max_bytes_per_batch=max(options.get("chunk_bytes") or _BATCH_BYTES, room),
+                max_text_size=room,
+                max_binary_size=room,
+                falliable_allocations=True,
+                map_schema=asked,
+                # A thread of ours reads ahead already, and ODBC's would take the memory twice.
+                fetch_concurrently=False,
+            )
         )
         told = described[0]
         if len(told) == 0:
@@ -116,7 +123,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         rows = 0
         while True:
             try:
-                batch = reader.reader.next_batch()
+                batch = self._calls.run(reader.reader.next_batch)
+            except Abandoned:
+                raise _Broken(_CANCELLED) from None
             except self._odbc.Error as error:
                 told = self._told(error)
                 raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
@@ -142,16 +151,27 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _effect(self, query: tuple[str, Sequence[str | None] | None]) -> int | None:
         sql, params = query
-        self._connection.execute(sql, params)
+        connection = self._connection
+        self._calls.run(lambda: connection.execute(sql, params))
         return None
 
+    def _claim(self) -> None:
+        super()._claim()
+        if not self._calls.wait(RELEASE_SECONDS):
+            raise InterfaceError(
+                "the driver still runs a query that was given up, which nothing can stop: open a second connection",
+                source=self.name,
+            )
+
     def _interrupt(self) -> None:
-        """ODBC has SQLCancel, but the package does not offer it."""
+        self._calls.abandon()
 
     def _end(self) -> None:
         del self._connection
 
     def _translated(self, error: BaseException) -> _errors.Error | None:
+        if isinstance(error, Abandoned):
+            return _errors.OperationalError(_CANCELLED, sqlstate="57014", source=self.name)
         return self._told(error) if isinstance(error, self._odbc.Error) else None
 
     def _told(self, error: BaseException) -> _errors.Error:

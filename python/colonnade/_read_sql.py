@@ -150,9 +150,9 @@ def read_sql(
         ConnectorX's choice of a wire. The connection's own is used whatever it says.
     partition_on, partition_num
         Reads `partition_num` parts of the result over connections of their own, cut by the values of the column
-        `partition_on`; rows without a value are read too. `partition_num` alone cuts PostgreSQL's tables by where their
-        rows lie, and bounds how many queries of a list run at once. DuckDB and Colonnade servers use all cores for one
-        stream, which is read then. The docs' page on partitions says more.
+        `partition_on`; rows without a value are read too. `partition_num` alone cuts a plain table by where its rows
+        lie, or by its primary key, and bounds how many queries of a list run at once. DuckDB and Colonnade servers use
+        all cores for one stream, which is read then. The docs' page on partitions says more.
     partition_range
         `(low, high)`, to cut between them at equal distances in place of by the database's statistics. It filters
         nothing: keys outside it belong to the first and the last part.

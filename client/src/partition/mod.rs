@@ -10,10 +10,11 @@
 //! ```
 //!
 //! What is the same for all sources is here: the texts ([`text`]), the column to cut by ([`key`]), the choice of cuts from a sample of its
-//! values ([`balance`]), and the reading (`reader`).
+//! values ([`balance`]), where a condition fits into a query ([`plain`]), and the reading (`reader`).
 
 pub(crate) mod balance;
 pub(crate) mod key;
+pub(crate) mod plain;
 mod reader;
 pub(crate) mod siblings;
 pub(crate) mod text;

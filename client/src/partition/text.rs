@@ -109,8 +109,17 @@ pub(crate) fn parts(query: &str, key: &str, cuts: &[String]) -> Vec<String> {
 
 /// The conditions that share all rows out. The first takes the NULLs too, the last what is above all cuts, NaN included.
 pub(crate) fn ranges(key: &str, cuts: &[String]) -> Vec<String> {
+    let mut conditions = ranges_without_null(key, cuts);
+    if let Some(first) = cuts.first() {
+        conditions[0] = format!("({key} < {first} or {key} is null)");
+    }
+    conditions
+}
+
+/// The same for a key that is never NULL.
+pub(crate) fn ranges_without_null(key: &str, cuts: &[String]) -> Vec<String> {
     let (Some(first), Some(last)) = (cuts.first(), cuts.last()) else { return vec!["true".to_owned()] };
-    let mut conditions = vec![format!("({key} < {first} or {key} is null)")];
+    let mut conditions = vec![format!("{key} < {first}")];
     conditions.extend(cuts.windows(2).map(|pair| format!("{key} >= {} and {key} < {}", pair[0], pair[1])));
     conditions.push(format!("{key} >= {last}"));
     conditions

@@ -214,6 +214,12 @@ impl Statement<'_> {
         unsafe { text(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column as c_int)) }
     }
 
+    /// The name of the column of a table that a column is; `None` for expressions.
+    pub(super) fn origin(&self, column: usize) -> Option<String> {
+        // SAFETY: as above.
+        unsafe { text(ffi::sqlite3_column_origin_name(self.raw.as_ptr(), column as c_int)) }
+    }
+
     /// Whether it leaves all databases as they are.
     pub(super) fn only_reads(&self) -> bool {
         // SAFETY: the statement is valid.

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::column::Column;
 use super::library::{Database, Interrupt, Statement};
+use crate::arrays::Length;
 use crate::{Error, ErrorKind, QueryOptions};
 
 /// Rows of a batch at most, and bytes after which it ends, unless the query's options say otherwise.
@@ -31,6 +32,7 @@ pub(super) struct Rows<'d> {
     ended: bool,
     rows: usize,
     bytes: usize,
+    length: Length,
     /// Bytes of a row without its strings' data.
     width: usize,
 }
@@ -69,6 +71,7 @@ impl<'d> Rows<'d> {
             ended: false,
             rows: ROWS,
             bytes: BYTES,
+            length: Length::default(),
         };
         opening.decide(rows)?;
         Ok(Self { rows, bytes, ..opening })
@@ -120,7 +123,8 @@ impl<'d> Rows<'d> {
             return Ok(None);
         }
         let (mut rows, mut bytes) = (0, 0);
-        while rows < self.rows && bytes < self.bytes {
+        let limit = self.length.limit(self.rows);
+        while rows < limit && bytes < self.bytes {
             let Some(row) = self.statement.step()? else {
                 self.ended = true;
                 break;
@@ -142,6 +146,7 @@ impl<'d> Rows<'d> {
         if rows == 0 {
             return Ok(None);
         }
+        self.length.learn(rows, bytes as u64, self.bytes as u64);
         let before = self.taken - rows as u64;
         let mut arrays = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {

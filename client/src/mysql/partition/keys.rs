@@ -110,14 +110,22 @@ impl Key {
         let column = key::find(columns, name, |column| &column.name, |a, b| a.to_lowercase() == b.to_lowercase())?;
         let (kind, type_name) = kind::kind(column)?;
         let family = Family::of(kind, &type_name).ok_or_else(|| key::without_order(&column.name, &type_name))?;
-        let name = format!("{}.{}", text::ALIAS, quoted_name(&column.name));
-        // These are sorted by their number, but compared as texts.
-        let expression = if matches!(type_name.as_str(), "enum" | "set") { format!("CONCAT({name})") } else { name };
+        let expression = compared(&format!("{}.{}", text::ALIAS, quoted_name(&column.name)), &type_name);
         let [database, table, of] = &column.origin;
         let known = kind::is_indexed(column) && [database, table, of].iter().all(|part| !part.is_empty());
         let indexed = known.then(|| (format!("{}.{}", quoted_name(database), quoted_name(table)), quoted_name(of)));
         Ok(Self { expression, type_name, family, indexed })
     }
+
+    /// What is compared, where `name` is the column.
+    pub(super) fn compared(&self, name: &str) -> String {
+        compared(name, &self.type_name)
+    }
+}
+
+/// Enums and sets are sorted by their number, but compared as texts.
+fn compared(name: &str, type_name: &str) -> String {
+    if matches!(type_name, "enum" | "set") { format!("CONCAT({name})") } else { name.to_owned() }
 }
 
 impl MysqlConnection {

@@ -6,6 +6,7 @@
 
 mod keys;
 mod names;
+mod primary;
 mod settings;
 mod snapshot;
 mod steady;
@@ -67,9 +68,7 @@ impl Partitioning for MysqlConnection {
         steady::check_alone(query, dialect)?;
         let query = statement_in(query, dialect);
         text::check(tokens(query, dialect))?;
-        let Some(key) = &split.key else {
-            return Err(unsupported("a query of MySQL is cut by a column").with_hint("name one with partition_on"));
-        };
+        let Some(key) = &split.key else { return self.primary_parts(query, split, keep) };
         if split.consistent {
             self.check_repeatable(query, keep)?;
         }

@@ -11,12 +11,56 @@ pub(super) struct Name {
     pub(super) name: String,
     /// Whether it is called as a function.
     pub(super) called: bool,
+    /// Whether it stands where a query says what it reads from.
+    pub(super) read: bool,
+}
+
+/// Words behind which names of tables follow, and those behind which others do. All are reserved, so that no name is one of them.
+const READS: [&str; 4] = ["from", "join", "straight_join", "table"];
+const REST: [&str; 6] = ["select", "where", "group", "having", "order", "limit"];
+
+/// Where in a query a name may be that of what is read: for each token, on the safe side.
+fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
+    // Of each parenthesis that is open: whether a list of tables goes on behind a comma, and whether a table may stand here.
+    let mut open = vec![(false, false)];
+    let mut places = Vec::with_capacity(tokens.len());
+    for (index, token) in tokens.iter().enumerate() {
+        let (list, here) = open.last().copied().unwrap_or_default();
+        let before = index.checked_sub(1).and_then(|before| tokens.get(before));
+        // Behind AS stands another name for it.
+        let renamed = matches!(before, Some(Token::Code(word)) if word.eq_ignore_ascii_case("as"));
+        places.push(here && !renamed);
+        let Token::Code(word) = token else { continue };
+        let is = |words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
+        let next = match *word {
+            "(" => {
+                open.push((here, here));
+                continue;
+            }
+            ")" => {
+                open.pop();
+                continue;
+            }
+            "," => (list, list),
+            _ if is(&READS) => (true, true),
+            // Behind a point, any word may be a name.
+            _ if before == Some(&Token::Code(".")) => continue,
+            _ if is(&["on", "using"]) => (list, false),
+            _ if is(&REST) => (false, false),
+            _ => continue,
+        };
+        if let Some(top) = open.last_mut() {
+            *top = next;
+        }
+    }
+    places
 }
 
 /// All names in a query, each once. Double quotes may stand around names as well, if sql_mode says so.
 pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
     let tokens: Vec<_> = tokens(sql, dialect).filter(|token| !matches!(token, Token::Blank(_))).collect();
     let is = |index: Option<usize>, code: &str| index.and_then(|at| tokens.get(at)) == Some(&Token::Code(code));
+    let reading = reading(&tokens);
     let mut names = Vec::new();
     for index in 0..tokens.len() {
         let Some(name) = name(&tokens[index]) else { continue };
@@ -25,7 +69,7 @@ pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
         } else {
             None
         };
-        let name = Name { database, name, called: is(Some(index + 1), "(") };
+        let name = Name { database, name, called: is(Some(index + 1), "("), read: reading[index] };
         if !names.contains(&name) {
             names.push(name);
         }
@@ -72,11 +116,33 @@ mod tests {
     fn names_are_told_from_texts() {
         let found = names("select Rand /* x */ (), `odd ``t`.c, 'text' from shop . t, \"u\" -- v", MYSQL);
         let has = |database: Option<&str>, name: &str, called: bool| {
-            found.contains(&Name { database: database.map(str::to_owned), name: name.to_owned(), called })
+            let same =
+                |found: &Name| found.database.as_deref() == database && found.name == name && found.called == called;
+            found.iter().any(same)
         };
         assert!(has(None, "Rand", true) && has(Some("shop"), "t", false) && has(Some("odd `t"), "c", false));
         assert!(has(None, "odd `t", false) && has(None, "u", false));
         assert!(!found.iter().any(|name| ["text", "v", "x"].contains(&name.name.as_str())));
+    }
+
+    #[test]
+    fn a_table_is_read_where_a_query_says_from() {
+        let read = |sql| {
+            let read = names(sql, MYSQL).into_iter().filter(|name| name.read && !name.called && name.name.len() == 1);
+            read.map(|name| name.name).collect::<Vec<_>>().join(" ")
+        };
+        for (sql, expected) in [
+            ("select a, t.b as c from t", "t"),
+            ("select a from s.t as x where b in (select c from u) order by d, e", "s t u"),
+            ("select a from t, u v join w on t.a = u.b and (c, d) = (1, 2), x using (e) where f", "t u v w x"),
+            ("select a from (t cross join (u, v)) left join w on b, x", "t u v w x"),
+            ("select (select a from t), b from u union table v union select c from w", "t u v w"),
+            ("with q as (select a from t) select b from q, `from`, y.where, z group by c", "t q y z"),
+            // A number, and no name behind a point.
+            ("select 1.from t", "t"),
+        ] {
+            assert_eq!(read(sql), expected, "{sql}");
+        }
     }
 
     #[test]

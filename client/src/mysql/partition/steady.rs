@@ -116,7 +116,7 @@ impl MysqlConnection {
     fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
         // One name at a time the server looks up; of several it would look through the whole database.
         let mut lookups = Vec::new();
-        for place in places(names.iter().filter(|name| !name.called), "table")? {
+        for place in places(names.iter().filter(|name| name.read && !name.called), "table")? {
             lookups.push(format!(
                 "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE {place}"
             ));

@@ -6,14 +6,13 @@
 //! would rewrite the table waits for the transactions of the parts.
 
 use super::unsupported;
-use crate::partition::{Split, text};
+use crate::partition::Split;
+use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::request::string;
 use crate::scan::{Token, tokens};
 use crate::{Dialect, Error, ErrorKind, Keep};
 
-/// Clauses behind WHERE, or that leave no place for it.
-const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
 /// Settings that leave a plain scan only.
 const PLAIN: [(&str, &str); 4] = [
     ("enable_indexscan", "off"),
@@ -31,10 +30,8 @@ impl PostgresConnection {
             )
             .with_hint("name a key in partition_on"));
         }
-        if split.range.is_some() {
-            return Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on"));
-        }
-        let text = Text::of(query).ok_or_else(|| no_plain_read("it is more than SELECT … FROM … WHERE …"))?;
+        plain::check_no_range(split)?;
+        let text = Plain::of(query, Dialect::Postgres).ok_or_else(|| no_plain_read(plain::MORE))?;
         let table = self.aside(&PLAIN, keep, |keep| self.plain_table(query, &text, keep))?;
         let size = format!(
             "SELECT pg_catalog.pg_relation_size(oid) / pg_catalog.current_setting('block_size')::pg_catalog.int8, \
@@ -51,7 +48,7 @@ impl PostgresConnection {
     }
 
     /// The name of the table that a query reads and does nothing else, if rows can be chosen by their place then.
-    fn plain_table(&self, query: &str, text: &Text<'_>, keep: Keep<'_>) -> Result<String, Error> {
+    fn plain_table(&self, query: &str, text: &Plain<'_>, keep: Keep<'_>) -> Result<String, Error> {
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let top = plan.text(0, 0).unwrap_or_default().trim();
         let scan = top.strip_prefix("Seq Scan on ");
@@ -68,11 +65,6 @@ impl PostgresConnection {
             _ => Err(no_plain_read(&format!("a part's plan is a {top}"))),
         }
     }
-}
-
-fn no_plain_read(why: &str) -> Error {
-    text::refused(&format!("without partition_on it must be the plain read of one table, but {why}"))
-        .with_hint("name a key in partition_on")
 }
 
 /// The name at the start of a plan's line, with its schema.
@@ -94,91 +86,9 @@ fn ranges(blocks: u64, count: usize) -> Vec<String> {
     if count == 1 { vec!["true".to_owned()] } else { (0..count).map(range).collect() }
 }
 
-/// A query of the form SELECT … FROM … [WHERE …], or TABLE ….
-struct Text<'a> {
-    /// Up to and with WHERE, if there is one.
-    head: String,
-    condition: Option<&'a str>,
-}
-
-impl<'a> Text<'a> {
-    /// `None` if it is of another form.
-    fn of(query: &'a str) -> Option<Self> {
-        let (mut depth, mut position, mut found) = (0usize, 0, None);
-        let mut previous = "";
-        let mut first = None;
-        for token in tokens(query, Dialect::Postgres) {
-            position += token.len();
-            let word = match token {
-                Token::Code(word) => word,
-                Token::Blank(_) => continue,
-                _ => "",
-            };
-            first.get_or_insert((word, position));
-            let is = |expected: &str| word.eq_ignore_ascii_case(expected);
-            // Behind these stands a name.
-            let named = previous == "." || previous.eq_ignore_ascii_case("as");
-            match word {
-                "(" | "[" => depth += 1,
-                ")" | "]" => depth = depth.checked_sub(1)?,
-                _ if depth > 0 || named => {}
-                _ if is("where") => found = found.or(Some(position)),
-                _ if BEHIND.iter().any(|clause| is(clause)) => return None,
-                _ => {}
-            }
-            previous = word;
-        }
-        let (word, end) = first?;
-        if word.eq_ignore_ascii_case("table") {
-            return Some(Self { head: format!("select * from{}", &query[end..]), condition: None });
-        }
-        if !word.eq_ignore_ascii_case("select") {
-            return None;
-        }
-        Some(match found {
-            Some(at) => Self { head: query[..at].to_owned(), condition: Some(&query[at..]) },
-            None => Self { head: query.to_owned(), condition: None },
-        })
-    }
-
-    /// The query with a condition more. The line breaks end comments.
-    fn with(&self, more: &str) -> String {
-        match self.condition {
-            Some(condition) => format!("{} ({condition}\n) and {more}", self.head),
-            None => format!("{}\nwhere {more}", self.head),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn with(query: &str) -> Option<String> {
-        Some(Text::of(query)?.with("x"))
-    }
-
-    #[test]
-    fn a_condition_goes_to_the_others() {
-        let takes = |query: &str, expected: &str| assert_eq!(with(query).as_deref(), Some(expected), "{query}");
-        takes("select a from t", "select a from t\nwhere x");
-        takes("table only t -- all", "select * from only t -- all\nwhere x");
-        takes("select a from t WHERE a or b -- c", "select a from t WHERE ( a or b -- c\n) and x");
-        takes(
-            "select (select 1 where true group by 1) as where, t.union from t",
-            "select (select 1 where true group by 1) as where, t.union from t\nwhere x",
-        );
-    }
-
-    #[test]
-    fn other_forms_are_left_alone() {
-        for query in
-            ["select a from t group by a", "with c as (select 1) select * from c", "values (1)", "(select 1)", ""]
-        {
-            assert_eq!(with(query), None, "{query}");
-        }
-        assert_eq!(with("select 1 union select 2 where true"), None);
-    }
 
     #[test]
     fn each_block_is_in_one_range() {

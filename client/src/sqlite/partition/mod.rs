@@ -5,6 +5,8 @@
 //! first sibling's start and the last one's is what one connection more is asked (<https://www.sqlite.org/pragma.html#pragma_data_version>).
 //! The log's index would tell too, but to open and close a file of SQLite's takes its locks away.
 
+mod rowid;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use super::kind::Kind;
 use super::library::{Cell, Database};
 use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, balance, text};
-use crate::scan::{Token, statement, tokens};
+use crate::scan::{Token, statement_in, tokens};
 use crate::{Connection, Dialect, Error, ErrorKind, Keep};
 
 /// How often siblings are started anew because somebody has written meanwhile.
@@ -81,21 +83,29 @@ impl Partitioning for SqliteConnection {
     }
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
-        let query = statement(query);
+        let query = statement_in(query, Dialect::Sqlite);
         text::check(tokens(query, Dialect::Sqlite))?;
         if split.consistent {
             check_steady(query)?;
         }
-        let Some(key) = &split.key else {
-            return Err(unsupported("an SQLite query is cut by a column").with_hint("name one with partition_on"));
-        };
+        let plain = self.plain(query, keep)?;
+        let Some(key) = &split.key else { return self.rowid_parts(plain, split, keep) };
         let described = format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS);
         let columns = self.work(keep, move |database| columns(database, &described))?;
         // SQLite's names are the same in other letters.
-        let (name, kind) = key::find(&columns, key, |(name, _)| name, str::eq_ignore_ascii_case)?;
-        let key = format!("{}.{}", text::ALIAS, text::quoted_name(name));
+        let column = key::find(&columns, key, |column| &column.name, str::eq_ignore_ascii_case)?;
+        if let (Ok(plain), Some(origin)) = (&plain, &column.origin)
+            && self.is_rowid(plain.text.from(), &text::quoted_name(origin), keep)?
+        {
+            let cuts = match &split.range {
+                Some((low, high)) => self.even_cuts(column.kind, low, high, split.count, keep)?,
+                None => self.rowid_cuts(plain, split.count, keep)?,
+            };
+            return Ok(plain.parts(&cuts));
+        }
+        let key = format!("{}.{}", text::ALIAS, text::quoted_name(&column.name));
         let cuts = match &split.range {
-            Some((low, high)) => self.even_cuts(*kind, low, high, split.count, keep)?,
+            Some((low, high)) => self.even_cuts(column.kind, low, high, split.count, keep)?,
             None => self.balanced_cuts(query, &key, split.count, keep)?,
         };
         Ok(if cuts.is_empty() { vec![query.to_owned()] } else { text::parts(query, &key, &cuts) })
@@ -143,12 +153,17 @@ const BEGIN: &str = "BEGIN; SELECT count(*) FROM sqlite_schema";
 
 /// The first column of the rows of statements, as text.
 fn ask(database: &Database, sql: &str) -> Result<Vec<String>, Error> {
+    ask_for(database, sql, 0)
+}
+
+/// One column of the rows of statements, which have as many, as text.
+fn ask_for(database: &Database, sql: &str, column: usize) -> Result<Vec<String>, Error> {
     let (mut rest, mut answer) = (sql, Vec::new());
     while !rest.is_empty() {
         let (statement, after) = database.prepare(rest)?;
         if let Some(mut statement) = statement {
             while let Some(row) = statement.step()? {
-                answer.push(match row.value(0).cell() {
+                answer.push(match row.value(column).cell() {
                     Some(Cell::Integer(number)) => number.to_string(),
                     Some(Cell::Text(text)) => String::from_utf8_lossy(text).into_owned(),
                     _ => String::new(),
@@ -175,12 +190,23 @@ fn check_steady(query: &str) -> Result<(), Error> {
     }
 }
 
-/// Names and kinds of a query's columns.
-fn columns(database: &Database, sql: &str) -> Result<Vec<(String, Kind)>, Error> {
+/// A column of a query.
+struct Described {
+    name: String,
+    kind: Kind,
+    /// The name of the table's column that it is.
+    origin: Option<String>,
+}
+
+fn columns(database: &Database, sql: &str) -> Result<Vec<Described>, Error> {
     let (statement, _) = database.prepare(sql)?;
     let Some(statement) = statement else { return Ok(Vec::new()) };
-    let kind = |index| Kind::declared(statement.declared(index).as_deref());
-    Ok((0..statement.columns()).map(|index| (statement.name(index), kind(index))).collect())
+    let column = |index| Described {
+        name: statement.name(index),
+        kind: Kind::declared(statement.declared(index).as_deref()),
+        origin: statement.origin(index),
+    };
+    Ok((0..statement.columns()).map(column).collect())
 }
 
 impl SqliteConnection {

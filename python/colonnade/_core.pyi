@@ -92,15 +92,28 @@ class Server:
     def __new__(
         cls,
         engine: object,
+        options: object,
         listen: str | None = None,
         unix: str | PathLike[str] | None = None,
-        encode_cpu: float = 1.0,
     ) -> Server: ...
     @property
     def addresses(self) -> list[str]: ...
     @property
     def sessions(self) -> int: ...
+    def reload(self) -> None: ...
+    def drain(self, seconds: float) -> bool: ...
     def stop(self) -> None: ...
+
+def add_user(
+    path: str | PathLike[str],
+    name: str,
+    password: str,
+    *,
+    read_only: bool = False,
+    connections: int | None = None,
+) -> bool: ...
+def remove_user(path: str | PathLike[str], name: str) -> bool: ...
+def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None]]: ...
 
 @final
 class Table:

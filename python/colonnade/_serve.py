@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -51,6 +52,13 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     )
     _add_access(parser.add_argument_group("who may come in"))
     _add_limits(parser.add_argument_group("limits", "Times are in seconds; 0 is no limit."))
+    watching = parser.add_argument_group("watching")
+    watching.add_argument(
+        "--log", metavar="FILE", type=Path, help="a line for each login, failure and end; - is standard error"
+    )
+    watching.add_argument(
+        "--metrics", metavar="HOST:PORT", help="a loopback address for /metrics (Prometheus) and /health"
+    )
     parser.set_defaults(run=run)
 
 
@@ -122,6 +130,9 @@ def run(args: argparse.Namespace) -> int:
         raise SystemExit("colonnade: --tls-client-ca needs --tls-certificate and --tls-key")
     # Blocked before any thread starts, so that all threads leave them to sigwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # A client takes a descriptor; what a shell allows by default is little.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     # Imported here: other subcommands need no DuckDB.
     from colonnade._core import Server
@@ -143,6 +154,8 @@ def run(args: argparse.Namespace) -> int:
 
     for address in server.addresses:
         print(f"listening on {address}", flush=True)
+    if server.metrics is not None:
+        print(f"metrics on http://{server.metrics}/metrics", flush=True)
     if wait_for_the_end(server) == signal.SIGTERM:
         drain(server, args.grace)
     server.stop()

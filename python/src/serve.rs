@@ -56,7 +56,8 @@ impl PyServer {
         let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
         let version = engine.bind(py).getattr("version")?.extract()?;
         let engine = Arc::new(PyEngine { engine, version });
-        let server = py.detach(|| Server::start(engine, &addresses, options.into())).map_err(|error| to_py(&error))?;
+        let options = options.try_into()?;
+        let server = py.detach(|| Server::start(engine, &addresses, options)).map_err(|error| to_py(&error))?;
         Ok(Self { server: Mutex::new(server) })
     }
 
@@ -64,6 +65,12 @@ impl PyServer {
     #[getter]
     fn addresses(&self) -> Vec<String> {
         self.server().addresses().iter().map(ToString::to_string).collect()
+    }
+
+    /// Where `/metrics` and `/health` are: `host:port`.
+    #[getter]
+    fn metrics(&self) -> Option<String> {
+        self.server().metrics().map(|address| address.to_string())
     }
 
     /// How many clients have a session.
@@ -92,9 +99,9 @@ impl PyServer {
 
 fn to_py(error: &ServeError) -> PyErr {
     match error {
-        ServeError::Address(AddressError::Syntax(_) | AddressError::NotProtected(_)) | ServeError::NoAddress => {
-            PyValueError::new_err(error.to_string())
-        }
+        ServeError::Address(AddressError::Syntax(_) | AddressError::NotProtected(_))
+        | ServeError::NoAddress
+        | ServeError::FarMetrics(_) => PyValueError::new_err(error.to_string()),
         _ => PyOSError::new_err(error.to_string()),
     }
 }

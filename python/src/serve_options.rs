@@ -6,6 +6,7 @@ use std::time::Duration;
 use colonnade_server::Options;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The attributes of the same names; times are in seconds, and 0 is no limit.
@@ -23,10 +24,21 @@ pub(crate) struct PyOptions {
     idle_timeout: f64,
     idle_transaction_timeout: f64,
     max_result_bytes: u64,
+    log: Option<PathBuf>,
+    metrics: Option<String>,
 }
 
-impl From<PyOptions> for Options {
-    fn from(options: PyOptions) -> Self {
+impl TryFrom<PyOptions> for Options {
+    type Error = PyErr;
+
+    fn try_from(options: PyOptions) -> PyResult<Self> {
+        let address = |text: String| {
+            let odd = |_| {
+                PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
+            };
+            text.parse().map_err(odd)
+        };
+        let metrics = options.metrics.map(address).transpose()?;
         let files = options.tls_certificate.zip(options.tls_key);
         let tls =
             files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: options.tls_client_ca });
@@ -39,7 +51,7 @@ impl From<PyOptions> for Options {
             idle_in_transaction: seconds(options.idle_transaction_timeout),
             result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
         };
-        Self { encode_cpu: options.encode_cpu, users: options.users, tls, limits }
+        Ok(Self { encode_cpu: options.encode_cpu, users: options.users, tls, limits, log: options.log, metrics })
     }
 }
 

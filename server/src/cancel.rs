@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
+use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
 
 /// Why a statement is stopped.
@@ -39,6 +40,7 @@ impl Reason {
 pub struct Control {
     /// Whose it is.
     pub who: Who,
+    observer: Arc<Observer>,
     limits: Arc<Limits>,
     state: Mutex<State>,
     idle: Condvar,
@@ -66,10 +68,16 @@ const INSIST_AT_MOST: Duration = Duration::from_secs(1);
 const CUT_OFF: Duration = Duration::from_secs(10);
 
 impl Control {
-    fn new(who: Who, limits: Arc<Limits>, interrupt: Arc<dyn Interrupt>, socket: Arc<Socket>) -> Self {
+    fn new(
+        who: Who,
+        limits: Arc<Limits>,
+        observer: Arc<Observer>,
+        interrupt: Arc<dyn Interrupt>,
+        socket: Arc<Socket>,
+    ) -> Self {
         let since = Instant::now();
         let state = State { started: 0, is_busy: false, reason: None, since, is_in_transaction: false, sent: 0 };
-        Self { who, limits, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
+        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -80,11 +88,24 @@ impl Control {
     pub fn start(self: &Arc<Self>) -> Running {
         let mut state = self.state();
         state.started += 1;
+        count(&self.observer.statements);
         state.is_busy = true;
         state.since = Instant::now();
         state.sent = self.socket.sent();
         state.reason = state.reason.filter(|reason| reason.ends_session());
         Running { control: Arc::clone(self) }
+    }
+
+    /// How many statements have started.
+    pub fn statements(&self) -> u64 {
+        self.state().started
+    }
+
+    /// A statement has failed. What it was and what it held is not written down.
+    pub fn failed(&self, failure: &Failure) {
+        count(&self.observer.errors);
+        let fields = [("user", Value::Text(&self.who.name)), ("code", Value::Text(failure.code().0))];
+        self.observer.tell("error", &fields);
     }
 
     /// The session waits for its client's next word, within a transaction or not.
@@ -243,13 +264,14 @@ impl Registry {
         self: &Arc<Self>,
         who: Who,
         limits: &Arc<Limits>,
+        observer: &Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         socket: Arc<Socket>,
     ) -> Result<Ticket, Failure> {
         // Protocol 3.0 has room for 32 bits.
         let mut secret = [0; 4];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let control = Arc::new(Control::new(who, Arc::clone(limits), interrupt, socket));
+        let control = Arc::new(Control::new(who, Arc::clone(limits), Arc::clone(observer), interrupt, socket));
         let mut sessions = self.sessions();
         sessions.admit(&control.who, limits)?;
         // Numbers wrap around; one in use is not given out again.
@@ -305,6 +327,11 @@ impl Registry {
     /// How many sessions there are.
     pub fn len(&self) -> usize {
         self.sessions().by_process.len()
+    }
+
+    /// Bytes that were sent in the sessions that there are.
+    pub fn sent(&self) -> u64 {
+        self.controls().iter().map(|control| control.socket.sent()).sum()
     }
 
     /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
@@ -384,7 +411,7 @@ mod tests {
         let (socket, _) = UnixStream::pair().unwrap();
         let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
         let socket = Arc::new(Socket::from(socket));
-        Ok((registry.register(who, &Arc::new(limits.clone()), count.clone(), socket)?, count))
+        Ok((registry.register(who, &Arc::new(limits.clone()), &Arc::default(), count.clone(), socket)?, count))
     }
 
     #[test]

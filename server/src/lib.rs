@@ -32,6 +32,7 @@ pub mod value;
 mod cancel;
 mod extended;
 mod listen;
+mod observe;
 mod rows;
 mod sender;
 mod serve;

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::socket::Socket;
 
@@ -87,6 +88,8 @@ impl fmt::Display for Address {
 pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
+    /// Not for clients: for whoever watches the server.
+    Metrics(Arc<TcpListener>),
 }
 
 /// The port in the file's name where the server listens on no other: PostgreSQL's, so that clients need not be told.
@@ -118,6 +121,7 @@ impl Listener {
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
+            Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
             Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
         }
     }
@@ -125,6 +129,7 @@ impl Listener {
     /// Waits for a client.
     pub fn accept(&self) -> io::Result<Socket> {
         match self {
+            Self::Metrics(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
             Self::Tcp(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
             Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Socket::from(stream)),
         }
@@ -136,6 +141,7 @@ impl Listener {
         // Neither can be helped if it fails, and the process is about to end.
         let _ = match self {
             Self::Tcp(listener) => shutdown(listener, Shutdown::Both),
+            Self::Metrics(listener) => shutdown(listener.as_ref(), Shutdown::Both),
             Self::Unix(listener, path) => {
                 let _ = fs::remove_file(path);
                 shutdown(listener, Shutdown::Both)

@@ -1,6 +1,7 @@
 //! The server: listeners, a thread a connection, and an orderly end.
 
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,6 +16,7 @@ use crate::extended::Prepared;
 use crate::limits::{LimitError, Limits};
 use crate::listen::{Address, AddressError, Listener};
 use crate::message::backend::Status;
+use crate::observe::{self, Observer, Value, count};
 use crate::session::Session;
 use crate::socket::{Input, Output, Socket};
 use crate::startup::{self, Purpose, Settings};
@@ -40,11 +42,15 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// How much of what there may be.
     pub limits: Limits,
+    /// A file for the log, or `-` for standard error.
+    pub log: Option<PathBuf>,
+    /// Where `/metrics` and `/health` are, on this machine.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { encode_cpu: 1.0, users: None, tls: None, limits: Limits::default() }
+        Self { encode_cpu: 1.0, users: None, tls: None, limits: Limits::default(), log: None, metrics: None }
     }
 }
 
@@ -63,6 +69,14 @@ pub enum ServeError {
     /// There can be no encryption.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The numbers are nobody else's business.
+    #[error(
+        "will not show metrics on {0}: they are neither encrypted nor protected by a password; use a loopback address"
+    )]
+    FarMetrics(SocketAddr),
+    /// The log cannot be opened.
+    #[error("cannot write the log to {0}: {1}")]
+    Log(PathBuf, io::Error),
     /// The operating system refuses threads or descriptors.
     #[error("cannot start the server: {0}")]
     Io(#[from] io::Error),
@@ -74,6 +88,7 @@ pub struct Server {
     listeners: Vec<Arc<Listener>>,
     threads: Vec<thread::JoinHandle<()>>,
     addresses: Vec<Address>,
+    metrics: Option<SocketAddr>,
     users: Option<PathBuf>,
     tls: Option<TlsFiles>,
 }
@@ -84,6 +99,7 @@ struct Shared {
     registry: Arc<Registry>,
     watch: Arc<Watch>,
     gate: Gate,
+    observer: Arc<Observer>,
     tls: RwLock<Option<Arc<tls::Config>>>,
     limits: Arc<Limits>,
     encode_cpu: f64,
@@ -102,7 +118,7 @@ impl Server {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
         }
-        let Options { encode_cpu, users, tls, limits } = options;
+        let Options { encode_cpu, users, tls, limits, log, metrics } = options;
         if users.is_none() || tls.is_none() {
             for address in addresses {
                 if let (Address::Tcp(far), false) = (address, address.is_local()) {
@@ -112,6 +128,8 @@ impl Server {
         }
         let gate = Gate::new(users.as_deref().map(Users::read).transpose()?)?;
         let config = tls.as_ref().map(tls::Config::load).transpose()?;
+        let observer = Observer::open(log.as_deref());
+        let observer = observer.map_err(|error| ServeError::Log(log.unwrap_or_default(), error))?;
         let registry = Arc::new(Registry::default());
         // PostgreSQL's clients read the number in front; it says which version's protocol and manners to expect.
         let version = format!("15.0 (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
@@ -122,6 +140,7 @@ impl Server {
             registry,
             watch,
             gate,
+            observer,
             tls: RwLock::new(config.map(Arc::new)),
             limits: Arc::new(limits),
             encode_cpu,
@@ -130,7 +149,7 @@ impl Server {
             is_stopping: AtomicBool::new(false),
         });
         let (listeners, threads) = (Vec::new(), Vec::new());
-        let mut server = Self { shared, listeners, threads, addresses: Vec::new(), users, tls };
+        let mut server = Self { shared, listeners, threads, addresses: Vec::new(), metrics: None, users, tls };
         // TCP first: its port names the socket file.
         let (tcp, unix): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| matches!(address, Address::Tcp(_)));
         let mut port = None;
@@ -147,7 +166,33 @@ impl Server {
             let (shared, listener) = (Arc::clone(&server.shared), Arc::clone(listener));
             server.threads.push(spawn("listen", move || accept(&shared, &listener))?);
         }
+        if let Some(address) = metrics {
+            server.show_metrics(address)?;
+        }
         Ok(server)
+    }
+
+    fn show_metrics(&mut self, address: SocketAddr) -> Result<(), ServeError> {
+        if !address.ip().is_loopback() {
+            return Err(ServeError::FarMetrics(address));
+        }
+        let failed = |error| AddressError::Bind { address: address.to_string(), error };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        self.metrics = Some(listener.local_addr()?);
+        let listener = Arc::new(listener);
+        self.listeners.push(Arc::new(Listener::Metrics(Arc::clone(&listener))));
+        let shared = Arc::clone(&self.shared);
+        self.threads.push(spawn("metrics", move || {
+            let is_welcoming = || !shared.is_draining.load(Ordering::SeqCst);
+            let state = || (shared.registry.len(), shared.registry.sent(), is_welcoming());
+            observe::serve(&listener, &shared.observer, state, || shared.is_stopping.load(Ordering::SeqCst));
+        })?);
+        Ok(())
+    }
+
+    /// Where `/metrics` and `/health` are, the port filled in.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 
     /// Where it listens, ports filled in.
@@ -223,8 +268,10 @@ fn accept(shared: &Arc<Shared>, listener: &Listener) {
             }
             continue;
         };
+        count(&shared.observer.connections);
         let newcomer = Newcomer::new(shared);
         if shared.newcomers.load(Ordering::SeqCst) > NEWCOMERS.max(shared.limits.connections) {
+            count(&shared.observer.refusals);
             startup::refuse(&mut Output::new(Arc::new(socket)), &LimitError::Connections.into());
             continue;
         }
@@ -255,7 +302,12 @@ impl Drop for Newcomer {
 fn connection(newcomer: Newcomer, socket: Socket) {
     let socket = Arc::new(socket);
     let mut output = Output::new(Arc::clone(&socket));
-    match converse(newcomer, &socket, &mut output) {
+    let observer = Arc::clone(&newcomer.shared.observer);
+    let conversation = converse(newcomer, &socket, &mut output);
+    if let Err(failure) = &conversation {
+        refused(&observer, &socket, failure);
+    }
+    match conversation {
         Ok(()) => {}
         // Nobody is left to be told, or nothing may be said where a handshake has failed.
         Err(Failure::Disconnected(error)) if !is_timeout(&error) || socket.is_silent() => {}
@@ -263,6 +315,23 @@ fn connection(newcomer: Newcomer, socket: Socket) {
         Err(failure) => startup::refuse(&mut output, &failure),
     }
     socket.say_goodbye();
+}
+
+/// Writes down that a client was not let in, and why.
+fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
+    match failure {
+        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => count(&observer.failed_logins),
+        Failure::Limit(_) => count(&observer.refusals),
+        _ => {}
+    }
+    // The text of a login's failure names the user, and nothing that was to prove it.
+    let (peer, reason) = (peer(socket), failure.to_string());
+    let fields = [("peer", &*peer), ("code", failure.code().0), ("reason", &*reason)];
+    observer.tell("refused", &fields.map(|(name, text)| (name, Value::Text(text))));
+}
+
+fn peer(socket: &Socket) -> String {
+    socket.peer().map_or_else(|| "unix".to_owned(), |peer| peer.to_string())
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -308,13 +377,29 @@ fn session(
     socket.set_deadline(None)?;
     shared.registry.admit(&who, &shared.limits)?;
     let engine = shared.engine.session(&who)?;
-    let ticket = shared.registry.register(who, &shared.limits, engine.interrupt_handle(), Arc::clone(socket))?;
+    let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
+    let ticket = shared.registry.register(who, &shared.limits, observer, interrupt, Arc::clone(socket))?;
     drop(newcomer);
+    count(&observer.logins);
+    let begun = Instant::now();
+    let (peer, role, tls) =
+        (peer(socket), ticket.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
+    let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
+    observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
     shared.watch.add(socket.as_ref(), ticket.process)?;
     startup::welcome(output, settings, &shared.version, ticket.process, ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
     let encode_cpu = shared.encode_cpu;
     Session { input, output, engine, control, status: Status::Idle, prepared, encode_cpu }.run();
+    observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
+    let fields = [
+        ("peer", Value::Text(&peer)),
+        ("user", Value::Text(&ticket.control.who.name)),
+        ("seconds", Value::Seconds(begun.elapsed().as_secs_f64())),
+        ("statements", Value::Number(ticket.control.statements())),
+        ("sent", Value::Number(socket.sent())),
+    ];
+    observer.tell("end", &fields);
     Ok(())
 }

@@ -267,6 +267,7 @@ impl Session {
 
     /// `place` is the query string and where, in bytes, the statement starts in it.
     fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
+        self.control.failed(failure);
         let (message, detail, hint) = (failure.to_string(), failure.detail(), failure.hint());
         let position = failure.position().zip(place).map(|(position, (sql, start))| {
             // From 1, in characters of the whole query string.

@@ -30,6 +30,7 @@ pub mod tls;
 pub mod value;
 
 mod cancel;
+mod connection;
 mod extended;
 mod listen;
 mod observe;

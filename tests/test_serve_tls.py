@@ -226,7 +226,8 @@ def test_garbage_instead_of_a_handshake_ends_the_connection(secure: Secure, garb
             raw.sendall(garbage)
             raw.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: raw.recv(4096), b""))
-        except (ConnectionResetError, BrokenPipeError):
+        except OSError:
+            # The server was faster.
             answer = b""
         # At most an alert, or an error in the clear where no handshake had begun; nothing of the server's state.
         assert b"AuthenticationOk" not in answer and len(answer) < 300

@@ -121,13 +121,16 @@ impl Engine for PyEngine {
             let arguments = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py);
             let session = arguments.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
             let session = session.map_err(|error| engine_error(py, &error, ""))?;
-            Ok(Box::new(PySession { session: Arc::new(session.unbind()) }) as Box<dyn Session>)
+            let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
+            Ok(Box::new(PySession { session, is_read_only }) as Box<dyn Session>)
         })
     }
 }
 
 struct PySession {
     session: Arc<Py<PyAny>>,
+    /// Then each statement has a transaction to be ended.
+    is_read_only: bool,
 }
 
 /// What `_engine.Session.execute` gives.
@@ -155,7 +158,7 @@ impl PySession {
         let reader = RecordBatchStreamReader::try_new(stream)
             .map_err(|error| duckdb::error(producer_text(&error), statement))?;
         let schema = named(&reader.schema(), &types, &cast);
-        let session = Arc::clone(&self.session);
+        let session = self.is_read_only.then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.to_owned());
         Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
     }
@@ -163,11 +166,19 @@ impl PySession {
 
 impl Session for PySession {
     fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
-        self.call("execute", (statement, size.rows, size.bytes), statement)
+        let answer = self.call("execute", (statement, size.rows, size.bytes), statement);
+        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
+            finish(&self.session);
+        }
+        answer
     }
 
     fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        match self.call("describe", (statement,), statement)? {
+        let answer = self.call("describe", (statement,), statement);
+        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
+            finish(&self.session);
+        }
+        match answer? {
             Answer::Rows(rows) => Ok(Some(rows)),
             Answer::Done { .. } => Ok(None),
         }
@@ -202,7 +213,8 @@ impl Interrupt for PyInterrupt {
 
 /// A result that DuckDB streams.
 struct PyRows {
-    session: Arc<Py<PyAny>>,
+    /// To be told at the end, where it wants to know.
+    session: Option<Arc<Py<PyAny>>>,
     /// There until the end.
     reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
@@ -228,11 +240,18 @@ impl Rows for PyRows {
 impl Drop for PyRows {
     fn drop(&mut self) {
         drop(self.reader.take());
-        Python::attach(|py| {
-            // If that fails, so will the next statement, and say why.
-            let _ = self.session.bind(py).call_method0("finish");
-        });
+        if let Some(session) = &self.session {
+            finish(session);
+        }
     }
+}
+
+/// Ends the transaction of a read-only user's statement.
+fn finish(session: &Py<PyAny>) {
+    Python::attach(|py| {
+        // If that fails, so will the next statement, and say why.
+        let _ = session.bind(py).call_method0("finish");
+    });
 }
 
 /// The schema, with the DuckDB type of the columns that were cast to text (TYPES.md).

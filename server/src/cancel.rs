@@ -12,19 +12,19 @@ use crate::limits::{LimitError, Limits};
 use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
 
-/// Why a statement is stopped.
+/// Why a statement is stopped; of several reasons the last one here counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// A cancel request.
     Canceled,
     /// It takes too long.
     TimedOut,
+    /// The client closed its connection; or this side has ended the reading, which looks the same and has its own reason below.
+    Gone,
     /// Nothing was asked for too long.
     Idle,
     /// The same, within a transaction.
     IdleInTransaction,
-    /// The client closed its connection.
-    Gone,
     /// The server stops.
     Shutdown,
 }

@@ -58,6 +58,9 @@ fn what_takes_too_long_is_stopped() {
     control.wait(true);
     assert!(control.expire(Instant::now() + second).is_none());
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
+    // The watcher sees the reading end, and takes it for the client's doing.
+    assert!(control.stop(Reason::Gone).is_none());
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
 }
 
 #[test]

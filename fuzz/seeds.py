@@ -232,6 +232,18 @@ def answers_of_mysql() -> dict[str, bytes]:
     }
 
 
+def sessions(conversations: dict[str, bytes]) -> dict[str, bytes]:
+    """Conversations with a server that lets everybody in, and logins at one that does not (the target `session`)."""
+    found = {}
+    for name, conversation in conversations.items():
+        for first in (2, 3) if conversation[:1] == STARTUP else (0, 1):
+            found[f"{name}-{first}"] = bytes([first]) + conversation[1:]
+    first = b"SCRAM-SHA-256\0\0\0\0\x10n,,n=,r=abcdefgh"
+    last = b"c=biws,r=abcdefgh,p=" + b"A" * 43 + b"="
+    found["login"] = b"\0" + b"".join(b"p" + (len(body) + 4).to_bytes(4, "big") + body for body in (first, last))
+    return found
+
+
 def noise() -> dict[str, bytes]:
     """Long inputs to start with; libFuzzer would take hours to grow them."""
     source = random.Random(1)
@@ -241,6 +253,7 @@ def noise() -> dict[str, bytes]:
 def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
     seeds_of["frontend"] = conversations()
+    seeds_of["session"] = sessions(seeds_of["frontend"])
     seeds_of["backend"] = answers({name: seed for name, seed in vectors().items() if name.startswith("good-")})
     seeds_of["backend"]["rows"] = rows_of_postgres()
     seeds_of["mysql"] = answers_of_mysql()

@@ -1,5 +1,5 @@
-"""Who may know whom: `wire ← client ← python`, `wire ← server ← python`, `wire ← pg`; nobody knows `python`, `pg` or
-`bench`."""
+"""Who may know whom: `wire, login ← client ← python`, `wire, login ← server ← python`, `wire ← pg`; nobody knows
+`python`, `pg` or `bench`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ROOT = Path(__file__).parent.parent
 # Each crate of the workspace, and those of its neighbours that it may depend on.
 MAY_KNOW = {
     "colonnade-wire": set[str](),
-    "colonnade-client": {"colonnade-wire"},
-    "colonnade-server": {"colonnade-wire"},
+    "colonnade-login": set[str](),
+    "colonnade-client": {"colonnade-wire", "colonnade-login"},
+    "colonnade-server": {"colonnade-wire", "colonnade-login"},
     "colonnade-python": {"colonnade-wire", "colonnade-client", "colonnade-server"},
     "colonnade-bench": {"colonnade-wire"},
     "colonnade-shaper": set[str](),
@@ -27,6 +28,7 @@ MAY_KNOW = {
 # foreign format. Client and server know no Python and no async stack.
 NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
+    "colonnade-login": {"pyo3", "tokio", "mio", "socket2", "rustls"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},
     "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon"},

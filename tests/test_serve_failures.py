@@ -255,7 +255,7 @@ def test_a_newer_protocol_is_negotiated(server: Server) -> None:
 
 
 def test_a_server_that_stops_ends_its_sessions() -> None:
-    with serve() as server:
+    with serve("--grace", "0") as server:
         idle = psycopg.connect(server.dsn, autocommit=True)
         client = hand_shake(server)
         send_query(client, ENDLESS)

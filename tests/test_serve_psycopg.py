@@ -202,7 +202,7 @@ def test_pipelines_and_transactions_through_the_extended_protocol(connection: ps
         "BEGIN",
         "ROLLBACK",
         "SELECT 1",
-        "SET threads = 2",
+        "SET schema = 'main'",
         "SHOW tables",
         "EXPLAIN SELECT 1",
         "",

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 from duckdb import ExpectedResultType, StatementType
 
+from colonnade import _fences
 from colonnade._exact import exact
+from colonnade._fences import Fences, ReadOnlyConnection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,22 +46,21 @@ class Answer:
 class Engine:
     """One database, opened once."""
 
-    def __init__(self, path: str, *, read_only: bool = False) -> None:
+    def __init__(self, path: str, *, read_only: bool = False, fences: Fences | None = None) -> None:
+        self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
         self._lock = threading.Lock()
+        _fences.put_up(self._root, self._fences)
 
     @property
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"
 
-    def session(self) -> Session:
+    def session(self, *, read_only: bool = False) -> Session:
+        """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
             connection = self._root.cursor()
-        # A query must not read this process's Python variables.
-        connection.execute("SET python_enable_replacements = false")
-        # What the server announces; text forms of times with a zone depend on it.
-        connection.execute("SET TimeZone = 'UTC'")
-        return Session(connection)
+        return Session(connection, files=self._fences.files, read_only=read_only)
 
     def close(self) -> None:
         self._root.close()
@@ -68,8 +69,9 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: DuckDBPyConnection, *, files: bool = False, read_only: bool = False) -> None:
+        self._connection = ReadOnlyConnection(connection) if read_only else connection
+        self._files = files
 
     def execute(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
@@ -95,12 +97,22 @@ class Session:
         return rows(self._connection.sql(f"FROM (\n{sql}\n) LIMIT 0"), (1, 1))
 
     def _statement(self, sql: str) -> Statement | None:
+        _fences.check_words(sql, files=self._files)
         statements = self._connection.extract_statements(sql)
         if len(statements) > 1:
             # The server cuts query strings into statements; here it and DuckDB's parser disagree.
             problem = "Parser Error: cannot tell where one statement ends and the next begins; send one at a time"
             raise duckdb.ParserException(problem)
-        return statements[0] if statements else None
+        if not statements:
+            return None
+        read_only = isinstance(self._connection, ReadOnlyConnection)
+        _fences.check(statements[0], files=self._files, read_only=read_only)
+        return statements[0]
+
+    def finish(self) -> None:
+        """The answer before is read, or given up."""
+        if isinstance(self._connection, ReadOnlyConnection):
+            self._connection.finish()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+
+    from colonnade._core import Server
 
 DEFAULT_LISTEN = "127.0.0.1:5433"
 
@@ -27,7 +33,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
-        help=f"a loopback address; port 0 takes a free one (default: {DEFAULT_LISTEN}, or none with --unix)",
+        help="an address; port 0 takes a free one; other machines' connections need --users and --tls-certificate "
+        f"(default: {DEFAULT_LISTEN}, or none with --unix)",
     )
     parser.add_argument(
         "--unix",
@@ -43,7 +50,54 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         default=1.0,
         help="how much of a CPU encoding may take for one client, from 0 (light encodings only) to 1 (the default)",
     )
+    _add_access(parser.add_argument_group("who may come in"))
+    _add_limits(parser.add_argument_group("limits", "Times are in seconds; 0 is no limit."))
+    watching = parser.add_argument_group("watching")
+    watching.add_argument(
+        "--log", metavar="FILE", type=Path, help="a line for each login, failure and end; - is standard error"
+    )
+    watching.add_argument(
+        "--metrics", metavar="HOST:PORT", help="a loopback address for /metrics (Prometheus) and /health"
+    )
     parser.set_defaults(run=run)
+
+
+def _add_access(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--users", metavar="FILE", type=Path, help="only these users, with their passwords (see `colonnade user`)"
+    )
+    group.add_argument("--tls-certificate", metavar="FILE", type=Path, help="encrypt with this certificate (PEM)")
+    group.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key")
+    group.add_argument(
+        "--tls-client-ca",
+        metavar="FILE",
+        type=Path,
+        help="encrypted connections need a certificate too, of the user's name and signed by one of these authorities",
+    )
+    group.add_argument(
+        "--allow-files",
+        action="store_true",
+        help="let clients read and write the files that this process may (read_csv, COPY TO, ATTACH)",
+    )
+
+
+def _add_limits(group: argparse._ArgumentGroup) -> None:
+    def limit(name: str, metavar: str, type_: Callable[[str], object], default: object, help_: str) -> None:
+        shown = "" if default is None else f" (default: {default})"
+        group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown)
+
+    limit("--max-connections", "N", int, 256, "sessions at a time")
+    limit("--max-user-connections", "N", int, 0, "sessions of one user at a time")
+    limit("--login-timeout", "SECONDS", _seconds, 60, "from connecting to the end of the login")
+    limit("--statement-timeout", "SECONDS", _seconds, 3600, "a statement's time, its result's way included")
+    limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
+    limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
+    limit("--max-result-bytes", "BYTES", _size, 0, "a result's size as it is sent, such as 10GB")
+    limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 % of the machine's")
+    limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
+    limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")
+    limit("--temp-size", "SIZE", str, None, "how much it may put there; by default 90 % of what is free")
+    limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
 
 
 def _share(text: str) -> float:
@@ -53,23 +107,46 @@ def _share(text: str) -> float:
     return share
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < 1e9:
+        raise ValueError(text)
+    return seconds
+
+
+UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def _size(text: str) -> int:
+    number = text.lower().rstrip("kmgtb")
+    return int(float(number) * UNITS[text.lower().removeprefix(number)])
+
+
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; the exit status."""
-    stop_signals = {signal.SIGINT, signal.SIGTERM}
+    if (args.tls_certificate is None) != (args.tls_key is None):
+        raise SystemExit("colonnade: --tls-certificate and --tls-key go together")
+    if args.tls_client_ca is not None and args.tls_certificate is None:
+        raise SystemExit("colonnade: --tls-client-ca needs --tls-certificate and --tls-key")
     # Blocked before any thread starts, so that all threads leave them to sigwait.
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # A client takes a descriptor; what a shell allows by default is little.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     # Imported here: other subcommands need no DuckDB.
     from colonnade._core import Server
 
     try:
         from colonnade._engine import Engine
+        from colonnade._fences import Fences
     except ModuleNotFoundError as error:
         raise SystemExit(f"colonnade: {error.name} is missing: pip install 'colonnade[serve]'") from None
     listen = args.listen or (None if args.unix else DEFAULT_LISTEN)
+    fences = Fences(args.allow_files, args.memory, args.threads, args.temp_directory, args.temp_size)
     try:
-        engine = Engine(args.database, read_only=args.read_only)
-        server = Server(engine, listen, args.unix, args.encode_cpu)
+        engine = Engine(args.database, read_only=args.read_only, fences=fences)
+        server = Server(engine, args, listen, args.unix)
     except Exception as error:
         if getattr(args, "verbose", False):
             raise
@@ -77,13 +154,37 @@ def run(args: argparse.Namespace) -> int:
 
     for address in server.addresses:
         print(f"listening on {address}", flush=True)
-    signal.sigwait(stop_signals)
+    if server.metrics is not None:
+        print(f"metrics on http://{server.metrics}/metrics", flush=True)
+    if wait_for_the_end(server) == signal.SIGTERM:
+        drain(server, args.grace)
     server.stop()
     if server.sessions:
         # DuckDB did not let go of a statement in time; its threads must not meet a closing interpreter.
         os._exit(1)
     engine.close()
     return 0
+
+
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def wait_for_the_end(server: Server) -> int:
+    """Which signal ends it. SIGHUP does not: users and certificates are read again."""
+    while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
+        try:
+            server.reload()
+        except OSError as error:
+            print(f"colonnade: everything stays as it was: {first_line(error)}", file=sys.stderr, flush=True)
+    return received
+
+
+def drain(server: Server, grace: float) -> None:
+    """Wait for what runs, until the grace is over or a second signal comes."""
+    end = time.monotonic() + grace
+    while not server.drain(0.1) and time.monotonic() < end:
+        if signal.sigtimedwait(SIGNALS - {signal.SIGHUP}, 0) is not None:
+            return
 
 
 def first_line(error: Exception) -> str:

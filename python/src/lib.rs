@@ -9,9 +9,11 @@ mod error;
 mod ffi_stream;
 mod params;
 mod serve;
+mod serve_options;
 mod signals;
 mod stream;
 mod table;
+mod users;
 
 use pyo3::prelude::*;
 
@@ -31,5 +33,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     serve::register(m)?;
+    users::register(m)?;
     Ok(())
 }

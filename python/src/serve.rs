@@ -6,19 +6,22 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session,
-    SqlState, duckdb,
+    Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Role, Rows, ServeError, Server, Session,
+    SqlState, Who, duckdb,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict as _;
 
 use crate::capsule::take_stream;
+use crate::serve_options::PyOptions;
 
 /// Adds what `colonnade serve` needs to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -41,19 +44,20 @@ impl PyServer {
 impl PyServer {
     /// Starts to listen. `engine` is a `colonnade._engine.Engine`.
     #[new]
-    #[pyo3(signature = (engine, listen=None, unix=None, encode_cpu=1.0))]
+    #[pyo3(signature = (engine, options, listen=None, unix=None))]
     fn new(
         py: Python<'_>,
         engine: Py<PyAny>,
+        options: PyOptions,
         listen: Option<&str>,
         unix: Option<PathBuf>,
-        encode_cpu: f64,
     ) -> PyResult<Self> {
         let listen = listen.map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
         let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
         let version = engine.bind(py).getattr("version")?.extract()?;
         let engine = Arc::new(PyEngine { engine, version });
-        let server = py.detach(|| Server::start(engine, &addresses, encode_cpu)).map_err(|error| to_py(&error))?;
+        let options = options.try_into()?;
+        let server = py.detach(|| Server::start(engine, &addresses, options)).map_err(|error| to_py(&error))?;
         Ok(Self { server: Mutex::new(server) })
     }
 
@@ -63,10 +67,28 @@ impl PyServer {
         self.server().addresses().iter().map(ToString::to_string).collect()
     }
 
+    /// Where `/metrics` and `/health` are: `host:port`.
+    #[getter]
+    fn metrics(&self) -> Option<String> {
+        self.server().metrics().map(|address| address.to_string())
+    }
+
     /// How many clients have a session.
     #[getter]
     fn sessions(&self) -> usize {
         self.server().sessions()
+    }
+
+    /// Reads the users file and the certificates again.
+    fn reload(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.server().reload()).map_err(|error| to_py(&error))
+    }
+
+    /// Refuses new sessions, and waits for those that are there to do what they are at; gives whether all have ended in
+    /// time.
+    fn drain(&self, py: Python<'_>, seconds: f64) -> bool {
+        let grace = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        py.detach(|| self.server().drain(grace))
     }
 
     /// Ends all sessions and stops to listen.
@@ -77,10 +99,10 @@ impl PyServer {
 
 fn to_py(error: &ServeError) -> PyErr {
     match error {
-        ServeError::Address(AddressError::Syntax(_) | AddressError::NotLoopback(_)) | ServeError::NoAddress => {
-            PyValueError::new_err(error.to_string())
-        }
-        ServeError::Address(_) | ServeError::Io(_) => PyOSError::new_err(error.to_string()),
+        ServeError::Address(AddressError::Syntax(_) | AddressError::NotProtected(_))
+        | ServeError::NoAddress
+        | ServeError::FarMetrics(_) => PyValueError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
     }
 }
 
@@ -94,16 +116,21 @@ impl Engine for PyEngine {
         self.version.clone()
     }
 
-    fn session(&self) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
         Python::attach(|py| {
-            let session = self.engine.bind(py).call_method0("session").map_err(|error| engine_error(py, &error, ""))?;
-            Ok(Box::new(PySession { session: Arc::new(session.unbind()) }) as Box<dyn Session>)
+            let arguments = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py);
+            let session = arguments.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
+            let session = session.map_err(|error| engine_error(py, &error, ""))?;
+            let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
+            Ok(Box::new(PySession { session, is_read_only }) as Box<dyn Session>)
         })
     }
 }
 
 struct PySession {
     session: Arc<Py<PyAny>>,
+    /// Then each statement has a transaction to be ended.
+    is_read_only: bool,
 }
 
 /// What `_engine.Session.execute` gives.
@@ -131,17 +158,27 @@ impl PySession {
         let reader = RecordBatchStreamReader::try_new(stream)
             .map_err(|error| duckdb::error(producer_text(&error), statement))?;
         let schema = named(&reader.schema(), &types, &cast);
-        Ok(Answer::Rows(Box::new(PyRows { reader, schema, types, statement: statement.to_owned() })))
+        let session = self.is_read_only.then(|| Arc::clone(&self.session));
+        let (reader, statement) = (Some(reader), statement.to_owned());
+        Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
     }
 }
 
 impl Session for PySession {
     fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
-        self.call("execute", (statement, size.rows, size.bytes), statement)
+        let answer = self.call("execute", (statement, size.rows, size.bytes), statement);
+        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
+            finish(&self.session);
+        }
+        answer
     }
 
     fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        match self.call("describe", (statement,), statement)? {
+        let answer = self.call("describe", (statement,), statement);
+        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
+            finish(&self.session);
+        }
+        match answer? {
             Answer::Rows(rows) => Ok(Some(rows)),
             Answer::Done { .. } => Ok(None),
         }
@@ -176,7 +213,10 @@ impl Interrupt for PyInterrupt {
 
 /// A result that DuckDB streams.
 struct PyRows {
-    reader: RecordBatchStreamReader,
+    /// To be told at the end, where it wants to know.
+    session: Option<Arc<Py<PyAny>>>,
+    /// There until the end.
+    reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
     types: Vec<String>,
     statement: String,
@@ -192,8 +232,26 @@ impl Rows for PyRows {
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
-        self.reader.next().transpose().map_err(|error| duckdb::error(producer_text(&error), &self.statement))
+        let next = self.reader.as_mut().and_then(Iterator::next);
+        next.transpose().map_err(|error| duckdb::error(producer_text(&error), &self.statement))
     }
+}
+
+impl Drop for PyRows {
+    fn drop(&mut self) {
+        drop(self.reader.take());
+        if let Some(session) = &self.session {
+            finish(session);
+        }
+    }
+}
+
+/// Ends the transaction of a read-only user's statement.
+fn finish(session: &Py<PyAny>) {
+    Python::attach(|py| {
+        // If that fails, so will the next statement, and say why.
+        let _ = session.bind(py).call_method0("finish");
+    });
 }
 
 /// The schema, with the DuckDB type of the columns that were cast to text (TYPES.md).

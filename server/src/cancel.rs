@@ -4,47 +4,80 @@ use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::engine::Interrupt;
+use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
+use crate::limits::{LimitError, Limits};
+use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
 
-/// Why a statement is stopped.
+/// Why a statement is stopped; of several reasons the last one here counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// A cancel request.
     Canceled,
-    /// The client closed its connection.
+    /// It takes too long.
+    TimedOut,
+    /// The client closed its connection; or this side has ended the reading, which looks the same and has its own reason below.
     Gone,
+    /// Nothing was asked for too long.
+    Idle,
+    /// The same, within a transaction.
+    IdleInTransaction,
     /// The server stops.
     Shutdown,
 }
 
+impl Reason {
+    /// Whether the session ends with it, and not its statement alone.
+    fn ends_session(self) -> bool {
+        self > Self::TimedOut
+    }
+}
+
 /// One session, as others may reach it.
 pub struct Control {
+    /// Whose it is.
+    pub who: Who,
+    observer: Arc<Observer>,
+    limits: Arc<Limits>,
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
     socket: Arc<Socket>,
 }
 
-#[derive(Default)]
 struct State {
     /// How many statements have started; the last one's number.
     started: u64,
     is_busy: bool,
     reason: Option<Reason>,
+    /// Since when it is busy, or idle.
+    since: Instant,
+    is_in_transaction: bool,
+    /// What had been sent when the last statement started.
+    sent: u64,
 }
 
 /// How long an engine may take to notice an interruption before it is told again: one that comes just before the
 /// engine starts on the statement is lost.
 const INSIST: Duration = Duration::from_millis(20);
 const INSIST_AT_MOST: Duration = Duration::from_secs(1);
+/// How long a client may take to take what was sent before its statement's time was over.
+const CUT_OFF: Duration = Duration::from_secs(10);
 
 impl Control {
-    fn new(interrupt: Arc<dyn Interrupt>, socket: Arc<Socket>) -> Self {
-        Self { state: Mutex::default(), idle: Condvar::new(), interrupt, socket }
+    fn new(
+        who: Who,
+        limits: Arc<Limits>,
+        observer: Arc<Observer>,
+        interrupt: Arc<dyn Interrupt>,
+        socket: Arc<Socket>,
+    ) -> Self {
+        let since = Instant::now();
+        let state = State { started: 0, is_busy: false, reason: None, since, is_in_transaction: false, sent: 0 };
+        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -55,18 +88,84 @@ impl Control {
     pub fn start(self: &Arc<Self>) -> Running {
         let mut state = self.state();
         state.started += 1;
+        count(&self.observer.statements);
         state.is_busy = true;
-        state.reason = state.reason.filter(|reason| *reason > Reason::Canceled);
+        state.since = Instant::now();
+        state.sent = self.socket.sent();
+        state.reason = state.reason.filter(|reason| reason.ends_session());
         Running { control: Arc::clone(self) }
     }
 
-    /// Fails if somebody wants the statement to end.
+    /// How many statements have started.
+    pub fn statements(&self) -> u64 {
+        self.state().started
+    }
+
+    /// A statement has failed. What it was and what it held is not written down.
+    pub fn failed(&self, failure: &Failure) {
+        count(&self.observer.errors);
+        let fields = [("user", Value::Text(&self.who.name)), ("code", Value::Text(failure.code().0))];
+        self.observer.tell("error", &fields);
+    }
+
+    /// The session waits for its client's next word, within a transaction or not.
+    pub fn wait(&self, is_in_transaction: bool) {
+        let mut state = self.state();
+        state.since = Instant::now();
+        state.is_in_transaction = is_in_transaction;
+    }
+
+    /// Fails if somebody wants the statement to end, or its result is too large.
     pub fn check(&self) -> Result<(), Failure> {
-        match self.state().reason {
-            None => Ok(()),
+        let state = self.state();
+        match state.reason {
+            None => match self.limits.result_bytes {
+                Some(limit) if self.socket.sent() - state.sent > limit => Err(LimitError::Result(limit).into()),
+                _ => Ok(()),
+            },
             Some(Reason::Canceled) => Err(Failure::Canceled),
+            Some(Reason::TimedOut) => Err(LimitError::Statement.into()),
+            Some(Reason::Idle) => Err(LimitError::Idle.into()),
+            Some(Reason::IdleInTransaction) => Err(LimitError::IdleInTransaction.into()),
             Some(Reason::Shutdown) => Err(Failure::Shutdown),
             Some(Reason::Gone) => Err(Failure::Disconnected(io::ErrorKind::ConnectionReset.into())),
+        }
+    }
+
+    /// Why the session is to be stopped now, if it takes longer than it may and nobody has stopped it yet.
+    fn overdue(&self, state: &State, now: Instant) -> Option<Reason> {
+        let (limit, reason) = match (state.is_busy, state.is_in_transaction) {
+            (true, _) => (self.limits.statement, Reason::TimedOut),
+            (false, true) => (self.limits.idle_in_transaction, Reason::IdleInTransaction),
+            (false, false) => (self.limits.idle, Reason::Idle),
+        };
+        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
+        (is_over && state.reason.is_none()).then_some(reason)
+    }
+
+    fn is_overdue(&self, now: Instant) -> bool {
+        self.overdue(&self.state(), now).is_some()
+    }
+
+    /// Stops what has taken longer than it may; gives what runs, if that is it.
+    pub fn expire(&self, now: Instant) -> Option<Stopping<'_>> {
+        let mut state = self.state();
+        state.reason = Some(self.overdue(&state, now)?);
+        if !state.is_busy {
+            // Wakes the session, which waits for its client.
+            self.socket.shutdown(Shutdown::Read);
+            return None;
+        }
+        self.interrupt.interrupt();
+        Some(Stopping { control: self, statement: state.started })
+    }
+
+    /// The server stops: ends the session if it waits for its client and is not in a transaction.
+    fn end_if_idle(&self) {
+        let mut state = self.state();
+        if !state.is_busy && !state.is_in_transaction {
+            state.reason = state.reason.max(Some(Reason::Shutdown));
+            self.socket.shutdown(Shutdown::Read);
         }
     }
 
@@ -74,7 +173,7 @@ impl Control {
     /// ends with it, and does even if nothing runs.
     pub fn stop(&self, reason: Reason) -> Option<Stopping<'_>> {
         let mut state = self.state();
-        if state.is_busy || reason > Reason::Canceled {
+        if state.is_busy || reason.ends_session() {
             state.reason = state.reason.max(Some(reason));
         }
         if !state.is_busy {
@@ -93,14 +192,19 @@ pub struct Stopping<'a> {
 }
 
 impl Stopping<'_> {
-    /// Waits until it has ended, and interrupts it again from time to time until then.
-    pub fn wait(self) {
+    /// Waits until it has ended, and interrupts it again from time to time until then. After `patience`, if there is any, the client
+    /// is cut off: it may be that it does not take what was sent.
+    pub fn wait(self, patience: Option<Duration>) {
         let mut pause = INSIST;
+        let begun = Instant::now();
         let mut state = self.control.state();
         loop {
             state = self.control.idle.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             if !state.is_busy || state.started != self.statement {
                 return;
+            }
+            if patience.is_some_and(|patience| begun.elapsed() > patience) {
+                self.control.socket.shutdown(Shutdown::Both);
             }
             self.control.interrupt.interrupt();
             pause = (pause * 2).min(INSIST_AT_MOST);
@@ -115,7 +219,10 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.control.state().is_busy = false;
+        let mut state = self.control.state();
+        state.is_busy = false;
+        state.since = Instant::now();
+        drop(state);
         self.control.idle.notify_all();
     }
 }
@@ -133,6 +240,17 @@ struct Sessions {
     by_process: HashMap<i32, ([u8; 4], Arc<Control>)>,
 }
 
+impl Sessions {
+    fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
+        if self.by_process.len() >= limits.connections {
+            return Err(LimitError::Connections);
+        }
+        let Some(limit) = who.connections.or(limits.user_connections) else { return Ok(()) };
+        let own = self.by_process.values().filter(|(_, control)| control.who.name == who.name).count();
+        if own >= limit { Err(LimitError::UserConnections(who.name.clone())) } else { Ok(()) }
+    }
+}
+
 impl Registry {
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
@@ -141,13 +259,21 @@ impl Registry {
     /// Makes a session known, until the ticket is dropped.
     ///
     /// # Errors
-    /// If the operating system has no random numbers.
-    pub fn register(self: &Arc<Self>, interrupt: Arc<dyn Interrupt>, socket: Arc<Socket>) -> io::Result<Ticket> {
+    /// If there are as many as there may be, or the operating system has no random numbers.
+    pub fn register(
+        self: &Arc<Self>,
+        who: Who,
+        limits: &Arc<Limits>,
+        observer: &Arc<Observer>,
+        interrupt: Arc<dyn Interrupt>,
+        socket: Arc<Socket>,
+    ) -> Result<Ticket, Failure> {
         // Protocol 3.0 has room for 32 bits.
         let mut secret = [0; 4];
-        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())?;
-        let control = Arc::new(Control::new(interrupt, socket));
+        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
+        let control = Arc::new(Control::new(who, Arc::clone(limits), Arc::clone(observer), interrupt, socket));
         let mut sessions = self.sessions();
+        sessions.admit(&control.who, limits)?;
         // Numbers wrap around; one in use is not given out again.
         let process = loop {
             sessions.last = sessions.last.checked_add(1).unwrap_or(1);
@@ -157,6 +283,33 @@ impl Registry {
         };
         sessions.by_process.insert(process, (secret, Arc::clone(&control)));
         Ok(Ticket { process, secret, control, registry: Arc::clone(self) })
+    }
+
+    /// Fails if there is no room for another session.
+    pub fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
+        self.sessions().admit(who, limits)
+    }
+
+    /// Stops whatever has taken longer than it may.
+    pub fn expire(&self) {
+        let now = Instant::now();
+        for control in self.controls() {
+            expire(control, now);
+        }
+    }
+
+    /// Waits until all sessions have ended, `patience` at most; gives whether they have.
+    pub fn wait_until_empty(&self, patience: Duration) -> bool {
+        let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
+        let waited = self.emptied.wait_timeout_while(self.sessions(), patience, is_open);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Ends the sessions that wait for their clients outside of a transaction.
+    pub fn end_idle(&self) {
+        for control in self.controls() {
+            control.end_if_idle();
+        }
     }
 
     /// The session a cancel request is about.
@@ -176,6 +329,11 @@ impl Registry {
         self.sessions().by_process.len()
     }
 
+    /// Bytes that were sent in the sessions that there are.
+    pub fn sent(&self) -> u64 {
+        self.controls().iter().map(|control| control.socket.sent()).sum()
+    }
+
     /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
     /// waited for as long again.
     pub fn end_all(&self, patience: Duration) {
@@ -191,10 +349,16 @@ impl Registry {
     fn controls(&self) -> Vec<Arc<Control>> {
         self.sessions().by_process.values().map(|(_, control)| Arc::clone(control)).collect()
     }
+}
 
-    fn wait_until_empty(&self, patience: Duration) {
-        let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
-        drop(self.emptied.wait_timeout_while(self.sessions(), patience, is_open));
+/// Stops what a session is at, if that takes longer than it may, without making the caller wait.
+fn expire(control: Arc<Control>, now: Instant) {
+    if control.is_overdue(now) {
+        std::thread::spawn(move || {
+            if let Some(stopping) = control.expire(now) {
+                stopping.wait(Some(CUT_OFF));
+            }
+        });
     }
 }
 
@@ -202,7 +366,7 @@ impl Registry {
 pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
     std::thread::spawn(move || {
         if let Some(stopping) = control.stop(reason) {
-            stopping.wait();
+            stopping.wait(None);
         }
     });
 }
@@ -223,78 +387,5 @@ impl Drop for Ticket {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::net::UnixStream;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Interrupt for Count {
-        fn interrupt(&self) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    fn ticket(registry: &Arc<Registry>) -> (Ticket, Arc<Count>) {
-        let count = Arc::new(Count::default());
-        let (socket, _) = UnixStream::pair().unwrap();
-        (registry.register(count.clone(), Arc::new(Socket::Unix(socket))).unwrap(), count)
-    }
-
-    #[test]
-    fn only_the_right_secret_finds_a_session() {
-        let registry = Arc::new(Registry::default());
-        let (ticket, _) = ticket(&registry);
-        assert!(registry.find(ticket.process, &ticket.secret).is_some());
-        assert!(registry.find(ticket.process, &[ticket.secret.as_slice(), &[0]].concat()).is_none());
-        assert!(registry.find(ticket.process + 1, &ticket.secret).is_none());
-        let (process, secret) = (ticket.process, ticket.secret);
-        drop(ticket);
-        assert!(registry.find(process, &secret).is_none());
-        assert_eq!(registry.len(), 0);
-    }
-
-    #[test]
-    fn a_cancel_request_stops_what_runs_and_nothing_after() {
-        let registry = Arc::new(Registry::default());
-        let (ticket, count) = ticket(&registry);
-        assert!(ticket.control.stop(Reason::Canceled).is_none());
-        assert_eq!(count.0.load(Ordering::SeqCst), 0);
-
-        let running = ticket.control.start();
-        let stopping = ticket.control.stop(Reason::Canceled).unwrap();
-        assert_eq!(count.0.load(Ordering::SeqCst), 1);
-        assert!(matches!(ticket.control.check(), Err(Failure::Canceled)));
-        drop(running);
-        let next = ticket.control.start();
-        stopping.wait();
-        assert_eq!(count.0.load(Ordering::SeqCst), 1, "the next statement was interrupted");
-        assert!(ticket.control.check().is_ok());
-        drop(next);
-    }
-
-    #[test]
-    fn an_engine_that_does_not_listen_is_told_again() {
-        let registry = Arc::new(Registry::default());
-        let (ticket, count) = ticket(&registry);
-        let running = ticket.control.start();
-        let control = Arc::clone(&ticket.control);
-        let stopper = std::thread::spawn(move || control.stop(Reason::Canceled).unwrap().wait());
-        while count.0.load(Ordering::SeqCst) < 3 {
-            std::thread::yield_now();
-        }
-        drop(running);
-        stopper.join().unwrap();
-    }
-
-    #[test]
-    fn a_client_that_is_gone_stays_gone() {
-        let registry = Arc::new(Registry::default());
-        let (ticket, _) = ticket(&registry);
-        assert!(ticket.control.stop(Reason::Gone).is_none());
-        drop(ticket.control.start());
-        assert!(matches!(ticket.control.check(), Err(Failure::Disconnected(_))));
-    }
-}
+#[path = "cancel_tests.rs"]
+mod tests;

@@ -51,9 +51,11 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("Division by zero") => SqlState::DIVISION_BY_ZERO,
         "Invalid Input Error" if says("Values were not provided") => SqlState::UNDEFINED_PARAMETER,
         "Invalid Input Error" if says("More than one row returned by a subquery") => SqlState::CARDINALITY_VIOLATION,
-        "Invalid Input Error" if says("read-only") => SqlState("25006"),
+        "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
+        "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
         "Invalid Input Error" => SqlState::DATA_EXCEPTION,
         "INTERRUPT Error" => SqlState::QUERY_CANCELED,
+        "TransactionContext Error" if says("read-only mode") => SqlState::READ_ONLY_SQL_TRANSACTION,
         "TransactionContext Error" if says("aborted") => SqlState::IN_FAILED_SQL_TRANSACTION,
         "TransactionContext Error" if says("within a transaction") => SqlState::ACTIVE_SQL_TRANSACTION,
         "TransactionContext Error" if says("no transaction is active") => SqlState::NO_ACTIVE_SQL_TRANSACTION,
@@ -207,6 +209,15 @@ mod tests {
             ("Binder Error: Referenced column \"nope\" not found in FROM clause!", "42703"),
             ("TransactionContext Error: Current transaction is aborted (please ROLLBACK)", "25P02"),
             ("IO Error: No files found that match the pattern \"/nope.parquet\"", "58P01"),
+            ("Permission Error: Cannot access file \"/etc/passwd\" - file system operations are disabled", "42501"),
+            (
+                "Invalid Input Error: Cannot change configuration option \"threads\" - the configuration has been locked",
+                "42501",
+            ),
+            (
+                "TransactionContext Error: Cannot write to database \"x\" - transaction is launched in read-only mode",
+                "25006",
+            ),
             ("something new", "XX000"),
         ] {
             assert_eq!(error(text, "").code.0, expected, "{text}");

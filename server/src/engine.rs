@@ -1,5 +1,7 @@
 //! What the server asks of the thing that runs the queries.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -12,11 +14,58 @@ pub trait Engine: Send + Sync {
     /// Name and version, as clients see it in `server_version`: `DuckDB 2.0.0`.
     fn version(&self) -> String;
 
-    /// A session of its own: statements, transactions and settings do not reach other sessions.
+    /// A session of its own: statements, transactions and settings do not reach other sessions. It does what `who` may do.
     ///
     /// # Errors
     /// When the engine has no room for another one.
-    fn session(&self) -> Result<Box<dyn Session>, EngineError>;
+    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError>;
+}
+
+/// Whom a session is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The user's name; what the client says where nobody has to prove it.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// How many sessions it may have at a time, if that is limited for it alone.
+    pub connections: Option<usize>,
+}
+
+/// What a user may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Query, and make temporary tables.
+    ReadOnly,
+    /// Change data and tables, too.
+    #[default]
+    ReadWrite,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOnly => "read-only",
+            Self::ReadWrite => "read-write",
+        })
+    }
+}
+
+/// Not the name of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a role is read-only or read-write")]
+pub struct RoleError;
+
+impl FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(text: &str) -> Result<Self, RoleError> {
+        match text {
+            "read-only" => Ok(Self::ReadOnly),
+            "read-write" => Ok(Self::ReadWrite),
+            _ => Err(RoleError),
+        }
+    }
 }
 
 /// One client's conversation with the engine. At most one answer is open at a time.

@@ -2,8 +2,10 @@
 //!
 //! The codes are PostgreSQL's (Appendix A of its manual), so that drivers map them to their own classes.
 
+use crate::auth::LoginError;
 use crate::copy::{CopyError, options::OptionError};
 use crate::engine::EngineError;
+use crate::limits::LimitError;
 use crate::message::ProtocolError;
 use crate::value::{Unsupported, ValueError};
 
@@ -29,6 +31,7 @@ impl SqlState {
     pub const CHECK_VIOLATION: Self = Self("23514");
     pub const INVALID_TRANSACTION_STATE: Self = Self("25000");
     pub const ACTIVE_SQL_TRANSACTION: Self = Self("25001");
+    pub const READ_ONLY_SQL_TRANSACTION: Self = Self("25006");
     pub const NO_ACTIVE_SQL_TRANSACTION: Self = Self("25P01");
     pub const IN_FAILED_SQL_TRANSACTION: Self = Self("25P02");
     pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self("2BP01");
@@ -134,6 +137,12 @@ pub enum Failure {
     /// A part of the protocol that is not there yet.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
+    /// The client may not come in.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// Something takes longer, is larger, or there are more of them than the operator lets.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// The client broke the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -173,6 +182,8 @@ impl Failure {
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
+            Self::Login(error) => error.code(),
+            Self::Limit(error) => error.code(),
             Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Protocol(_) => SqlState::PROTOCOL_VIOLATION,
             Self::Disconnected(_) => SqlState::IO_ERROR,
@@ -181,7 +192,11 @@ impl Failure {
 
     /// Whether the session ends with it.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown)
+        match self {
+            Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown | Self::Login(_) => true,
+            Self::Limit(error) => error.is_fatal(),
+            _ => false,
+        }
     }
 
     /// More than the message, if there is more to say.
@@ -207,6 +222,7 @@ impl Failure {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
             Self::AbortedTransaction => "Issue ROLLBACK.",
+            Self::Limit(error) => return error.hint(),
             Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",
             _ => return None,
         };

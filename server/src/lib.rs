@@ -7,6 +7,7 @@
 //! - [`value`], [`oid`]: one Arrow value as PostgreSQL prints or sends it;
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
+//! - [`auth`], [`tls`], [`limits`]: who may come in, unseen by others, and how much of what it may take;
 //! - [`Server`]: sockets, sessions, cancellation.
 //!
 //! What runs the queries is an [`Engine`]; this crate knows none.
@@ -14,20 +15,25 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod auth;
 pub mod copy;
 pub mod duckdb;
 pub mod engine;
 pub mod error;
 mod lex;
+pub mod limits;
 mod link;
 pub mod message;
 pub mod oid;
 pub mod query;
+pub mod tls;
 pub mod value;
 
 mod cancel;
+mod connection;
 mod extended;
 mod listen;
+mod observe;
 mod rows;
 mod sender;
 mod serve;
@@ -37,7 +43,7 @@ mod startup;
 mod transaction;
 mod watch;
 
-pub use engine::{Answer, BatchSize, Engine, EngineError, Interrupt, Rows, Session};
+pub use engine::{Answer, BatchSize, Engine, EngineError, Interrupt, Role, Rows, Session, Who};
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
-pub use serve::{ServeError, Server};
+pub use serve::{Options, ServeError, Server};

@@ -8,20 +8,20 @@ use crate::socket::Socket;
 /// link as it was.
 pub(crate) fn watch(socket: &Socket) {
     #[cfg(target_os = "linux")]
-    if let Socket::Tcp(stream) = socket {
+    if let Some(stream) = socket.tcp() {
         linux::limit_unsent(stream);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = socket;
 }
 
-/// What a TCP connection has sent and what it waits for; `None` where the kernel cannot tell.
+/// What a TCP connection has sent and what it waits for; `None` where the kernel cannot tell. On an encrypted connection these
+/// are bytes of TLS's records, some per mille more than what was handed over: it is their growth that is looked at.
 pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
-    match socket {
-        #[cfg(target_os = "linux")]
-        Socket::Tcp(stream) => linux::queue(stream),
-        _ => None,
-    }
+    #[cfg(target_os = "linux")]
+    return socket.tcp().and_then(linux::queue);
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Where the server may be reached: loopback addresses and unix sockets.
+//! Where the server may be reached: TCP addresses and unix sockets.
 
 use std::fmt;
 use std::fs;
@@ -8,13 +8,14 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::socket::Socket;
 
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Loopback; port 0 takes a free one.
+    /// A host's address and a port; port 0 takes a free one.
     Tcp(SocketAddr),
     /// A socket file, or a directory in which `.s.PGSQL.<port>` is made, where PostgreSQL's clients look for it.
     Unix(PathBuf),
@@ -24,14 +25,15 @@ pub enum Address {
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     /// Not `host:port`.
-    #[error("\"{0}\" is not an address; use a loopback address with a port, such as 127.0.0.1:5433")]
+    #[error("\"{0}\" is not an address; use one with a port, such as 127.0.0.1:5433 or 0.0.0.0:5433")]
     Syntax(String),
-    /// Others could connect.
+    /// Others could connect, read along, or be anybody.
     #[error(
-        "will not listen on {0}: connections are neither encrypted nor authenticated yet, so only loopback addresses \
-         and unix sockets are allowed; use 127.0.0.1 or --unix, and an SSH tunnel from other machines"
+        "will not listen on {0} without encryption and passwords, which other machines need; make a user with \
+         `colonnade user add NAME --users FILE` and add --users FILE --tls-certificate server.crt --tls-key server.key, or use \
+         127.0.0.1 or --unix, and an SSH tunnel from other machines"
     )]
-    NotLoopback(SocketAddr),
+    NotProtected(SocketAddr),
     /// The operating system refuses.
     #[error("cannot listen on {address}: {error}")]
     Bind {
@@ -58,7 +60,17 @@ impl FromStr for Address {
             Some(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().map_err(|_| syntax())?),
             None => text.parse().map_err(|_| syntax())?,
         };
-        if address.ip().is_loopback() { Ok(Self::Tcp(address)) } else { Err(AddressError::NotLoopback(address)) }
+        Ok(Self::Tcp(address))
+    }
+}
+
+impl Address {
+    /// Whether clients on this machine alone can get there.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
     }
 }
 
@@ -76,6 +88,8 @@ impl fmt::Display for Address {
 pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
+    /// Not for clients: for whoever watches the server.
+    Metrics(Arc<TcpListener>),
 }
 
 /// The port in the file's name where the server listens on no other: PostgreSQL's, so that clients need not be told.
@@ -86,7 +100,6 @@ impl Listener {
     pub fn bind(address: &Address, port: Option<u16>) -> Result<Self, AddressError> {
         let failed = |address: String| |error| AddressError::Bind { address, error };
         match address {
-            Address::Tcp(address) if !address.ip().is_loopback() => Err(AddressError::NotLoopback(*address)),
             Address::Tcp(address) => TcpListener::bind(address).map(Self::Tcp).map_err(failed(address.to_string())),
             Address::Unix(path) => {
                 let path = if path.is_dir() {
@@ -108,6 +121,7 @@ impl Listener {
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
+            Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
             Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
         }
     }
@@ -115,8 +129,9 @@ impl Listener {
     /// Waits for a client.
     pub fn accept(&self) -> io::Result<Socket> {
         match self {
-            Self::Tcp(listener) => listener.accept().map(|(stream, _)| Socket::Tcp(stream)),
-            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Socket::Unix(stream)),
+            Self::Metrics(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
+            Self::Tcp(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
+            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Socket::from(stream)),
         }
     }
 
@@ -126,6 +141,7 @@ impl Listener {
         // Neither can be helped if it fails, and the process is about to end.
         let _ = match self {
             Self::Tcp(listener) => shutdown(listener, Shutdown::Both),
+            Self::Metrics(listener) => shutdown(listener.as_ref(), Shutdown::Both),
             Self::Unix(listener, path) => {
                 let _ = fs::remove_file(path);
                 shutdown(listener, Shutdown::Both)
@@ -154,13 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_all_there_is() {
+    fn addresses_are_read() {
         assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "127.0.0.1:1");
         assert_eq!("5433".parse::<Address>().unwrap().to_string(), "127.0.0.1:5433");
         assert_eq!("localhost:0".parse::<Address>().unwrap().to_string(), "127.0.0.1:0");
         assert_eq!("[::1]:5433".parse::<Address>().unwrap().to_string(), "[::1]:5433");
+        assert!("[::1]:5433".parse::<Address>().unwrap().is_local());
         for text in ["0.0.0.0:5433", "192.168.0.1:5433", "[::]:5433"] {
-            assert!(matches!(text.parse::<Address>(), Err(AddressError::NotLoopback(_))), "{text}");
+            assert!(!text.parse::<Address>().unwrap().is_local(), "{text}");
         }
         for text in ["", "example.org:1", "127.0.0.1", "127.0.0.1:99999", "::1:x"] {
             assert!(matches!(text.parse::<Address>(), Err(AddressError::Syntax(_))), "{text}");

@@ -166,7 +166,7 @@ mod tests {
 
     fn pair() -> (Sender, UnixStream) {
         let (socket, peer) = UnixStream::pair().unwrap();
-        (Sender::start(Output::new(Arc::new(Socket::Unix(socket)))).unwrap(), peer)
+        (Sender::start(Output::new(Arc::new(Socket::from(socket)))).unwrap(), peer)
     }
 
     fn messages(count: usize, rows: i64) -> Vec<Message> {

@@ -85,12 +85,15 @@ impl Session {
                 Request::Unexpected(kind) => return Err(ProtocolError::Unexpected(kind).into()),
             }
         }
-        Ok(())
+        // The client has hung up, or somebody else has ended the reading and says why.
+        self.control.check()
     }
 
     fn ready(&mut self) -> Result<(), Failure> {
         backend::ready_for_query(self.output.buffer(), self.status);
-        Ok(self.output.flush()?)
+        self.output.flush()?;
+        self.control.wait(self.status != Status::Idle);
+        Ok(())
     }
 
     /// Runs a query string: its statements, up to the first that fails.
@@ -264,6 +267,7 @@ impl Session {
 
     /// `place` is the query string and where, in bytes, the statement starts in it.
     fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
+        self.control.failed(failure);
         let (message, detail, hint) = (failure.to_string(), failure.detail(), failure.hint());
         let position = failure.position().zip(place).map(|(position, (sql, start))| {
             // From 1, in characters of the whole query string.

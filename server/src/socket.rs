@@ -1,81 +1,228 @@
-//! A client's socket: TCP or unix, read into a bounded buffer, written with as few copies as can be.
+//! A client's socket: TCP or unix, encrypted or not, read into a bounded buffer, written with as few copies as can be.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use colonnade_wire::Link;
 
 use crate::message::ProtocolError;
 use crate::message::frontend::{self, Message, Phase};
+use crate::tls::Tls;
 
-/// A connected stream.
+/// A connected stream, and the encryption on it once there is one.
 #[derive(Debug)]
-pub enum Socket {
+pub struct Socket {
+    stream: Stream,
+    tls: OnceLock<Tls>,
+    has_tried_tls: AtomicBool,
+    /// When reading gives up.
+    deadline: Mutex<Option<Instant>>,
+    /// Bytes that were sent, before encryption.
+    sent: AtomicU64,
+}
+
+/// A peer that is silent for so long is asked whether it is there, and given up after as long again.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
+impl From<TcpStream> for Socket {
+    fn from(stream: TcpStream) -> Self {
+        Self::new(Stream::Tcp(stream))
+    }
+}
+
+impl From<UnixStream> for Socket {
+    fn from(stream: UnixStream) -> Self {
+        Self::new(Stream::Unix(stream))
+    }
+}
+
 impl Socket {
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            tls: OnceLock::new(),
+            has_tried_tls: AtomicBool::new(false),
+            deadline: Mutex::new(None),
+            sent: AtomicU64::new(0),
+        }
+    }
+
     /// Sets what every connection has: no waiting for more bytes to send, and probes that notice a dead peer.
     pub fn prepare(&self) -> io::Result<()> {
-        if let Self::Tcp(stream) = self {
+        if let Stream::Tcp(stream) = &self.stream {
             stream.set_nodelay(true)?;
-            rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+            use rustix::net::sockopt;
+            sockopt::set_socket_keepalive(stream, true)?;
+            sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
+            sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE / 6)?;
+            sockopt::set_tcp_keepcnt(stream, 6)?;
         }
         Ok(())
     }
 
     /// How far away the client is.
     pub fn link(&self) -> Link {
-        match self {
-            Self::Unix(_) => Link::SameMachine,
-            Self::Tcp(stream) if stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()) => Link::Loopback,
-            Self::Tcp(_) => Link::Remote,
+        match &self.stream {
+            Stream::Unix(_) => Link::SameMachine,
+            Stream::Tcp(_) if self.peer().is_some_and(|peer| peer.is_loopback()) => Link::Loopback,
+            Stream::Tcp(_) => Link::Remote,
         }
     }
 
-    /// How long a read may take.
-    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
+    /// The client's address; `None` on a unix socket.
+    pub fn peer(&self) -> Option<IpAddr> {
+        // A client that is gone already has no address any more; it counts as far away.
+        self.tcp().map(|stream| stream.peer_addr().map_or(IpAddr::from([0; 4]), |peer| peer.ip().to_canonical()))
+    }
+
+    /// The TCP connection, to be asked and not to be written to.
+    pub fn tcp(&self) -> Option<&TcpStream> {
+        match &self.stream {
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Unix(_) => None,
+        }
+    }
+
+    /// The encryption, if there is one.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    /// Encrypts all that follows, or else shakes hands in vain: nothing may be said then.
+    ///
+    /// # Errors
+    /// If the client breaks off, or does not agree.
+    pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
+        self.has_tried_tls.store(true, Ordering::Relaxed);
+        tls.shake_hands(&mut Raw(self))?;
+        // It is asked for once on a connection.
+        self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Whether the client begins with a TLS handshake. Waits for its first byte.
+    pub fn begins_with_tls(&self) -> io::Result<bool> {
+        /// A record that belongs to a handshake, RFC 8446 §5.1. Start-up messages begin with a length that is far below.
+        const HANDSHAKE: u8 = 0x16;
+        let Stream::Tcp(stream) = &self.stream else { return Ok(false) };
+        self.wait_no_longer_than_the_deadline()?;
+        let mut first = [0];
+        Ok(stream.peek(&mut first)? == 1 && first == [HANDSHAKE])
+    }
+
+    /// When reading gives up with `TimedOut`, however much has come until then.
+    pub fn set_deadline(&self, deadline: Option<Instant>) -> io::Result<()> {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+        if deadline.is_none() { self.set_read_timeout(None) } else { Ok(()) }
+    }
+
+    fn wait_no_longer_than_the_deadline(&self) -> io::Result<()> {
+        let Some(deadline) = *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
+        let rest = deadline.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.set_read_timeout(Some(rest))
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
         }
     }
 
     /// Ends reading or writing, whoever is in the middle of it.
     pub fn shutdown(&self, how: Shutdown) {
         // It fails if the peer was faster, which is as good.
-        let _ = match self {
-            Self::Tcp(stream) => stream.shutdown(how),
-            Self::Unix(stream) => stream.shutdown(how),
+        let _ = match &self.stream {
+            Stream::Tcp(stream) => stream.shutdown(how),
+            Stream::Unix(stream) => stream.shutdown(how),
         };
     }
 
+    /// Says that nothing more comes, where that can be said at once.
+    pub fn say_goodbye(&self) {
+        if let (Some(tls), Stream::Tcp(stream)) = (self.tls(), &self.stream)
+            && stream.set_nonblocking(true).is_ok()
+        {
+            tls.close(&mut Raw(self));
+        }
+    }
+
+    /// Whether a handshake has failed: whatever is said in the clear would be taken for a part of it.
+    pub fn is_silent(&self) -> bool {
+        self.has_tried_tls.load(Ordering::Relaxed) && self.tls().is_none()
+    }
+
+    /// Bytes that were sent to the client, before encryption.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => (&*stream).read(buffer),
-            Self::Unix(stream) => (&*stream).read(buffer),
+        match self.tls() {
+            Some(tls) => tls.read(&mut Raw(self), buffer),
+            None => Raw(self).read(buffer),
         }
     }
 
     fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => (&*stream).write_vectored(slices),
-            Self::Unix(stream) => (&*stream).write_vectored(slices),
-        }
+        let written = match self.tls() {
+            Some(tls) => tls.write(&mut Raw(self), slices),
+            None => Raw(self).write_vectored(slices),
+        }?;
+        self.sent.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
+        match &self.stream {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
         }
+    }
+}
+
+/// The bytes that pass over the wire, encrypted ones if there is encryption.
+struct Raw<'a>(&'a Socket);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.wait_no_longer_than_the_deadline()?;
+        match &self.0.stream {
+            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
+            Stream::Unix(stream) => (&mut &*stream).read(buffer),
+        }
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.0.stream {
+            Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
+            Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -92,6 +239,11 @@ const READ: usize = 16 << 10;
 impl Input {
     pub fn new(socket: Arc<Socket>) -> Self {
         Self { socket, buffer: Vec::new(), used: 0 }
+    }
+
+    /// Whether something has come that was not asked for yet.
+    pub fn has_more(&self) -> bool {
+        self.buffer.len() > self.used
     }
 
     /// Waits for the next message and gives it to `handle`; `None` if the client closed the connection between two.

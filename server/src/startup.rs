@@ -1,16 +1,12 @@
 //! What is said before the first query (PostgreSQL protocol, "Start-up").
 
-use std::time::Duration;
-
 use crate::copy::options::VERSION;
 use crate::error::Failure;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase};
 use crate::message::{ProtocolError, backend::Report};
 use crate::socket::{Input, Output, Socket};
-
-/// A client has so long to say what it wants, as in PostgreSQL (`authentication_timeout`).
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::tls;
 
 /// What a connection turned out to be for.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,33 +30,60 @@ pub struct Settings {
     options: Vec<String>,
 }
 
-/// Reads up to the message that says what the connection is for.
-pub fn purpose(socket: &Socket, input: &mut Input, output: &mut Output) -> Result<Purpose, Failure> {
-    socket.set_read_timeout(Some(PATIENCE))?;
+/// Reads up to the message that says what the connection is for, and encrypts it if the client asks for that and `tls` is there.
+pub fn purpose(
+    socket: &Socket,
+    input: &mut Input,
+    output: &mut Output,
+    tls: Option<&tls::Config>,
+) -> Result<Purpose, Failure> {
+    if let Some(tls) = tls
+        && socket.begins_with_tls()?
+    {
+        socket.encrypt(tls.connection(true)?)?;
+    }
     // Each kind of encryption may be asked for once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
-            Message::SslRequest | Message::GssEncRequest => Ok(None),
+            Message::SslRequest => Ok(Asked::Tls),
+            Message::GssEncRequest => Ok(Asked::Gss),
             Message::CancelRequest { process, secret } => {
-                Ok(Some(Purpose::Cancel { process, secret: secret.to_vec() }))
+                Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
-            Message::Startup { minor, parameters } => settings(minor, &parameters).map(Purpose::Session).map(Some),
+            Message::Startup { minor, parameters } => {
+                settings(minor, &parameters).map(Purpose::Session).map(Asked::For)
+            }
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {
             None => return Ok(Purpose::Nothing),
-            Some(purpose) => {
-                if let Some(purpose) = purpose? {
-                    socket.set_read_timeout(None)?;
-                    return Ok(purpose);
+            Some(asked) => match (asked?, tls) {
+                (Asked::For(purpose), _) => return Ok(purpose),
+                (Asked::Tls | Asked::Gss, _) if socket.tls().is_some() => break,
+                (Asked::Tls, Some(tls)) if socket.tcp().is_some() => {
+                    // Or somebody between could put a beginning of its own before what is encrypted (CVE-2021-23214).
+                    if input.has_more() {
+                        return Err(ProtocolError::Unencrypted.into());
+                    }
+                    output.buffer().push(b'S');
+                    output.flush()?;
+                    socket.encrypt(tls.connection(false)?)?;
                 }
-            }
+                (Asked::Tls | Asked::Gss, _) => {
+                    output.buffer().push(b'N');
+                    output.flush()?;
+                }
+            },
         }
-        // Not encrypted; the listener is on this machine only.
-        output.buffer().push(b'N');
-        output.flush()?;
     }
     Err(ProtocolError::Unexpected('S').into())
+}
+
+/// What a message at the start asks for.
+enum Asked {
+    Tls,
+    Gss,
+    For(Purpose),
 }
 
 fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, ProtocolError> {
@@ -83,7 +106,7 @@ fn is_utf8(encoding: &str) -> bool {
     ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Says that the client is welcome, and what it should know.
+/// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
 pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: [u8; 4]) {
     let out = output.buffer();
     if settings.minor > 0 || !settings.options.is_empty() {

@@ -1,12 +1,16 @@
-//! One thread that notices clients which close their connection while a statement runs for them.
+//! One thread that notices clients which close their connection while a statement runs for them, and whatever takes too long.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 
 use crate::cancel::{Reason, Registry, stop_and_wait};
+
+/// How often the clock is looked at: limits of time are held to this.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Watches sockets for their peer hanging up.
 pub struct Watch {
@@ -33,11 +37,17 @@ impl Watch {
 
     fn run(&self, registry: &Registry) {
         let mut events = Vec::with_capacity(64);
+        let mut looked = Instant::now();
         loop {
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+            let rest = Timespec::try_from(TICK.saturating_sub(looked.elapsed())).ok();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), rest.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
+            }
+            if looked.elapsed() >= TICK {
+                registry.expire();
+                looked = Instant::now();
             }
             for event in &events {
                 let process = i32::try_from(event.data.u64()).unwrap_or_default();

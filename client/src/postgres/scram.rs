@@ -3,24 +3,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::{Digest as _, Sha256};
+pub(crate) use colonnade_login::scram::{BOUND_MECHANISM, MECHANISM};
+use colonnade_login::scram::{
+    Key, MAX_ITERATIONS, NONCE_BYTES, client_key, hmac, normalized, salted_password, server_key, stored_key, xor,
+};
 
 use super::message::protocol;
 use crate::{Error, ErrorKind};
 
-/// The mechanism's name.
-pub(crate) const MECHANISM: &str = "SCRAM-SHA-256";
-/// The name of the one that is bound to a channel.
-pub(crate) const BOUND_MECHANISM: &str = "SCRAM-SHA-256-PLUS";
-
 /// The user's name is that of the start-up message; what stands here is passed over.
 const USER: &str = "n=";
-const NONCE_BYTES: usize = 18;
-/// PostgreSQL's default is 4096. A server must not keep this process busy for minutes.
-const MAX_ITERATIONS: u32 = 10_000_000;
-
-type Key = [u8; 32];
 
 /// What the conversation is bound to, RFC 5802 §6.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +68,7 @@ impl Scram {
     }
 
     fn with(password: &str, user: &str, nonce: String, bound: Bound) -> Self {
-        // What cannot be normalized is taken as it is; so does PostgreSQL.
-        let password = stringprep::saslprep(password).map_or(password.into(), |normal| normal);
+        let password = normalized(password);
         let first_bare = format!("{user},r={nonce}");
         Self { password: password.as_bytes().to_vec(), nonce, first_bare, bound }
     }
@@ -106,13 +97,11 @@ impl Scram {
             return Err(protocol(format!("a SCRAM message that asks for {iterations} iterations")));
         }
         let salted = salted_password(&self.password, &salt, iterations);
-        let client_key = hmac(&salted, b"Client Key");
-        let stored_key: Key = Sha256::digest(client_key).into();
+        let client_key = client_key(&salted);
         let without_proof = format!("c={},r={nonce}", BASE64.encode(self.bound.input()));
         let message = format!("{},{server_first},{without_proof}", self.first_bare);
-        let mut proof = hmac(&stored_key, message.as_bytes());
-        proof.iter_mut().zip(client_key).for_each(|(byte, key)| *byte ^= key);
-        let server_signature = hmac(&hmac(&salted, b"Server Key"), message.as_bytes());
+        let proof = xor(&hmac(&stored_key(&client_key), message.as_bytes()), &client_key);
+        let server_signature = hmac(&server_key(&salted), message.as_bytes());
         Ok((
             format!("{without_proof},p={}", BASE64.encode(proof)),
             Proven { server_signature, bound: matches!(self.bound, Bound::To(_)) },
@@ -133,22 +122,6 @@ impl Proven {
                 .with_hint("whatever answers there may not be the server that it claims to be")),
         }
     }
-}
-
-/// PBKDF2 with one block, RFC 8018 §5.2.
-fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> Key {
-    let mut last = hmac(password, &[salt, &1u32.to_be_bytes()].concat());
-    let mut sum = last;
-    for _ in 1..iterations {
-        last = hmac(password, &last);
-        sum.iter_mut().zip(last).for_each(|(byte, other)| *byte ^= other);
-    }
-    sum
-}
-
-fn hmac(key: &[u8], message: &[u8]) -> Key {
-    // HMAC takes keys of any length, so there is always one; an empty code would fail every check.
-    Hmac::<Sha256>::new_from_slice(key).map_or([0; 32], |mac| mac.chain_update(message).finalize().into_bytes().into())
 }
 
 #[cfg(test)]

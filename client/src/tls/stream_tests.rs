@@ -14,11 +14,18 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
-use super::super::certificate::tests::self_signed;
 use super::super::config::{Options, Version, Words};
 use super::*;
 
-/// The key of the certificate of `certificate_tests.rs`, in PKCS #8; nothing else uses it.
+/// `openssl req -new -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7300 -subj /O=x/CN=db.example -sha384`
+const SELF_SIGNED: &str = "\
+    MIIBlzCCAT2gAwIBAgIUEbslg6UsWcT5tseoiH9GTgiRkTUwCgYIKoZIzj0EAwMwITEKMAgGA1UECgwBeDETMBEGA1UEAwwKZGIu \
+    ZXhhbXBsZTAeFw0yNjExMjIwMzQ5NDRaFw00NjExMTcwMzQ5NDRaMCExCjAIBgNVBAoMAXgxEzARBgNVBAMMCmRiLmV4YW1wbGUw \
+    WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATGnzM7OWeNv5WFmT3NIMzg4vrRwChxPKvqUm0AkgxPyCbl3MZOV5vq/awg29CavJXW \
+    pcxc2uUAPWe0mvFYCnHTo1MwUTAdBgNVHQ4EFgQU27ES5eaA7xa99KR6p6sAGgG41w8wHwYDVR0jBBgwFoAU27ES5eaA7xa99KR6 \
+    p6sAGgG41w8wDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAwNIADBFAiEA4a5xLrLvg/qcNHS2rCFqEgUX4Nz/3wiNwdmO6PnB \
+    XF0CIGVkj+VEyqmskZe9ptCgh/h4YzU19G0/xNELM0scbcDy";
+/// Its key, in PKCS #8; nothing else uses it.
 const KEY: &str = "\
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgNCsmkLZO5RF4vOpraKnMhw07iQ6FI3W2Z7AubNQ5TDKhRANCAATG \
     nzM7OWeNv5WFmT3NIMzg4vrRwChxPKvqUm0AkgxPyCbl3MZOV5vq/awg29CavJXWpcxc2uUAPWe0mvFYCnHT";
@@ -32,7 +39,10 @@ fn server(versions: &[&'static SupportedProtocolVersion]) -> ServerConnection {
         .with_protocol_versions(versions)
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![self_signed().into()], PrivatePkcs8KeyDer::from(key).into())
+        .with_single_cert(
+            vec![BASE64.decode(SELF_SIGNED.replace(char::is_whitespace, "")).unwrap().into()],
+            PrivatePkcs8KeyDer::from(key).into(),
+        )
         .unwrap();
     ServerConnection::new(Arc::new(config)).unwrap()
 }

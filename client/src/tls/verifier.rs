@@ -13,7 +13,7 @@ use webpki::{
     RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
 };
 
-use super::certificate::Certificate;
+use super::Certificate;
 use super::config::{Check, Version};
 
 /// Why a certificate is not trusted; found again in rustls's error.

@@ -58,6 +58,31 @@ pub fn authentication_ok(out: &mut Vec<u8>) {
     message(out, b'R', |out| out.extend_from_slice(&0i32.to_be_bytes()));
 }
 
+/// The client is to prove who it is, by one of these mechanisms (AuthenticationSASL).
+pub fn authentication_sasl(out: &mut Vec<u8>, mechanisms: &[&str]) {
+    message(out, b'R', |out| {
+        out.extend_from_slice(&10i32.to_be_bytes());
+        mechanisms.iter().for_each(|mechanism| string(out, mechanism));
+        out.push(0);
+    });
+}
+
+/// What the mechanism says next (AuthenticationSASLContinue).
+pub fn authentication_sasl_continue(out: &mut Vec<u8>, data: &str) {
+    message(out, b'R', |out| {
+        out.extend_from_slice(&11i32.to_be_bytes());
+        out.extend_from_slice(data.as_bytes());
+    });
+}
+
+/// What the mechanism says at last (AuthenticationSASLFinal).
+pub fn authentication_sasl_final(out: &mut Vec<u8>, data: &str) {
+    message(out, b'R', |out| {
+        out.extend_from_slice(&12i32.to_be_bytes());
+        out.extend_from_slice(data.as_bytes());
+    });
+}
+
 /// The newest protocol spoken here, and the options of the client's that are unknown.
 pub fn negotiate_protocol_version(out: &mut Vec<u8>, options: &[&str]) {
     /// Protocol 3.0.

@@ -8,6 +8,8 @@ use super::reader::Reader;
 pub enum Phase {
     /// Messages have no type byte.
     Startup,
+    /// Nothing but answers to authentication requests.
+    Login,
     /// The ordinary messages.
     Ready,
 }
@@ -86,6 +88,19 @@ pub enum Message<'a> {
     Terminate,
 }
 
+/// What the first answer to a SASL request says: the mechanism, and the mechanism's own first message.
+///
+/// # Errors
+/// If it is no SASLInitialResponse.
+pub fn sasl_initial_response(body: &[u8]) -> Result<(&str, &[u8]), ProtocolError> {
+    let mut reader = Reader::new('p', body);
+    let mechanism = reader.string()?;
+    let length = usize::try_from(reader.i32()?).map_err(|_| ProtocolError::Field('p', "length"))?;
+    let data = reader.bytes(length)?;
+    reader.end()?;
+    Ok((mechanism, data))
+}
+
 /// What Describe and Close are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -121,8 +136,12 @@ pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>,
             let Some(body) = bytes.get(4..length) else { return Ok(None) };
             Ok(Some((startup(body)?, length)))
         }
-        Phase::Ready => {
+        Phase::Login | Phase::Ready => {
             let Some((&kind, rest)) = bytes.split_first() else { return Ok(None) };
+            // Whoever may be anybody is neither heard nor kept waiting for.
+            if phase == Phase::Login && !matches!(kind, b'p' | b'X') {
+                return Err(ProtocolError::Unexpected(char::from(kind)));
+            }
             let limit = limit(kind)?;
             let Some((head, _)) = rest.split_first_chunk() else { return Ok(None) };
             let length = checked_length(u32::from_be_bytes(*head), 4, limit, || char::from(kind).to_string())?;
@@ -301,6 +320,8 @@ mod tests {
         assert_eq!(parse(&message(b'Q', b"a\0b"), Phase::Ready), Err(ProtocolError::Trailing('Q')));
         assert_eq!(parse(&message(b'Q', b"\xff\0"), Phase::Ready), Err(ProtocolError::Encoding('Q')));
         assert_eq!(parse(b"?", Phase::Ready), Err(ProtocolError::Kind(b'?')));
+        assert_eq!(parse(b"Q", Phase::Login), Err(ProtocolError::Unexpected('Q')));
+        assert!(matches!(parse(b"p\x01\0\0\0", Phase::Login), Err(ProtocolError::Length { .. })));
         assert!(matches!(parse(b"Q\xff\xff\xff\xff", Phase::Ready), Err(ProtocolError::Length { .. })));
         assert!(matches!(parse(b"X\0\0\0\x03", Phase::Ready), Err(ProtocolError::Length { .. })));
         assert_eq!(parse(&message(b'D', b"Zx\0"), Phase::Ready), Err(ProtocolError::Field('D', "target")));
@@ -321,7 +342,7 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            for phase in [Phase::Startup, Phase::Ready] {
+            for phase in [Phase::Startup, Phase::Login, Phase::Ready] {
                 if let Ok(Some((_, length))) = parse(&bytes, phase) {
                     prop_assert!(length <= bytes.len() && length >= 4);
                 }

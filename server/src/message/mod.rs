@@ -43,6 +43,12 @@ pub enum ProtocolError {
     /// A message that makes no sense now.
     #[error("unexpected message {0:?}")]
     Unexpected(char),
+    /// Bytes that were sent before the encryption they should have had.
+    #[error("received unencrypted data after the request to encrypt; somebody between may have put it there")]
+    Unencrypted,
+    /// TLS without saying what for, or another protocol's.
+    #[error("a direct TLS connection has to name the application protocol \"postgresql\" (ALPN)")]
+    NoAlpn,
     /// The connection ended within a message.
     #[error("the connection ended within a message")]
     Eof,

@@ -1,4 +1,4 @@
-//! What of a certificate this crate looks at itself: RFC 5280 §4.1, in DER (ITU-T X.690).
+//! What of a certificate is looked at beside its chain: RFC 5280 §4.1, in DER (ITU-T X.690).
 
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
@@ -25,15 +25,16 @@ const HASHES: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
 
 /// Parts of a certificate, of any version of X.509.
 #[derive(Debug)]
-pub(crate) struct Certificate<'a> {
+pub struct Certificate<'a> {
     der: &'a [u8],
     /// The first and the last second of the time in which it is valid, since 1970.
-    pub(super) validity: (u64, u64),
+    pub validity: (u64, u64),
     /// The last common name of its subject, as it is written.
-    pub(super) common_name: Option<&'a [u8]>,
-    pub(super) has_alternative_names: bool,
+    pub common_name: Option<&'a [u8]>,
+    /// Whether it has names in an extension, which count in place of the common one.
+    pub has_alternative_names: bool,
     /// What kind of key it is for (the content of an AlgorithmIdentifier), and the key.
-    pub(super) key: (&'a [u8], &'a [u8]),
+    pub key: (&'a [u8], &'a [u8]),
     /// How its issuer has signed it (the content of an AlgorithmIdentifier).
     signed: &'a [u8],
 }
@@ -49,7 +50,7 @@ enum Hash {
 
 impl<'a> Certificate<'a> {
     /// Reads one. `None` if it is malformed.
-    pub(crate) fn parse(der: &'a [u8]) -> Option<Self> {
+    pub fn parse(der: &'a [u8]) -> Option<Self> {
         let mut certificate = Reader(Reader(der).take(SEQUENCE)?);
         let mut fields = Reader(certificate.take(SEQUENCE)?);
         let signed = certificate.take(SEQUENCE)?;
@@ -78,7 +79,7 @@ impl<'a> Certificate<'a> {
 
     /// What binds a login to this certificate: `tls-server-end-point`, RFC 5929 §4.1, its hash by the function of its signature, SHA-256
     /// in place of older ones. `None` if the signature goes without a hash function.
-    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
+    pub fn end_point(&self) -> Option<Vec<u8>> {
         Some(match self.hash()? {
             Hash::Sha224 => Sha224::digest(self.der).to_vec(),
             Hash::Sha256 => Sha256::digest(self.der).to_vec(),
@@ -198,4 +199,4 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 #[path = "certificate_tests.rs"]
-pub(super) mod tests;
+mod tests;

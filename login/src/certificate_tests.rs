@@ -18,7 +18,7 @@ const SELF_SIGNED: &str = "\
 const ITS_HASH: &str =
     "4387c0abf9524d94dff21fbf1291a1f1979422222ab5a834117c70e469403c78b67eff557be22d4afdaf20c7bb7abfd7";
 
-pub(crate) fn self_signed() -> Vec<u8> {
+fn self_signed() -> Vec<u8> {
     BASE64.decode(SELF_SIGNED.replace(char::is_whitespace, "")).unwrap()
 }
 

@@ -1,0 +1,128 @@
+//! A whole connection, through a socket: bytes in, and never a panic. The first byte says whether a users file guards the server, which
+//! then runs nothing whatever the bytes are, or everybody is let in and they come after the login.
+
+#![no_main]
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Int64Array, RecordBatch};
+use colonnade_server::auth::{Role, Users};
+use colonnade_server::{
+    Address, Answer, BatchSize, Engine, EngineError, Interrupt, Options, Rows, Server, Session, SqlState, Who,
+};
+
+const START: &[u8] = b"\0\0\0\x0e\0\x03\0\0user\0x\0\0";
+
+/// Gives numbers to whoever asks, and counts.
+#[derive(Default)]
+struct Parrot {
+    asked: Arc<AtomicU64>,
+}
+
+impl Engine for Parrot {
+    fn version(&self) -> String {
+        "Parrot 1".to_owned()
+    }
+
+    fn session(&self, _who: &Who) -> Result<Box<dyn Session>, EngineError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(Self { asked: Arc::clone(&self.asked) }))
+    }
+}
+
+impl Session for Parrot {
+    fn execute(&mut self, statement: &str, _size: BatchSize) -> Result<Answer, EngineError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        match statement.len() % 3 {
+            0 => Ok(Answer::Done { changed: Some(1) }),
+            1 => Ok(Answer::Rows(Box::new(Numbers(2)))),
+            _ => Err(EngineError::new(SqlState::SYNTAX_ERROR, "no")),
+        }
+    }
+
+    fn describe(&mut self, _statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+        Ok(Some(Box::new(Numbers(0))))
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
+        Arc::new(Nothing)
+    }
+}
+
+struct Nothing;
+
+impl Interrupt for Nothing {
+    fn interrupt(&self) {}
+}
+
+struct Numbers(usize);
+
+fn numbers() -> RecordBatch {
+    RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![Some(1), None, Some(-7)])) as _)]).unwrap()
+}
+
+impl Rows for Numbers {
+    fn schema(&self) -> arrow_schema::SchemaRef {
+        numbers().schema()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        Ok((self.0 > 0).then(|| {
+            self.0 -= 1;
+            numbers()
+        }))
+    }
+}
+
+struct Target {
+    path: PathBuf,
+    asked: Arc<AtomicU64>,
+    _server: Server,
+}
+
+fn target(is_guarded: bool) -> Target {
+    let directory = std::env::temp_dir().join(format!("colonnade-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join(if is_guarded { "guarded" } else { "open" });
+    let users = is_guarded.then(|| {
+        let (file, mut users) = (directory.join("users"), Users::default());
+        users.add("x", "secret", Role::ReadWrite, None).unwrap();
+        users.write(&file).unwrap();
+        file
+    });
+    let parrot = Parrot::default();
+    let asked = Arc::clone(&parrot.asked);
+    let options = Options { users, ..Options::default() };
+    let server = Server::start(Arc::new(parrot), &[Address::Unix(path.clone())], options).unwrap();
+    Target { path, asked, _server: server }
+}
+
+static OPEN: OnceLock<Target> = OnceLock::new();
+static GUARDED: OnceLock<Target> = OnceLock::new();
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let is_guarded = first % 2 == 0;
+    let target = if is_guarded { &GUARDED } else { &OPEN }.get_or_init(|| target(is_guarded));
+    let mut client = UnixStream::connect(&target.path).unwrap();
+    let start = if first % 4 < 2 { START } else { b"" };
+    let (bytes, mut reader) = ([start, rest].concat(), client.try_clone().unwrap());
+    let answers = std::thread::spawn(move || {
+        let mut answers = Vec::new();
+        // The server may hang up in the middle.
+        let _ = reader.read_to_end(&mut answers);
+        answers
+    });
+    let _ = client.write_all(&bytes);
+    let _ = client.shutdown(Shutdown::Write);
+    let answers = answers.join().unwrap();
+    if is_guarded {
+        assert_eq!(target.asked.load(Ordering::SeqCst), 0, "a query before the login");
+        assert!(!answers.windows(9).any(|nine| nine == b"R\0\0\0\x08\0\0\0\0"), "a login without a password");
+    }
+});

@@ -1,0 +1,60 @@
+//! `_serve.ServerOptions`, as the server takes it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use colonnade_server::Options;
+use colonnade_server::limits::Limits;
+use colonnade_server::tls::TlsFiles;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The attributes of the same names; times are in seconds, and 0 is no limit.
+#[derive(FromPyObject)]
+pub(crate) struct PyOptions {
+    encode_cpu: f64,
+    users: Option<PathBuf>,
+    tls_certificate: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    tls_client_ca: Option<PathBuf>,
+    max_connections: usize,
+    max_user_connections: usize,
+    login_timeout: f64,
+    statement_timeout: f64,
+    idle_timeout: f64,
+    idle_transaction_timeout: f64,
+    max_result_bytes: u64,
+    log: Option<PathBuf>,
+    metrics: Option<String>,
+}
+
+impl TryFrom<PyOptions> for Options {
+    type Error = PyErr;
+
+    fn try_from(options: PyOptions) -> PyResult<Self> {
+        let address = |text: String| {
+            let odd = |_| {
+                PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
+            };
+            text.parse().map_err(odd)
+        };
+        let metrics = options.metrics.map(address).transpose()?;
+        let files = options.tls_certificate.zip(options.tls_key);
+        let tls =
+            files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: options.tls_client_ca });
+        let limits = Limits {
+            connections: options.max_connections,
+            user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
+            login: seconds(options.login_timeout).unwrap_or(Duration::MAX),
+            statement: seconds(options.statement_timeout),
+            idle: seconds(options.idle_timeout),
+            idle_in_transaction: seconds(options.idle_transaction_timeout),
+            result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
+        };
+        Ok(Self { encode_cpu: options.encode_cpu, users: options.users, tls, limits, log: options.log, metrics })
+    }
+}
+
+fn seconds(count: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(count).ok().filter(|time| !time.is_zero())
+}

@@ -1,0 +1,191 @@
+//! The login of one connection.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use colonnade_login::scram::{ITERATIONS, Key, NONCE_BYTES, SALT_BYTES, Verifier, hmac};
+
+use super::scram::{self, Asked, ScramError};
+use super::throttle::Throttle;
+use super::users::Users;
+use crate::engine::{Role, Who};
+use crate::error::{Failure, SqlState};
+use crate::message::backend;
+use crate::message::frontend::{Message, Phase, sasl_initial_response};
+use crate::socket::{Input, Output, Socket};
+
+/// Why a client may not come in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
+    /// There is no such user, or it has another password; which of them is not told.
+    #[error("password authentication failed for user \"{0}\"")]
+    Password(String),
+    /// There were too many of these.
+    #[error("too many failed logins; try again in {0} seconds")]
+    TooManyFailures(u64),
+    /// The start-up message names nobody.
+    #[error("no PostgreSQL user name specified in startup packet")]
+    NoUser,
+    /// Others could read along.
+    #[error("connections from other machines have to be encrypted; use sslmode=require or verify-full")]
+    NotEncrypted,
+    /// The certificate is somebody else's.
+    #[error("certificate authentication failed for user \"{0}\": its certificate names another one")]
+    Certificate(String),
+    /// What SCRAM makes of it.
+    #[error("{0}")]
+    Scram(String),
+    /// The login's binding to the connection.
+    #[error("{0}")]
+    Binding(String),
+    /// The client takes its time.
+    #[error("canceling authentication due to timeout")]
+    Late,
+}
+
+impl LoginError {
+    /// The SQLSTATE a client is told.
+    pub fn code(&self) -> SqlState {
+        match self {
+            Self::Password(_) => SqlState("28P01"),
+            Self::Scram(_) => SqlState::PROTOCOL_VIOLATION,
+            Self::Late => SqlState::QUERY_CANCELED,
+            Self::TooManyFailures(_) | Self::NoUser | Self::NotEncrypted | Self::Certificate(_) | Self::Binding(_) => {
+                SqlState("28000")
+            }
+        }
+    }
+}
+
+/// Lets users in.
+pub(crate) struct Gate {
+    /// `None` lets everybody in.
+    users: RwLock<Option<Arc<Users>>>,
+    throttle: Throttle,
+    /// What salts of users who do not exist are made of: the same one each time, until the server is started anew.
+    pepper: Key,
+}
+
+impl Gate {
+    pub fn new(users: Option<Users>) -> std::io::Result<Self> {
+        let users = RwLock::new(users.map(Arc::new));
+        Ok(Self { users, throttle: Throttle::default(), pepper: random()? })
+    }
+
+    /// From now on these are the users; sessions that are there stay.
+    pub fn replace(&self, users: Users) {
+        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(users));
+    }
+
+    /// Finds out who the client is that says it is `user`.
+    pub fn login(&self, socket: &Socket, input: &mut Input, output: &mut Output, user: &str) -> Result<Who, Failure> {
+        let peer = socket.peer();
+        if socket.tls().is_none() && peer.is_some_and(|peer| !peer.is_loopback()) {
+            return Err(LoginError::NotEncrypted.into());
+        }
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(users) = users else {
+            check_certificate(socket, user)?;
+            return Ok(Who { name: user.to_owned(), role: Role::ReadWrite, connections: None });
+        };
+        if user.is_empty() {
+            return Err(LoginError::NoUser.into());
+        }
+        let found = users.find(user);
+        let verifier = found.map_or_else(|| self.verifier_of_nobody(user), |found| Ok(found.verifier.clone()))?;
+        let end_point = socket.tls().and_then(|tls| tls.end_point());
+        // A guess is counted before it is looked at, or many at once would be one.
+        let may_guess = || {
+            let attempt = self.throttle.attempt(peer, user, Instant::now());
+            attempt.map_err(|wait| LoginError::TooManyFailures(seconds(wait)))
+        };
+        let said = converse(input, output, end_point, verifier, may_guess).map_err(|failure| named(failure, user))?;
+        // A proof for the verifier of nobody cannot be right, and still nobody comes in with one.
+        let found = found.ok_or_else(|| LoginError::Password(user.to_owned()))?;
+        check_certificate(socket, user)?;
+        self.throttle.succeeded(peer, user);
+        backend::authentication_sasl_final(output.buffer(), &said);
+        Ok(Who { name: user.to_owned(), role: found.role, connections: found.connections })
+    }
+
+    /// What a user who does not exist is asked with, so that it looks like one who does.
+    fn verifier_of_nobody(&self, user: &str) -> Result<Verifier, Failure> {
+        let salt = hmac(&self.pepper, user.as_bytes())[..SALT_BYTES].to_vec();
+        Ok(Verifier { iterations: ITERATIONS, salt, stored_key: random()?, server_key: random()? })
+    }
+}
+
+/// Asks and hears; gives what is to be said at the end.
+fn converse(
+    input: &mut Input,
+    output: &mut Output,
+    end_point: Option<&[u8]>,
+    verifier: Verifier,
+    may_guess: impl FnOnce() -> Result<(), LoginError>,
+) -> Result<String, Failure> {
+    backend::authentication_sasl(output.buffer(), scram::mechanisms(end_point));
+    output.flush()?;
+    let nonce = BASE64.encode(random::<NONCE_BYTES>()?);
+    let asked = answer(input, |body| {
+        let (mechanism, first) = sasl_initial_response(body)?;
+        Ok(Asked::begin(mechanism, first, end_point, verifier, &nonce)?)
+    })?;
+    backend::authentication_sasl_continue(output.buffer(), asked.question());
+    output.flush()?;
+    answer(input, |body| {
+        may_guess()?;
+        Ok(asked.check(body)?)
+    })
+}
+
+/// The client's next answer.
+fn answer<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
+    let taken = input.message(Phase::Login, |message| match message {
+        Message::Password(body) => take(body),
+        // Clients that have to ask for the password first hang up, and come again.
+        _ => Err(gone()),
+    })?;
+    taken.unwrap_or_else(|| Err(gone()))
+}
+
+fn gone() -> Failure {
+    Failure::Disconnected(std::io::ErrorKind::UnexpectedEof.into())
+}
+
+impl From<ScramError> for Failure {
+    fn from(error: ScramError) -> Self {
+        match error {
+            ScramError::Malformed(_) => LoginError::Scram(error.to_string()).into(),
+            ScramError::Binding => LoginError::Binding(error.to_string()).into(),
+            // Whose it is, is filled in where that is known.
+            ScramError::Wrong => LoginError::Password(String::new()).into(),
+        }
+    }
+}
+
+fn named(failure: Failure, user: &str) -> Failure {
+    match failure {
+        Failure::Login(LoginError::Password(_)) => LoginError::Password(user.to_owned()).into(),
+        other => other,
+    }
+}
+
+/// Where clients have to show certificates, they log in as whom these name.
+fn check_certificate(socket: &Socket, user: &str) -> Result<(), LoginError> {
+    match socket.tls().and_then(|tls| tls.client()) {
+        Some(name) if name.as_deref() != Some(user) => Err(LoginError::Certificate(user.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs_f64().ceil() as u64
+}
+
+fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes)
+}

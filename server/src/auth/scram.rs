@@ -1,0 +1,208 @@
+//! SCRAM-SHA-256, the server's half: RFC 5802 §5 and 7677, as PostgreSQL uses them.
+//! <https://www.postgresql.org/docs/current/sasl-authentication.html>
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use colonnade_login::scram::{BINDING, BOUND_MECHANISM, MECHANISM, Verifier, hmac, same, stored_key, xor};
+
+/// Why a login failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ScramError {
+    /// The client does not speak SCRAM.
+    #[error("malformed SCRAM message: {0}")]
+    Malformed(&'static str),
+    /// Somebody between has taken an offer away, or stands between the two ends of the channel.
+    #[error("the login is not bound to this connection's certificate; somebody may stand between")]
+    Binding,
+    /// The password is wrong.
+    #[error("wrong password")]
+    Wrong,
+}
+
+/// A conversation in which the server has asked its question.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    verifier: Verifier,
+    /// What the client's last message has to say of the channel.
+    binding: Vec<u8>,
+    nonce: String,
+    client_first_bare: String,
+    server_first: String,
+}
+
+/// The mechanisms to offer where the channel has this end point.
+pub(crate) fn mechanisms(end_point: Option<&[u8]>) -> &'static [&'static str] {
+    if end_point.is_some() { &[BOUND_MECHANISM, MECHANISM] } else { &[MECHANISM] }
+}
+
+impl Asked {
+    /// Takes the client's first message, of a user with this verifier. `nonce` is the server's part of the nonce; `end_point` what a
+    /// login can be bound to.
+    pub fn begin(
+        mechanism: &str,
+        message: &[u8],
+        end_point: Option<&[u8]>,
+        verifier: Verifier,
+        nonce: &str,
+    ) -> Result<Self, ScramError> {
+        let odd = ScramError::Malformed;
+        let message = std::str::from_utf8(message).map_err(|_| odd("not UTF-8"))?;
+        let (flag, rest) = message.split_once(',').ok_or(odd("no channel binding flag"))?;
+        let (authorization, bare) = rest.split_once(',').ok_or(odd("no authorization identity"))?;
+        let is_bound = match (flag.strip_prefix("p="), mechanism) {
+            (Some(BINDING), BOUND_MECHANISM) => true,
+            (Some(_), BOUND_MECHANISM) => return Err(odd("the channel binding is not tls-server-end-point")),
+            (None, BOUND_MECHANISM) => return Err(odd("the mechanism needs a channel binding")),
+            (Some(_), MECHANISM) => return Err(odd("the mechanism has no channel binding")),
+            // The client could, and believes that the server could not.
+            (None, MECHANISM) if flag == "y" && end_point.is_some() => return Err(ScramError::Binding),
+            (None, MECHANISM) if matches!(flag, "n" | "y") => false,
+            (None, MECHANISM) => return Err(odd("the channel binding flag is none of n, y and p")),
+            _ => return Err(odd("the mechanism was not offered")),
+        };
+        let end_point = match (is_bound, end_point) {
+            (true, None) => return Err(odd("the mechanism was not offered")),
+            (true, Some(end_point)) => end_point,
+            (false, _) => &[],
+        };
+        if !authorization.is_empty() {
+            return Err(odd("logging in as somebody else is not supported"));
+        }
+        // The user is the one of the start-up message; what stands here is passed over, as PostgreSQL does.
+        let mut fields = bare.split(',');
+        let is_user = fields.next().is_some_and(|field| field.starts_with("n="));
+        let client_nonce = fields.next().and_then(|field| field.strip_prefix("r="));
+        let client_nonce = client_nonce.filter(|_| is_user).ok_or(odd("the first message has a user and a nonce"))?;
+        if client_nonce.is_empty() || !client_nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(odd("the nonce is not printable"));
+        }
+        let nonce = format!("{client_nonce}{nonce}");
+        let server_first = format!("r={nonce},s={},i={}", BASE64.encode(&verifier.salt), verifier.iterations);
+        Ok(Self {
+            verifier,
+            binding: [flag.as_bytes(), b",,", end_point].concat(),
+            nonce,
+            client_first_bare: bare.to_owned(),
+            server_first,
+        })
+    }
+
+    /// What the server asks.
+    pub fn question(&self) -> &str {
+        &self.server_first
+    }
+
+    /// Checks the client's last message; gives the server's, by which it proves to have the verifier.
+    pub fn check(&self, message: &[u8]) -> Result<String, ScramError> {
+        let odd = ScramError::Malformed;
+        let message = std::str::from_utf8(message).map_err(|_| odd("not UTF-8"))?;
+        let (without_proof, proof) = message.rsplit_once(",p=").ok_or(odd("no proof"))?;
+        let proof = BASE64.decode(proof).ok().and_then(|proof| proof.try_into().ok());
+        let proof = proof.ok_or(odd("the proof is not one"))?;
+        let mut fields = without_proof.split(',');
+        let binding = fields.next().and_then(|field| field.strip_prefix("c=")).ok_or(odd("no channel binding"))?;
+        let nonce = fields.next().and_then(|field| field.strip_prefix("r=")).ok_or(odd("no nonce"))?;
+        if BASE64.decode(binding).map_err(|_| odd("the channel binding is not base64"))? != self.binding {
+            return Err(ScramError::Binding);
+        }
+        if nonce != self.nonce {
+            return Err(odd("another nonce"));
+        }
+        let covered = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
+        let signature = hmac(&self.verifier.stored_key, covered.as_bytes());
+        if !same(&stored_key(&xor(&proof, &signature)), &self.verifier.stored_key) {
+            return Err(ScramError::Wrong);
+        }
+        Ok(format!("v={}", BASE64.encode(hmac(&self.verifier.server_key, covered.as_bytes()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FIRST: &[u8] = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO";
+    const LAST: &[u8] =
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+
+    fn asked(mechanism: &str, first: &[u8], end_point: Option<&[u8]>) -> Result<Asked, ScramError> {
+        let verifier = Verifier::new("pencil", &BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap(), 4096);
+        Asked::begin(mechanism, first, end_point, verifier, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    }
+
+    #[test]
+    fn the_example_of_rfc_7677() {
+        let asked = asked(MECHANISM, FIRST, None).unwrap();
+        assert_eq!(
+            asked.question(),
+            "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+        );
+        assert_eq!(asked.check(LAST).unwrap(), "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
+    }
+
+    #[test]
+    fn another_proof_another_nonce_and_another_channel_do_not_do() {
+        let asked = asked(MECHANISM, FIRST, None).unwrap();
+        let last = std::str::from_utf8(LAST).unwrap();
+        let check = |from: &str, to: &str| asked.check(last.replace(from, to).as_bytes()).unwrap_err();
+        assert_eq!(check("p=dH", "p=dh"), ScramError::Wrong);
+        assert_eq!(check("c=biws", "c=eSws"), ScramError::Binding);
+        assert_eq!(check("F$k0", "F$k1"), ScramError::Malformed("another nonce"));
+        assert_eq!(check("p=dHz", "p="), ScramError::Malformed("the proof is not one"));
+        assert_eq!(check(",p=", ",x="), ScramError::Malformed("no proof"));
+    }
+
+    #[test]
+    fn a_channel_is_bound_or_nobody_could_bind_it() {
+        let end_point: Option<&[u8]> = Some(b"hash");
+        let first = |flag: &str| format!("{flag},,n=,r=abc").into_bytes();
+        assert!(asked(MECHANISM, &first("n"), end_point).is_ok());
+        assert!(asked(MECHANISM, &first("y"), None).is_ok());
+        assert_eq!(asked(MECHANISM, &first("y"), end_point).unwrap_err(), ScramError::Binding);
+        let bound = asked(BOUND_MECHANISM, &first("p=tls-server-end-point"), end_point).unwrap();
+        assert_eq!(bound.binding, b"p=tls-server-end-point,,hash");
+        for (mechanism, flag, end_point) in [
+            (BOUND_MECHANISM, "p=tls-server-end-point", None),
+            (BOUND_MECHANISM, "p=tls-unique", end_point),
+            (BOUND_MECHANISM, "n", end_point),
+            (MECHANISM, "p=tls-server-end-point", end_point),
+            (MECHANISM, "x", end_point),
+            ("PLAIN", "n", end_point),
+        ] {
+            let refused = asked(mechanism, &first(flag), end_point);
+            assert!(matches!(refused, Err(ScramError::Malformed(_))), "{mechanism} {flag}");
+        }
+        assert_eq!(mechanisms(None), ["SCRAM-SHA-256"]);
+        assert_eq!(mechanisms(end_point), ["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]);
+    }
+
+    #[test]
+    fn what_is_no_first_message_is_refused() {
+        for first in [
+            &b""[..],
+            b"n",
+            b"n,",
+            b"n,,",
+            b"n,a=other,n=,r=x",
+            b"n,,r=x",
+            b"n,,n=",
+            b"n,,n=,r=",
+            b"n,,m=x,n=,r=x",
+            b"\xff",
+        ] {
+            assert!(matches!(asked(MECHANISM, first, None), Err(ScramError::Malformed(_))), "{first:?}");
+        }
+        assert!(matches!(asked(MECHANISM, "n,,n=,r=ä".as_bytes(), None), Err(ScramError::Malformed(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(first in ".{0,60}", last in ".{0,60}") {
+            let begin = |first| Asked::begin(MECHANISM, first, None, Verifier::new("x", b"salt", 1), "nonce");
+            let _ = begin(first.as_bytes());
+            let _ = begin(FIRST).unwrap().check(last.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A limit to guessing passwords: so many failed logins, and then only as many as time brings back.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Attempts at one user from one address: how many at once, and after how long there is another one.
+const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };
+/// Attempts at all users from one address.
+const ADDRESS: Allowance = Allowance { burst: 50.0, pause: Duration::from_secs(1) };
+/// So many are remembered; those who have failed least are forgotten first.
+const REMEMBERED: usize = 10_000;
+
+#[derive(Clone, Copy)]
+struct Allowance {
+    burst: f64,
+    pause: Duration,
+}
+
+/// Counts attempts by address, and by address and user. An attempt that succeeds does not count.
+#[derive(Default)]
+pub(crate) struct Throttle {
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    addresses: HashMap<Place, Spent>,
+    users: HashMap<(Place, String), Spent>,
+}
+
+/// Where clients are: an address, or a network of IPv6, which one machine can have all of; `None` is a unix socket.
+type Place = Option<IpAddr>;
+
+/// How many attempts were made, less those that time has brought back.
+#[derive(Clone, Copy)]
+struct Spent {
+    count: f64,
+    at: Instant,
+}
+
+impl Throttle {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an attempt before it is made, so that many at once count too.
+    ///
+    /// # Errors
+    /// How long to wait until there may be another one.
+    pub fn attempt(&self, address: Place, user: &str, now: Instant) -> Result<(), Duration> {
+        let (place, mut counts) = (place(address), self.counts());
+        let user = (place, user.to_owned());
+        let (of_place, of_user) =
+            (spent(&counts.addresses, &place, ADDRESS, now), spent(&counts.users, &user, USER, now));
+        let wait = ADDRESS.wait(of_place).max(USER.wait(of_user));
+        if wait > Duration::ZERO {
+            return Err(wait);
+        }
+        remember(&mut counts.addresses, place, Spent { count: of_place + 1.0, at: now }, ADDRESS);
+        remember(&mut counts.users, user, Spent { count: of_user + 1.0, at: now }, USER);
+        Ok(())
+    }
+
+    /// The attempt has succeeded: it does not count, and the user's earlier ones from there do not any more.
+    pub fn succeeded(&self, address: Place, user: &str) {
+        let (place, mut counts) = (place(address), self.counts());
+        counts.users.remove(&(place, user.to_owned()));
+        if let Some(spent) = counts.addresses.get_mut(&place) {
+            spent.count = (spent.count - 1.0).max(0.0);
+        }
+    }
+}
+
+impl Allowance {
+    fn wait(self, spent: f64) -> Duration {
+        self.pause.mul_f64((spent + 1.0 - self.burst).max(0.0))
+    }
+
+    fn left(self, spent: Spent, now: Instant) -> f64 {
+        let back = now.saturating_duration_since(spent.at).div_duration_f64(self.pause);
+        (spent.count - back).max(0.0)
+    }
+}
+
+fn spent<K: Hash + Eq>(counts: &HashMap<K, Spent>, key: &K, allowance: Allowance, now: Instant) -> f64 {
+    counts.get(key).map_or(0.0, |spent| allowance.left(*spent, now))
+}
+
+fn remember<K: Hash + Eq>(counts: &mut HashMap<K, Spent>, key: K, spent: Spent, allowance: Allowance) {
+    if counts.len() >= REMEMBERED && !counts.contains_key(&key) {
+        let now = spent.at;
+        counts.retain(|_, old| allowance.left(*old, now) >= 1.0);
+        if counts.len() >= REMEMBERED {
+            // All of them are guessing.
+            let mut rest: Vec<_> = counts.values().map(|old| allowance.left(*old, now)).collect();
+            let middle = rest.len() / 2;
+            let (_, median, _) = rest.select_nth_unstable_by(middle, f64::total_cmp);
+            let median = *median;
+            counts.retain(|_, old| allowance.left(*old, now) > median);
+        }
+    }
+    counts.insert(key, spent);
+}
+
+fn place(address: Place) -> Place {
+    /// The bits of an IPv6 address that tell one network from another, RFC 4291 §2.5.4.
+    const NETWORK: u128 = !0 << 64;
+    address.map(|address| match address {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
+        IpAddr::V4(_) => address,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(last: u8) -> Place {
+        Some(IpAddr::from([192, 0, 2, last]))
+    }
+
+    #[test]
+    fn after_some_failures_each_takes_time() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        for _ in 0..5 {
+            assert_eq!(throttle.attempt(at(1), "alice", now), Ok(()));
+        }
+        assert_eq!(throttle.attempt(at(1), "alice", now), Err(USER.pause));
+        assert_eq!(throttle.attempt(at(1), "bob", now), Ok(()));
+        assert_eq!(throttle.attempt(at(2), "alice", now), Ok(()));
+        assert_eq!(throttle.attempt(at(1), "alice", now + USER.pause), Ok(()));
+        assert!(throttle.attempt(at(1), "alice", now + USER.pause).is_err());
+    }
+
+    #[test]
+    fn a_success_does_not_count() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        for _ in 0..1000 {
+            assert_eq!(throttle.attempt(None, "alice", now), Ok(()));
+            throttle.succeeded(None, "alice");
+        }
+    }
+
+    #[test]
+    fn many_names_from_one_address_are_one_guesser() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        let allowed = (0..200).filter(|user| throttle.attempt(at(1), &user.to_string(), now).is_ok()).count();
+        assert_eq!(allowed, 50);
+    }
+
+    #[test]
+    fn one_ipv6_network_is_one_address() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        let address = |last: u16| Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        let allowed = (0..20).filter(|last| throttle.attempt(address(*last), "alice", now).is_ok()).count();
+        assert_eq!(allowed, 5);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (throttle, now) = (Throttle::default(), Instant::now());
+        for client in 0..3 * REMEMBERED as u32 {
+            let _ = throttle.attempt(Some(IpAddr::from(client.to_be_bytes())), "alice", now);
+        }
+        let counts = throttle.counts();
+        assert!(counts.addresses.len() <= REMEMBERED && counts.users.len() <= REMEMBERED);
+    }
+}

@@ -1,0 +1,119 @@
+use super::*;
+use crate::engine::Role;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Interrupt for Count {
+    fn interrupt(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn ticket(registry: &Arc<Registry>) -> (Ticket, Arc<Count>) {
+    limited(registry, &Limits::default(), None).unwrap()
+}
+
+fn limited(registry: &Arc<Registry>, limits: &Limits, own: Option<usize>) -> Result<(Ticket, Arc<Count>), Failure> {
+    let count = Arc::new(Count::default());
+    let (socket, _) = UnixStream::pair().unwrap();
+    let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
+    let socket = Arc::new(Socket::from(socket));
+    Ok((registry.register(who, &Arc::new(limits.clone()), &Arc::default(), count.clone(), socket)?, count))
+}
+
+#[test]
+fn there_are_no_more_sessions_than_there_may_be() {
+    let registry = Arc::new(Registry::default());
+    let limits = Limits { connections: 3, user_connections: Some(2), ..Limits::default() };
+    let _two = [limited(&registry, &limits, None).unwrap(), limited(&registry, &limits, None).unwrap()];
+    let refused = |own| limited(&registry, &limits, own).err().unwrap().to_string();
+    assert_eq!(refused(None), "too many connections for role \"me\"");
+    let _third = limited(&registry, &limits, Some(3)).unwrap();
+    assert_eq!(refused(Some(9)), "sorry, too many clients already");
+}
+
+#[test]
+fn what_takes_too_long_is_stopped() {
+    let registry = Arc::new(Registry::default());
+    let second = Duration::from_secs(1);
+    let limits = Limits {
+        statement: Some(second),
+        idle: Some(2 * second),
+        idle_in_transaction: Some(second / 2),
+        ..Limits::default()
+    };
+    let (ticket, count) = limited(&registry, &limits, None).unwrap();
+    let (control, now) = (&ticket.control, Instant::now());
+    let running = control.start();
+    assert!(control.expire(now + second / 2).is_none() && control.check().is_ok());
+    assert!(control.expire(now + 2 * second).is_some());
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Statement))));
+    drop(running);
+    drop(control.start());
+    assert!(control.check().is_ok(), "the next statement inherits it");
+    control.wait(true);
+    assert!(control.expire(Instant::now() + second).is_none());
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
+    // The watcher sees the reading end, and takes it for the client's doing.
+    assert!(control.stop(Reason::Gone).is_none());
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
+}
+
+#[test]
+fn only_the_right_secret_finds_a_session() {
+    let registry = Arc::new(Registry::default());
+    let (ticket, _) = ticket(&registry);
+    assert!(registry.find(ticket.process, &ticket.secret).is_some());
+    assert!(registry.find(ticket.process, &[ticket.secret.as_slice(), &[0]].concat()).is_none());
+    assert!(registry.find(ticket.process + 1, &ticket.secret).is_none());
+    let (process, secret) = (ticket.process, ticket.secret);
+    drop(ticket);
+    assert!(registry.find(process, &secret).is_none());
+    assert_eq!(registry.len(), 0);
+}
+
+#[test]
+fn a_cancel_request_stops_what_runs_and_nothing_after() {
+    let registry = Arc::new(Registry::default());
+    let (ticket, count) = ticket(&registry);
+    assert!(ticket.control.stop(Reason::Canceled).is_none());
+    assert_eq!(count.0.load(Ordering::SeqCst), 0);
+
+    let running = ticket.control.start();
+    let stopping = ticket.control.stop(Reason::Canceled).unwrap();
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert!(matches!(ticket.control.check(), Err(Failure::Canceled)));
+    drop(running);
+    let next = ticket.control.start();
+    stopping.wait(None);
+    assert_eq!(count.0.load(Ordering::SeqCst), 1, "the next statement was interrupted");
+    assert!(ticket.control.check().is_ok());
+    drop(next);
+}
+
+#[test]
+fn an_engine_that_does_not_listen_is_told_again() {
+    let registry = Arc::new(Registry::default());
+    let (ticket, count) = ticket(&registry);
+    let running = ticket.control.start();
+    let control = Arc::clone(&ticket.control);
+    let stopper = std::thread::spawn(move || control.stop(Reason::Canceled).unwrap().wait(None));
+    while count.0.load(Ordering::SeqCst) < 3 {
+        std::thread::yield_now();
+    }
+    drop(running);
+    stopper.join().unwrap();
+}
+
+#[test]
+fn a_client_that_is_gone_stays_gone() {
+    let registry = Arc::new(Registry::default());
+    let (ticket, _) = ticket(&registry);
+    assert!(ticket.control.stop(Reason::Gone).is_none());
+    drop(ticket.control.start());
+    assert!(matches!(ticket.control.check(), Err(Failure::Disconnected(_))));
+}

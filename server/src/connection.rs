@@ -1,0 +1,143 @@
+//! One connection, from accepting to its end: what it is for, who is there, and then its session.
+
+use std::io;
+use std::net::Shutdown;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use crate::auth::LoginError;
+use crate::cancel::Reason;
+use crate::error::Failure;
+use crate::extended::Prepared;
+use crate::limits::LimitError;
+use crate::message::backend::Status;
+use crate::observe::{Observer, Value, count};
+use crate::serve::Shared;
+use crate::session::Session;
+use crate::socket::{Input, Output, Socket};
+use crate::startup::{self, Purpose, Settings};
+
+/// A connection until it is a session, or nothing.
+pub(crate) struct Newcomer {
+    shared: Arc<Shared>,
+}
+
+impl Newcomer {
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        shared.newcomers.fetch_add(1, Ordering::SeqCst);
+        Self { shared: Arc::clone(shared) }
+    }
+}
+
+impl Drop for Newcomer {
+    fn drop(&mut self) {
+        self.shared.newcomers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// All that happens on one connection.
+pub(crate) fn connection(newcomer: Newcomer, socket: Socket) {
+    let socket = Arc::new(socket);
+    let mut output = Output::new(Arc::clone(&socket));
+    let observer = Arc::clone(&newcomer.shared.observer);
+    let conversation = converse(newcomer, &socket, &mut output);
+    if let Err(failure) = &conversation {
+        refused(&observer, &socket, failure);
+    }
+    match conversation {
+        Ok(()) => {}
+        // Nobody is left to be told, or nothing may be said where a handshake has failed.
+        Err(Failure::Disconnected(error)) if !is_timeout(&error) || socket.is_silent() => {}
+        Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
+        Err(failure) => startup::refuse(&mut output, &failure),
+    }
+    socket.say_goodbye();
+}
+
+/// Writes down that a client was not let in, and why.
+fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
+    match failure {
+        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => count(&observer.failed_logins),
+        Failure::Limit(_) => count(&observer.refusals),
+        _ => {}
+    }
+    // The text of a login's failure names the user, and nothing that was to prove it.
+    let (peer, reason) = (peer(socket), failure.to_string());
+    let fields = [("peer", &*peer), ("code", failure.code().0), ("reason", &*reason)];
+    observer.tell("refused", &fields.map(|(name, text)| (name, Value::Text(text))));
+}
+
+fn peer(socket: &Socket) -> String {
+    socket.peer().map_or_else(|| "unix".to_owned(), |peer| peer.to_string())
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn converse(newcomer: Newcomer, socket: &Arc<Socket>, output: &mut Output) -> Result<(), Failure> {
+    let shared = Arc::clone(&newcomer.shared);
+    let mut input = Input::new(Arc::clone(socket));
+    socket.prepare()?;
+    socket.set_deadline(Instant::now().checked_add(shared.limits.login))?;
+    let tls = shared.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
+    match startup::purpose(socket, &mut input, output, tls.as_deref())? {
+        Purpose::Nothing => Ok(()),
+        Purpose::Cancel { process, secret } => {
+            let control = shared.registry.find(process, &secret);
+            let stopping = control.as_ref().and_then(|control| control.stop(Reason::Canceled));
+            // The client waits for the connection to end, not for the statement to; but only once its statement is
+            // the one that is stopped may it go on to the next.
+            socket.say_goodbye();
+            socket.shutdown(Shutdown::Both);
+            if let Some(stopping) = stopping {
+                stopping.wait(None);
+            }
+            Ok(())
+        }
+        Purpose::Session(settings) => session(newcomer, socket, input, output, &settings),
+    }
+}
+
+fn session(
+    newcomer: Newcomer,
+    socket: &Arc<Socket>,
+    mut input: Input,
+    output: &mut Output,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let shared = Arc::clone(&newcomer.shared);
+    if shared.is_draining.load(Ordering::SeqCst) {
+        return Err(LimitError::Draining.into());
+    }
+    let who = shared.gate.login(socket, &mut input, output, &settings.user)?;
+    socket.set_deadline(None)?;
+    shared.registry.admit(&who, &shared.limits)?;
+    let engine = shared.engine.session(&who)?;
+    let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
+    let ticket = shared.registry.register(who, &shared.limits, observer, interrupt, Arc::clone(socket))?;
+    drop(newcomer);
+    count(&observer.logins);
+    let begun = Instant::now();
+    let (peer, role, tls) =
+        (peer(socket), ticket.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
+    let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
+    observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
+    shared.watch.add(socket.as_ref(), ticket.process)?;
+    startup::welcome(output, settings, &shared.version, ticket.process, ticket.secret);
+    let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
+    let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
+    let encode_cpu = shared.encode_cpu;
+    Session { input, output, engine, control, status: Status::Idle, prepared, encode_cpu }.run();
+    observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
+    let fields = [
+        ("peer", Value::Text(&peer)),
+        ("user", Value::Text(&ticket.control.who.name)),
+        ("seconds", Value::Seconds(begun.elapsed().as_secs_f64())),
+        ("statements", Value::Number(ticket.control.statements())),
+        ("sent", Value::Number(socket.sent())),
+    ];
+    observer.tell("end", &fields);
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! A line an event, in logfmt: `time=… event=login user=alice`.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A field's value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Text(&'a str),
+    Number(u64),
+    Seconds(f64),
+}
+
+/// Where lines go.
+pub(crate) struct Log {
+    /// `None` is standard error.
+    file: Option<Mutex<File>>,
+}
+
+impl Log {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self { file: None });
+        }
+        Ok(Self { file: Some(Mutex::new(OpenOptions::new().append(true).create(true).open(path)?)) })
+    }
+
+    pub fn line(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let text = line(now.as_secs_f64(), event, fields);
+        // A log that cannot be written must not stop the server.
+        let _ = match &self.file {
+            None => io::stderr().lock().write_all(text.as_bytes()),
+            Some(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes()),
+        };
+    }
+}
+
+/// The text of a line; `time` in seconds since 1970.
+fn line(time: f64, event: &str, fields: &[(&str, Value<'_>)]) -> String {
+    let mut text = format!("time={time:.3} event={event}");
+    for (name, value) in fields {
+        // Writing to a string cannot fail.
+        let _ = match value {
+            Value::Text(value) if is_plain(value) => write!(text, " {name}={value}"),
+            // Clients choose some of these: quoted, they stay one field of one line.
+            Value::Text(value) => write!(text, " {name}={value:?}"),
+            Value::Number(value) => write!(text, " {name}={value}"),
+            Value::Seconds(value) => write!(text, " {name}={value:.3}"),
+        };
+    }
+    text.push('\n');
+    text
+}
+
+fn is_plain(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'=' | b'\\'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_say_stays_in_its_field() {
+        let text = line(1.5, "login", &[("user", Value::Text("a\" event=x\nb")), ("peer", Value::Text("::1"))]);
+        assert_eq!(text, "time=1.500 event=login user=\"a\\\" event=x\\nb\" peer=::1\n");
+        assert_eq!(
+            line(0.0, "end", &[("n", Value::Number(3)), ("e", Value::Text(""))]),
+            "time=0.000 event=end n=3 e=\"\"\n"
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! What the operator sees: a log, numbers, and whether all is well.
+
+mod http;
+mod log;
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+pub(crate) use http::serve;
+pub(crate) use log::{Log, Value};
+
+/// Counts since the start, and the log.
+#[derive(Default)]
+pub(crate) struct Observer {
+    log: Option<Log>,
+    /// Connections that were accepted.
+    pub connections: AtomicU64,
+    /// Sessions that have begun.
+    pub logins: AtomicU64,
+    /// Logins with a wrong password, of a user who does not exist, or too many of these.
+    pub failed_logins: AtomicU64,
+    /// Connections that were refused for lack of room.
+    pub refusals: AtomicU64,
+    pub statements: AtomicU64,
+    /// Statements that have failed.
+    pub errors: AtomicU64,
+    /// Of sessions that have ended.
+    pub sent: AtomicU64,
+}
+
+impl Observer {
+    /// Appends to this file, or writes to standard error if it is `-`.
+    pub fn open(log: Option<&Path>) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { log: log.map(Log::open).transpose()?, ..Self::default() }))
+    }
+
+    /// Writes a line, if there is a log.
+    pub fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+        if let Some(log) = &self.log {
+            log.line(event, fields);
+        }
+    }
+
+    /// The numbers, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` are those of now, and
+    /// `sent` what was sent in them.
+    fn metrics(&self, sessions: usize, sent: u64) -> String {
+        let mut text = String::new();
+        let mut add = |kind: &str, name: &str, help: &str, value: u64| {
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "# HELP colonnade_{name} {help}\n# TYPE colonnade_{name} {kind}\ncolonnade_{name} {value}\n"
+            );
+        };
+        add("gauge", "sessions", "Sessions now.", sessions as u64);
+        let sent = self.sent.load(Relaxed) + sent;
+        for (name, help, value) in [
+            ("connections_total", "Connections accepted.", self.connections.load(Relaxed)),
+            ("logins_total", "Sessions begun.", self.logins.load(Relaxed)),
+            ("failed_logins_total", "Logins refused for the password.", self.failed_logins.load(Relaxed)),
+            ("refused_connections_total", "Connections refused for lack of room.", self.refusals.load(Relaxed)),
+            ("statements_total", "Statements started.", self.statements.load(Relaxed)),
+            ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
+            ("sent_bytes_total", "Bytes sent to clients, before encryption.", sent),
+        ] {
+            add("counter", name, help, value);
+        }
+        text
+    }
+}
+
+/// Counts one more.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}

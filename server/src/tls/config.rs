@@ -1,0 +1,139 @@
+//! What the server shows, and what it asks of clients: read from PEM files, again on request.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use colonnade_login::certificate::Certificate;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use super::Tls;
+
+/// The application protocol by which TLS without an SSLRequest is known (libpq 17's `sslnegotiation=direct`, registered with IANA).
+pub(super) const ALPN: &[u8] = b"postgresql";
+
+/// Where the certificates are, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's certificate, and those of authorities between it and one that clients trust.
+    pub certificate: PathBuf,
+    /// Its key. Others than the owner and the group may not read it.
+    pub key: PathBuf,
+    /// The authorities that sign clients' certificates. If there are any, each encrypted connection has to show such a certificate, of
+    /// the user that logs in.
+    pub client_authorities: Option<PathBuf>,
+}
+
+/// Why there can be no encryption.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {error}")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file holds something else.
+    #[error("{path} holds no {what} in PEM form: {reason}")]
+    Pem {
+        /// Which one.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// Others could take the key.
+    #[error("{0} can be read by everyone; protect it: chmod 600 {0}")]
+    Exposed(PathBuf),
+    /// The certificate and the key do not belong together, or are of no use.
+    #[error("cannot use {certificate} with {key}: {error}")]
+    Mismatch {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's.
+        key: PathBuf,
+        /// What rustls says.
+        error: rustls::Error,
+    },
+    /// The authorities are of no use.
+    #[error("cannot check clients' certificates with {path}: {reason}")]
+    Authorities {
+        /// Their file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What connections are encrypted with.
+pub(crate) struct Config {
+    rustls: Arc<ServerConfig>,
+    end_point: Option<Arc<[u8]>>,
+}
+
+impl Config {
+    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        let chain = certificates(&files.certificate)?;
+        let end_point = chain.first().and_then(|leaf| Certificate::parse(leaf)?.end_point()).map(Arc::from);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let mismatch =
+            |error| TlsError::Mismatch { certificate: files.certificate.clone(), key: files.key.clone(), error };
+        // 1.2 and 1.3.
+        let builder = builder.with_safe_default_protocol_versions().map_err(mismatch)?;
+        let builder = match &files.client_authorities {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let refused = |reason: String| TlsError::Authorities { path: path.clone(), reason };
+                let mut roots = RootCertStore::empty();
+                for authority in certificates(path)? {
+                    roots.add(authority).map_err(|error| refused(error.to_string()))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| refused(error.to_string()))?)
+            }
+        };
+        let mut rustls = builder.with_single_cert(chain, key(&files.key)?).map_err(mismatch)?;
+        rustls.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Self { rustls: Arc::new(rustls), end_point })
+    }
+
+    /// The encryption of one connection. A client that asks for none first has to name the protocol.
+    pub fn connection(&self, is_direct: bool) -> io::Result<Tls> {
+        Tls::new(Arc::clone(&self.rustls), self.end_point.clone(), is_direct)
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let odd = |reason: String| TlsError::Pem { path: path.to_owned(), what: "certificate", reason };
+    let text = read(path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found = found.map_err(|error| odd(error.to_string()))?;
+    if found.is_empty() { Err(odd("there is none in it".to_owned())) } else { Ok(found) }
+}
+
+fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(path)?;
+    let mode =
+        fs::metadata(path).map_err(|error| TlsError::File { path: path.to_owned(), error })?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Err(TlsError::Exposed(path.to_owned()));
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| TlsError::Pem {
+        path: path.to_owned(),
+        what: "private key",
+        reason: error.to_string(),
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|error| TlsError::File { path: path.to_owned(), error })
+}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import duckdb
 from duckdb import ExpectedResultType, StatementType
@@ -39,6 +39,20 @@ class Answer:
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Description:
+    """A statement's parameters and columns, each with its DuckDB type; no columns if it gives no rows."""
+
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+    columns: list[tuple[str, str]] | None = None
+    #: Whether the columns are known only once it has run.
+    late: bool = False
+
+
+#: A parameter's value: text that the statement casts, bytes, or a list of such.
+Value: TypeAlias = "str | bytes | list[Value] | None"
 
 
 class Engine:
@@ -71,28 +85,28 @@ class Session:
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def execute(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+    def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, Value] | None) -> Answer:
         """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
         limits = (batch_rows, batch_bytes)
         statement = self._statement(sql)
         if statement is None:
             return Answer()
         if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
-            return rows(self._connection.sql(statement), limits)
-        changed = self._connection.execute(statement).rowcount
+            return rows(self._connection.sql(statement, params=parameters), limits)
+        changed = self._connection.execute(statement, parameters).rowcount
         return Answer(changed=changed if changed >= 0 else None)
 
-    def describe(self, sql: str) -> Answer:
-        """The columns a statement will give, as a stream without rows. The statement does not run."""
+    def describe(self, sql: str, parameters: dict[str, Value] | None) -> Description:
+        """What a statement takes and, with these values, what it will give. The statement does not run."""
         statement = self._statement(sql)
-        if statement is None or not (is_query(statement) or (has_returning(sql) and may_be_query(statement))):
-            return Answer()
-        if statement.type == StatementType.EXPLAIN:
-            return rows(self._connection.sql("SELECT '' AS explain_key, '' AS explain_value LIMIT 0"), (1, 1))
-        if statement.type != StatementType.SELECT:
-            problem = "Not implemented Error: the columns of this statement are known only once it has run"
-            raise duckdb.NotImplementedException(problem)
-        return rows(self._connection.sql(f"FROM (\n{sql}\n) LIMIT 0"), (1, 1))
+        if statement is None:
+            return Description()
+        # DuckDB's own relations are made with this; nothing public tells the types of parameters.
+        names, types, open_, gives, late = self._connection._bind(statement, values=parameters)
+        columns = list(zip(names, map(str, types), strict=True)) if gives == "query_result" else None
+        # DuckDB's way to say that it needs the values first.
+        late = late or columns == [("unknown", "UNKNOWN")]
+        return Description(parameters=[(name, str(type_)) for name, type_ in open_], columns=columns, late=late)
 
     def _statement(self, sql: str) -> Statement | None:
         statements = self._connection.extract_statements(sql)

@@ -3,6 +3,7 @@
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +12,13 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Rows, ServeError, Server, Session,
-    SqlState, duckdb,
+    Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Rows, ServeError,
+    Server, Session, SqlState, duckdb, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::capsule::take_stream;
 
@@ -115,6 +117,38 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
+/// What `_engine.Session.describe` gives.
+#[derive(FromPyObject)]
+struct PyDescription {
+    parameters: Vec<(String, String)>,
+    columns: Option<Vec<(String, String)>>,
+    late: bool,
+}
+
+/// Values by name, which is their number; `None` if there are none.
+fn named_values(parameters: &[(usize, Value)]) -> Option<HashMap<String, PyValue<'_>>> {
+    (!parameters.is_empty())
+        .then(|| parameters.iter().map(|(number, value)| (number.to_string(), PyValue(value))).collect())
+}
+
+/// A parameter's value on its way to Python.
+struct PyValue<'a>(&'a Value);
+
+impl<'py> IntoPyObject<'py> for PyValue<'_> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0 {
+            Value::Null => py.None().into_bound(py),
+            Value::Text(text) => PyString::new(py, text).into_any(),
+            Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+            Value::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
+        })
+    }
+}
+
 impl PySession {
     /// Calls a method that gives an answer.
     fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
@@ -136,15 +170,29 @@ impl PySession {
 }
 
 impl Session for PySession {
-    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
-        self.call("execute", (statement, size.rows, size.bytes), statement)
+    fn execute(
+        &mut self,
+        statement: &str,
+        parameters: &[(usize, Value)],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.call("execute", (statement, size.rows, size.bytes, named_values(parameters)), statement)
     }
 
-    fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        match self.call("describe", (statement,), statement)? {
-            Answer::Rows(rows) => Ok(Some(rows)),
-            Answer::Done { .. } => Ok(None),
-        }
+    fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError> {
+        let described: PyResult<PyDescription> = Python::attach(|py| {
+            self.session.bind(py).call_method1("describe", (statement, named_values(parameters)))?.extract()
+        });
+        let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
+        let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, Type::named(&type_name)));
+        let columns = match described.columns {
+            None => Columns::None,
+            Some(_) if described.late => Columns::Late,
+            Some(columns) => {
+                Columns::Known(columns.into_iter().map(|(name, type_name)| (name, Type::named(&type_name))).collect())
+            }
+        };
+        Ok(Description { parameters: described.parameters.into_iter().filter_map(number).collect(), columns })
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

@@ -5,6 +5,7 @@
 use crate::copy::{CopyError, options::OptionError};
 use crate::engine::EngineError;
 use crate::message::ProtocolError;
+use crate::parameter::InputError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.
@@ -131,6 +132,39 @@ pub enum Failure {
     /// The client prepares and never closes.
     #[error("more than {0} prepared statements or portals; close those that are not needed")]
     TooManyPrepared(usize),
+    /// A value that is not of its type.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Bind has more or fewer values than the statement has parameters.
+    #[error("bind message supplies {given} parameters, but prepared statement \"{name}\" requires {wanted}")]
+    ParameterCount {
+        /// The statement.
+        name: String,
+        /// Values in the message.
+        given: usize,
+        /// Parameters of the statement.
+        wanted: usize,
+    },
+    /// Bind says the formats of more or fewer values than there are.
+    #[error("bind message has {formats} parameter formats but {values} parameters")]
+    FormatCount {
+        /// Formats in the message.
+        formats: usize,
+        /// Values in it.
+        values: usize,
+    },
+    /// Neither the client nor the statement says what a parameter is.
+    #[error("could not determine data type of parameter ${0}")]
+    UnknownParameter(usize),
+    /// A prepared statement's columns are not what they were.
+    #[error("cached plan must not change result type")]
+    ResultChanged,
+    /// Columns that are known too late to describe them.
+    #[error("the columns of this statement are known only once it has run")]
+    LateColumns,
+    /// A portal that has run to its end.
+    #[error("portal \"{0}\" cannot be run")]
+    PortalDone(String),
     /// A part of the protocol that is not there yet.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
@@ -158,7 +192,7 @@ impl Failure {
             },
             Self::Unsupported(_) | Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Value(error) => match error {
-                ValueError::Precision { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+                ValueError::Precision { .. } | ValueError::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
                 ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             },
             Self::Encode(_) | Self::Ipc(_) => SqlState::INTERNAL_ERROR,
@@ -170,6 +204,17 @@ impl Failure {
             Self::NoStatement(_) => SqlState("26000"),
             Self::NoPortal(_) => SqlState("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::Input(error) => match error {
+                InputError::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
+                InputError::Binary(_) => SqlState("22P03"),
+                InputError::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
+                InputError::Encoding => SqlState("22021"),
+                InputError::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            },
+            Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
+            Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
+            Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::PortalDone(_) => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
@@ -203,10 +248,15 @@ impl Failure {
             Self::Value(ValueError::Precision { .. }) => {
                 "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
             }
+            Self::Value(ValueError::Ragged) => "Take the column in text.",
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
             Self::AbortedTransaction => "Issue ROLLBACK.",
+            Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
+            Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",
+            Self::ResultChanged => "Prepare the statement again.",
+            Self::LateColumns => "Use the simple query protocol for it.",
             Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",
             _ => return None,
         };

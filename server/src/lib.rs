@@ -5,6 +5,7 @@
 //!
 //! - [`message`]: the protocol's messages, bytes only;
 //! - [`value`], [`oid`]: one Arrow value as PostgreSQL prints or sends it;
+//! - [`parameter`], [`types`]: one value that a client sends, as the engine takes it;
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
 //! - [`Server`]: sockets, sessions, cancellation.
@@ -22,22 +23,27 @@ mod lex;
 mod link;
 pub mod message;
 pub mod oid;
+pub mod parameter;
 pub mod query;
+pub mod types;
 pub mod value;
 
 mod cancel;
 mod extended;
 mod listen;
+mod portal;
+mod prepared;
 mod rows;
 mod sender;
 mod serve;
 mod session;
 mod socket;
+mod spool;
 mod startup;
 mod transaction;
 mod watch;
 
-pub use engine::{Answer, BatchSize, Engine, EngineError, Interrupt, Rows, Session};
+pub use engine::{Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Rows, Session};
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
 pub use serve::{ServeError, Server};

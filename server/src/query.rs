@@ -91,6 +91,11 @@ pub fn tag(statement: &str, rows: Option<u64>, changed: Option<u64>) -> String {
     }
 }
 
+/// Whether a statement is a PREPARE, whose placeholders are not the client's.
+pub fn is_preparation(statement: &str) -> bool {
+    Lexer::new(statement).next().is_some_and(|token| token.is_word("PREPARE"))
+}
+
 /// The name in `DEALLOCATE [PREPARE] name`; `None` for ALL.
 pub fn deallocated(statement: &str) -> Option<String> {
     let last = Lexer::new(statement).last()?;

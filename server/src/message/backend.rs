@@ -135,9 +135,17 @@ pub fn close_complete(out: &mut Vec<u8>) {
     message(out, b'3', |_| ());
 }
 
-/// The described statement has no parameters.
-pub fn no_parameters(out: &mut Vec<u8>) {
-    message(out, b't', |out| out.extend_from_slice(&0i16.to_be_bytes()));
+/// The types of a described statement's parameters.
+pub fn parameter_description(out: &mut Vec<u8>, types: impl ExactSizeIterator<Item = u32>) {
+    message(out, b't', |out| {
+        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        types.for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
+    });
+}
+
+/// A portal has more rows than were asked for.
+pub fn portal_suspended(out: &mut Vec<u8>) {
+    message(out, b's', |_| ());
 }
 
 /// The described statement gives no rows.

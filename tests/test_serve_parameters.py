@@ -86,7 +86,7 @@ def test_json_and_lists_of_texts_come_back(connection: psycopg.Connection) -> No
 @pytest.mark.parametrize("result", ["text", "binary"])
 @pytest.mark.parametrize(("type_name", "query"), EVERY_TYPE, ids=[name for name, _ in EVERY_TYPE])
 def test_every_type_is_described_as_it_arrives(server: Server, type_name: str, query: str, result: str) -> None:
-    """Columns are announced by the engine's names of their types and sent by Arrow's; the server refuses what differs."""
+    """Columns are announced by the engine's names of their types and sent by Arrow's; else the server refuses."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         cursor = connection.cursor(binary=result == "binary")
         try:

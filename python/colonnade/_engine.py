@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import duckdb
 from duckdb import ExpectedResultType, StatementType
@@ -51,10 +51,6 @@ class Description:
     late: bool = False
 
 
-#: A parameter's value: text that the statement casts, bytes, or a list of such.
-Value: TypeAlias = "str | bytes | list[Value] | None"
-
-
 class Engine:
     """One database, opened once."""
 
@@ -85,8 +81,11 @@ class Session:
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, Value] | None) -> Answer:
-        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
+    def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, object] | None) -> Answer:
+        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits.
+
+        Parameters are texts that the statement casts, bytes, lists of such, or None.
+        """
         limits = (batch_rows, batch_bytes)
         statement = self._statement(sql)
         if statement is None:
@@ -96,13 +95,14 @@ class Session:
         changed = self._connection.execute(statement, parameters).rowcount
         return Answer(changed=changed if changed >= 0 else None)
 
-    def describe(self, sql: str, parameters: dict[str, Value] | None) -> Description:
+    def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
         statement = self._statement(sql)
         if statement is None:
             return Description()
         # DuckDB's own relations are made with this; nothing public tells the types of parameters.
-        names, types, open_, gives, late = self._connection._bind(statement, values=parameters)
+        bound = self._connection._bind(statement, with_writes=True, values=parameters)
+        names, types, open_, gives, late, _ = bound
         columns = list(zip(names, map(str, types), strict=True)) if gives == "query_result" else None
         # DuckDB's way to say that it needs the values first.
         late = late or columns == [("unknown", "UNKNOWN")]

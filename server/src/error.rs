@@ -6,6 +6,7 @@ use crate::copy::{CopyError, options::OptionError};
 use crate::engine::EngineError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
+use crate::settings::SettingError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.
@@ -132,6 +133,9 @@ pub enum Failure {
     /// The client prepares and never closes.
     #[error("more than {0} prepared statements or portals; close those that are not needed")]
     TooManyPrepared(usize),
+    /// A setting that cannot be as it is wanted.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A value that is not of its type.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -204,6 +208,9 @@ impl Failure {
             Self::NoStatement(_) => SqlState("26000"),
             Self::NoPortal(_) => SqlState("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::Setting(SettingError::Fixed(_)) => SqlState("55P02"),
+            Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Input(error) => match error {
                 InputError::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
                 InputError::Binary(_) => SqlState("22P03"),
@@ -255,6 +262,8 @@ impl Failure {
             Self::AbortedTransaction => "Issue ROLLBACK.",
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
             Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",
+            Self::Setting(SettingError::Transaction) => "Leave it out: a transaction sees one snapshot of the database.",
+            Self::NotSupported(what) if what.starts_with("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => "Prepare the statement again.",
             Self::LateColumns => "Use the simple query protocol for it.",
             Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",

@@ -29,6 +29,7 @@ pub mod types;
 pub mod value;
 
 mod cancel;
+mod configure;
 mod extended;
 mod listen;
 mod portal;
@@ -37,6 +38,7 @@ mod rows;
 mod sender;
 mod serve;
 mod session;
+mod settings;
 mod socket;
 mod spool;
 mod startup;

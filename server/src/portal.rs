@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
+use crate::message::frontend::Target;
 use crate::prepared::{Bound, PreparedStatement};
 use crate::query::{self, Statement, StatementKind};
 use crate::rows::{Cursor, Formats, Sent};
@@ -71,7 +72,7 @@ impl Session {
             State::New => {
                 if !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
                     portal.state = State::Done;
-                    return self.statement(&Statement { text: &statement.text, start: 0 });
+                    return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
                 }
                 match self.run_engine(&portal.bound.text, &portal.bound.values, &portal.formats)? {
                     Outcome::Rows(cursor) => {

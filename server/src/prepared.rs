@@ -4,6 +4,7 @@ use crate::engine::{Columns, Session as Engine};
 use crate::error::Failure;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
+use crate::settings::{self, Command, Settings};
 use crate::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
@@ -60,6 +61,15 @@ impl PreparedStatement {
             prepared.infer(engine, types)?;
         } else {
             let unknown = || Type::named("VARCHAR");
+            let names = match settings::command(&prepared.text) {
+                Some(Command::Show(setting)) => vec![Settings::name(setting)],
+                Some(Command::ShowAll) => vec!["name", "setting", "description"],
+                _ => Vec::new(),
+            };
+            if !names.is_empty() {
+                let text = |name: &str| (name.to_owned(), Type::named("VARCHAR"));
+                prepared.columns = Columns::Known(names.into_iter().map(text).collect());
+            }
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
         }
         Ok(prepared)

@@ -181,6 +181,11 @@ fn session(
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
     let encode_cpu = shared.encode_cpu;
-    Session { input, output, engine, control, status: Status::Idle, prepared, encode_cpu }.run();
+    let settings = crate::settings::Settings::new(&[
+        ("server_version", &shared.version),
+        ("session_authorization", &settings.user),
+        ("application_name", &settings.application_name),
+    ]);
+    Session { input, output, engine, control, status: Status::Idle, prepared, settings, encode_cpu }.run();
     Ok(())
 }

@@ -9,11 +9,12 @@ use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
-use crate::message::frontend::{Message, Phase};
+use crate::message::frontend::{Message, Phase, Target};
 use crate::parameter::Value;
 use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::socket::{Input, Output};
+use crate::settings::{self, Command, Settings};
 use crate::transaction;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
@@ -27,6 +28,7 @@ pub struct Session {
     pub control: Arc<Control>,
     pub status: Status,
     pub prepared: Prepared,
+    pub settings: Settings,
     pub encode_cpu: f64,
 }
 
@@ -114,7 +116,7 @@ impl Session {
         }
         let is_implicit = self.begin_implicitly(&statements);
         for statement in &statements {
-            match self.statement(statement) {
+            match self.statement(statement, None) {
                 Ok(()) => {}
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
@@ -185,7 +187,7 @@ impl Session {
     }
 
     /// Runs a statement of the session's own.
-    fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
+    pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
         Ok(self.engine()?.execute(text, &[], BATCH).map(drop)?)
     }
 
@@ -195,8 +197,8 @@ impl Session {
         Ok(self.engine.as_mut())
     }
 
-    /// Runs one statement, and describes the columns it gives.
-    pub fn statement(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+    /// Runs one statement, and describes the columns it gives unless that is done.
+    pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
         let kind = query::kind(text);
         self.check_transaction(kind)?;
@@ -207,12 +209,36 @@ impl Session {
                 Parsed::Engine => self.execute(text),
             },
             // What was not prepared through the protocol was prepared with PREPARE, in the engine.
+            StatementKind::Deallocate if query::is_discard(text) => {
+                if self.is_in_transaction() {
+                    return Err(EngineError::new(
+                        SqlState::ACTIVE_SQL_TRANSACTION,
+                        "DISCARD ALL cannot run inside a transaction block",
+                    )
+                    .into());
+                }
+                self.prepared.deallocate(None);
+                self.configure(text, Command::ResetAll, described)
+            }
             StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
+            StatementKind::Setting => match settings::command(text) {
+                Some(command) => self.configure(text, command, described),
+                None => self.execute(text),
+            },
+            StatementKind::Discard => {
+                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+                Ok(())
+            }
+            StatementKind::Savepoint => Err(Failure::NotSupported("SAVEPOINT, a transaction within a transaction,")),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
+    }
+
+    pub fn is_in_transaction(&self) -> bool {
+        self.status != Status::Idle
     }
 
     /// In a failed transaction only its end is possible.
@@ -225,21 +251,26 @@ impl Session {
         match transaction::step(self.status, kind) {
             transaction::Step::Warn(code, message) => {
                 if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
-                    self.run_plain(text)?;
+                    self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
                 }
                 let report = Report { severity: "WARNING", code: code.0, message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
             transaction::Step::RollBack => {
                 self.roll_back()?;
+                self.end_local_settings();
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
             transaction::Step::Run if kind == StatementKind::Begin => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
                 if !std::mem::take(&mut self.prepared.is_pipeline) {
+                    let modes = settings::begin_modes(text);
+                    if modes.serializable {
+                        return Err(settings::SettingError::Transaction.into());
+                    }
                     let _running = self.start()?;
-                    self.run_plain(text)?;
+                    self.run_plain(if modes.read_only { "BEGIN TRANSACTION READ ONLY" } else { "BEGIN TRANSACTION" })?;
                 }
                 self.status = Status::InTransaction;
             }
@@ -248,7 +279,10 @@ impl Session {
                 self.status = Status::Idle;
                 self.prepared.forget_portals();
                 let _running = self.start()?;
-                self.run_plain(text)?;
+                // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
+                let ended = self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" });
+                self.end_local_settings();
+                ended?;
             }
         }
         backend::command_complete(self.output.buffer(), &query::tag(text, None, None));

@@ -110,6 +110,17 @@ pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<It
     });
 }
 
+/// A row of texts.
+pub fn text_row(out: &mut Vec<u8>, values: &[String]) {
+    message(out, b'D', |out| {
+        out.extend_from_slice(&(values.len() as i16).to_be_bytes());
+        for value in values {
+            out.extend_from_slice(&(value.len() as i32).to_be_bytes());
+            out.extend_from_slice(value.as_bytes());
+        }
+    });
+}
+
 /// A statement is done.
 pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     message(out, b'C', |out| string(out, tag));

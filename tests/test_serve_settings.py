@@ -34,7 +34,11 @@ def test_settings_are_set_shown_and_reset(connection: psycopg.Connection, prepar
         ("SET DateStyle = ISO", "datestyle", "ISO, MDY"),
         ("SET TIME ZONE 'Europe/Berlin'", "timezone", "Europe/Berlin"),
         ("SET standard_conforming_strings = on", "standard_conforming_strings", "on"),
-        ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED", "transaction isolation level", "repeatable read"),
+        (
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "transaction isolation level",
+            "repeatable read",
+        ),
     ]:
         assert connection.execute(statement, prepare=prepare).statusmessage == "SET"
         assert show(connection, name, prepare=prepare) == value
@@ -53,7 +57,11 @@ def test_settings_are_set_shown_and_reset(connection: psycopg.Connection, prepar
 
 
 def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Connection) -> None:
-    for statement in ("SET client_encoding = latin1", "SET DateStyle = 'German'", "SET standard_conforming_strings = off"):
+    for statement in (
+        "SET client_encoding = latin1",
+        "SET DateStyle = 'German'",
+        "SET standard_conforming_strings = off",
+    ):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="cannot be"):
             connection.execute(statement)
     with pytest.raises(psycopg.errors.CantChangeRuntimeParam):
@@ -90,7 +98,7 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
     connection.execute("ROLLBACK WORK")
     assert connection.execute("SELECT i FROM kept").fetchall() == [(1,)]
     connection.execute("BEGIN READ ONLY")
-    with pytest.raises(psycopg.Error, match="(?i)read.only"):
+    with pytest.raises(psycopg.Error, match=r"(?i)read.only"):
         connection.execute("CREATE TABLE never (i integer)")
     connection.execute("ROLLBACK")
     with pytest.raises(psycopg.errors.ActiveSqlTransaction), connection.transaction():

@@ -6,6 +6,7 @@ interpreter lock.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from dataclasses import dataclass, field
@@ -107,6 +108,18 @@ class Session:
         # DuckDB's way to say that it needs the values first.
         late = late or columns == [("unknown", "UNKNOWN")]
         return Description(parameters=[(name, str(type_)) for name, type_ in open_], columns=columns, late=late)
+
+    def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
+        """Run an INSERT that reads `batch` under `name`; the number of rows."""
+        import pyarrow as pa
+
+        self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
+        try:
+            return self._connection.execute(sql).rowcount
+        finally:
+            # A transaction that failed takes the name with it.
+            with contextlib.suppress(duckdb.Error):
+                self._connection.unregister(name)
 
     def _statement(self, sql: str) -> Statement | None:
         statements = self._connection.extract_statements(sql)

@@ -9,18 +9,20 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
     Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Rows, ServeError,
-    Server, Session, SqlState, duckdb, parameter::Value, types::Type,
+    Server, Session, SqlState, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
-use crate::capsule::take_stream;
+use crate::capsule::{self, take_stream};
+use crate::ffi_stream;
+use crate::stream::struct_field;
 
 /// Adds what `colonnade serve` needs to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -195,6 +197,14 @@ impl Session for PySession {
         Ok(Description { parameters: described.parameters.into_iter().filter_map(number).collect(), columns })
     }
 
+    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+        let inserted: PyResult<u64> = Python::attach(|py| {
+            let batch = Bound::new(py, Inserted { batch })?;
+            self.session.bind(py).call_method1("insert", (statement, BATCH_NAME, batch))?.extract()
+        });
+        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
+    }
+
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
         Arc::new(PyInterrupt { session: Arc::clone(&self.session) })
     }
@@ -206,6 +216,27 @@ impl Drop for PySession {
             // Whether it closes well or not, nobody is left who would want to know.
             let _ = self.session.bind(py).call_method0("close");
         });
+    }
+}
+
+/// A batch on its way into a table, as Arrow's PyCapsule interface gives it.
+#[pyclass(frozen)]
+struct Inserted {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Inserted {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let field = struct_field(&self.batch.schema());
+        let mut batches = std::iter::once(Arc::new(StructArray::from(self.batch.clone())) as ArrayRef);
+        capsule::stream(py, ffi_stream::export(field, Box::new(move || Ok(batches.next()))))
     }
 }
 

@@ -31,7 +31,8 @@ impl Session {
                 Some((vec![Settings::name(setting)], vec![vec![value]]))
             }
             Command::ShowAll => {
-                let rows = self.settings.all().map(|(name, value)| vec![name.to_owned(), value.to_owned(), String::new()]);
+                let rows =
+                    self.settings.all().map(|(name, value)| vec![name.to_owned(), value.to_owned(), String::new()]);
                 Some((vec!["name", "setting", "description"], rows.collect()))
             }
         };

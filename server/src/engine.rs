@@ -42,9 +42,18 @@ pub trait Session: Send {
     /// What the engine says of a wrong statement.
     fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError>;
 
+    /// Runs `statement`, an INSERT that reads the rows of `batch` under the name [`BATCH_NAME`]; gives their number.
+    ///
+    /// # Errors
+    /// What the engine says, with its SQLSTATE.
+    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError>;
+
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 }
+
+/// What the rows that are inserted are called in the INSERT.
+pub const BATCH_NAME: &str = "colonnade_copied";
 
 /// How large batches should be. An engine that cannot tell before it runs a statement may come close only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

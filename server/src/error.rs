@@ -2,7 +2,7 @@
 //!
 //! The codes are PostgreSQL's (Appendix A of its manual), so that drivers map them to their own classes.
 
-use crate::copy::{CopyError, options::OptionError};
+use crate::copy::{CopyError, input::CopyDataError, options::OptionError};
 use crate::engine::EngineError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
@@ -75,6 +75,9 @@ pub enum Failure {
     /// A COPY statement that cannot be read.
     #[error(transparent)]
     Copy(#[from] CopyError),
+    /// Data for COPY … FROM STDIN that cannot be taken.
+    #[error(transparent)]
+    CopyData(#[from] CopyDataError),
     /// A COPY option that makes no sense.
     #[error(transparent)]
     Option(#[from] OptionError),
@@ -185,10 +188,8 @@ impl Failure {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
-            Self::Copy(error) => match error {
-                CopyError::Syntax { .. } => SqlState::SYNTAX_ERROR,
-                CopyError::FromStdin => SqlState::FEATURE_NOT_SUPPORTED,
-            },
+            Self::Copy(CopyError::Syntax { .. }) => SqlState::SYNTAX_ERROR,
+            Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
                 OptionError::Redundant(_) | OptionError::UnknownColumn(_) => SqlState::SYNTAX_ERROR,
                 OptionError::WrongFormat { .. } => SqlState::FEATURE_NOT_SUPPORTED,
@@ -211,13 +212,7 @@ impl Failure {
             Self::Setting(SettingError::Fixed(_)) => SqlState("55P02"),
             Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::Input(error) => match error {
-                InputError::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
-                InputError::Binary(_) => SqlState("22P03"),
-                InputError::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
-                InputError::Encoding => SqlState("22021"),
-                InputError::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-            },
+            Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
             Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
@@ -240,6 +235,7 @@ impl Failure {
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Engine(error) => error.detail.clone(),
+            Self::CopyData(error) => error.place(),
             Self::Encode(error) => Some(error.to_string()),
             _ => None,
         }
@@ -262,11 +258,12 @@ impl Failure {
             Self::AbortedTransaction => "Issue ROLLBACK.",
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
             Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",
-            Self::Setting(SettingError::Transaction) => "Leave it out: a transaction sees one snapshot of the database.",
+            Self::Setting(SettingError::Transaction) => {
+                "Leave it out: a transaction sees one snapshot of the database."
+            }
             Self::NotSupported(what) if what.starts_with("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => "Prepare the statement again.",
             Self::LateColumns => "Use the simple query protocol for it.",
-            Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",
             _ => return None,
         };
         Some(hint.to_owned())

@@ -30,6 +30,7 @@ pub mod value;
 
 mod cancel;
 mod configure;
+mod copy_in;
 mod extended;
 mod listen;
 mod portal;

@@ -13,8 +13,8 @@ use crate::message::frontend::{Message, Phase, Target};
 use crate::parameter::Value;
 use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
-use crate::socket::{Input, Output};
 use crate::settings::{self, Command, Settings};
+use crate::socket::{Input, Output};
 use crate::transaction;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
@@ -114,26 +114,18 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        let is_implicit = self.begin_implicitly(&statements);
+        self.begin_implicitly(&statements);
         for statement in &statements {
             match self.statement(statement, None) {
                 Ok(()) => {}
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
                     self.fail(&failure, Some((sql, statement.start)));
-                    if is_implicit {
-                        self.roll_back()?;
-                    }
-                    return Ok(());
+                    return self.abandon_pipeline();
                 }
             }
         }
-        if is_implicit {
-            self.status = Status::Idle;
-            if let Err(failure) = self.run_plain("COMMIT") {
-                self.fail(&failure, None);
-            }
-        }
+        self.end_pipeline();
         Ok(())
     }
 
@@ -168,15 +160,15 @@ impl Session {
 
     /// Several statements in one query string are one transaction, unless they say otherwise themselves
     /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
-    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> bool {
+    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
         let is_ordinary = |statement: &Statement<'_>| {
             matches!(query::kind(statement.text), StatementKind::Other | StatementKind::Copy)
         };
         let wanted = self.status == Status::Idle && statements.len() > 1 && statements.iter().all(is_ordinary);
-        wanted && self.run_plain("BEGIN").is_ok()
+        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
     }
 
-    fn roll_back(&mut self) -> Result<(), Failure> {
+    pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
         self.prepared.forget_portals();
         match self.engine.execute("ROLLBACK", &[], BATCH) {
@@ -206,6 +198,7 @@ impl Session {
             StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
             StatementKind::Copy => match copy::parse(text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
+                Parsed::FromStdin(copy) => self.copy_in(&copy),
                 Parsed::Engine => self.execute(text),
             },
             // What was not prepared through the protocol was prepared with PREPARE, in the engine.

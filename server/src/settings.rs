@@ -235,7 +235,8 @@ pub fn command(statement: &str) -> Option<Command> {
         if words.take("transaction") {
             return Some(Command::Transaction(modes(words)));
         }
-        let name = if words.take("time") { words.take("zone").then(|| "TimeZone".to_owned())? } else { words.name()? };
+        let name =
+            if words.take("time") { words.take("zone").then(|| "TimeZone".to_owned())? } else { words.name()? };
         let is_names = name.eq_ignore_ascii_case("names");
         let setting = find(if is_names { "client_encoding" } else { &name })?;
         if !words.take("to") && !words.symbol(b'=') && !name.eq_ignore_ascii_case("timezone") && !is_names {
@@ -274,7 +275,8 @@ pub fn begin_modes(statement: &str) -> Modes {
 
 fn modes(words: Words<'_>) -> Modes {
     let words: Vec<_> = words.0.collect();
-    let has = |first: &str, second: &str| words.windows(2).any(|pair| pair[0].is_word(first) && pair[1].is_word(second));
+    let has =
+        |first: &str, second: &str| words.windows(2).any(|pair| pair[0].is_word(first) && pair[1].is_word(second));
     Modes { read_only: has("read", "only"), serializable: has("level", "serializable") }
 }
 

@@ -166,7 +166,16 @@ pub fn no_data(out: &mut Vec<u8>) {
 
 /// Copy data follows, of so many columns, in text or binary form.
 pub fn copy_out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
-    message(out, b'H', |out| {
+    copy_response(out, b'H', binary, columns);
+}
+
+/// Copy data may come, of so many columns, in text or binary form.
+pub fn copy_in_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
+    copy_response(out, b'G', binary, columns);
+}
+
+fn copy_response(out: &mut Vec<u8>, kind: u8, binary: bool, columns: usize) {
+    message(out, kind, |out| {
         out.push(u8::from(binary));
         out.extend_from_slice(&(columns as i16).to_be_bytes());
         (0..columns).for_each(|_| out.extend_from_slice(&i16::from(binary).to_be_bytes()));

@@ -163,8 +163,7 @@ impl<'a> Fields<'a> {
         while let Kind::List(deeper) = &inner.kind {
             inner = deeper;
         }
-        let is_alike = Type::of_oid(oid).is_some_and(|given| given.kind == inner.kind || given.kind == Kind::Text)
-            || oid == inner.info().oid;
+        let is_alike = Type::of_oid(oid).is_some_and(|given| given.kind == inner.kind) || oid == inner.parameter_oid();
         if !(0..=MOST_DIMENSIONS).contains(&dimensions) || !is_alike {
             return Err(self.wrong());
         }

@@ -11,6 +11,7 @@ pub(crate) use cast::cast;
 pub(crate) use placeholder::Placeholders;
 pub use text::from_text;
 
+use crate::error::SqlState;
 use crate::types::Type;
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
@@ -52,6 +53,17 @@ pub enum InputError {
 }
 
 impl InputError {
+    /// Its SQLSTATE.
+    pub fn code(&self) -> SqlState {
+        match self {
+            Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
+            Self::Binary(_) => SqlState("22P03"),
+            Self::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Encoding => SqlState("22021"),
+            Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        }
+    }
+
     /// `text` is not a value of `type_`.
     fn syntax(type_: &Type, text: &str) -> Self {
         /// As many characters of a wrong value are shown.

@@ -10,12 +10,13 @@ import contextlib
 import re
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import duckdb
 from duckdb import ExpectedResultType, StatementType
 
-from colonnade._exact import exact
+from colonnade._exact import exact, literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,11 @@ class Engine:
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self._root = duckdb.connect(path, read_only=read_only)
+        ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
+        self._root.execute(f"ATTACH ':memory:' AS {CATALOG}")
+        self._root.execute(f"USE {CATALOG}")
+        self._root.execute(Path(__file__).with_name("_catalog.sql").read_text())
 
     @property
     def version(self) -> str:
@@ -70,6 +75,9 @@ class Engine:
         connection.execute("SET python_enable_replacements = false")
         # What the server announces; text forms of times with a zone depend on it.
         connection.execute("SET TimeZone = 'UTC'")
+        # Names that the database lacks are looked up in PostgreSQL's catalog.
+        connection.execute(f"USE {quoted(self._database)}")
+        keep_catalog(connection)
         return Session(connection)
 
     def close(self) -> None:
@@ -94,6 +102,8 @@ class Session:
         if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
             return rows(self._connection.sql(statement, params=parameters), limits)
         changed = self._connection.execute(statement, parameters).rowcount
+        if re.match(r"\s*(use|set|reset)\b", sql, re.IGNORECASE):
+            keep_catalog(self._connection)
         return Answer(changed=changed if changed >= 0 else None)
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
@@ -134,6 +144,18 @@ class Session:
 
     def close(self) -> None:
         self._connection.close()
+
+
+#: The database that holds what `_catalog.sql` makes.
+CATALOG = "colonnade_catalog"
+
+
+def keep_catalog(connection: DuckDBPyConnection) -> None:
+    """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
+    ((path,),) = connection.execute("SELECT current_setting('search_path')").fetchall()
+    if f"{CATALOG}.main" not in path:
+        path = path or "main"
+        connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
 def is_query(statement: Statement) -> bool:

@@ -29,6 +29,7 @@ pub mod types;
 pub mod value;
 
 mod cancel;
+mod catalog;
 mod configure;
 mod copy_in;
 mod extended;

@@ -1,5 +1,6 @@
 //! Prepared statements: what Parse makes of a query.
 
+use crate::catalog;
 use crate::engine::{Columns, Session as Engine};
 use crate::error::Failure;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
@@ -53,10 +54,14 @@ impl PreparedStatement {
             Self { kind, placeholders: Placeholders::default(), types: Vec::new(), columns: Columns::None, text };
         let is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if is_engines {
+            prepared.text = catalog::plain(&prepared.text).into_owned();
             if !query::is_preparation(&prepared.text) {
                 prepared.placeholders = Placeholders::find(&prepared.text);
             }
-            let mut types: Vec<_> = given.collect();
+            let mut types: Vec<_> = match catalog::parameter_types(&prepared.text) {
+                [] => given.collect(),
+                known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
+            };
             types.resize(types.len().max(prepared.placeholders.count()), None);
             prepared.infer(engine, types)?;
         } else {

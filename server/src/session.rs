@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cancel::{Control, Running};
+use crate::catalog;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
 use crate::error::{Failure, SqlState};
@@ -88,6 +89,8 @@ impl Session {
                         is_skipping = true;
                         self.fail(&failure, None);
                         self.abandon_pipeline()?;
+                        // As PostgreSQL does: a client may wait for it before it sends Sync.
+                        self.output.flush()?;
                     }
                 },
                 Request::FunctionCall => {
@@ -339,7 +342,7 @@ impl Session {
     }
 
     fn answer(&mut self, text: &str, values: &[(usize, Value)], size: BatchSize) -> Result<Answer, Failure> {
-        let answer = self.engine()?.execute(text, values, size);
+        let answer = self.engine()?.execute(&catalog::plain(text), values, size);
         answer.map_err(|error| rows::interrupted(&self.control, error))
     }
 

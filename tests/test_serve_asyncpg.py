@@ -15,7 +15,9 @@ from serving import Server
 
 def run(server: Server, work: Callable[[asyncpg.Connection], Awaitable[None]]) -> None:
     async def session() -> None:
-        connection = await asyncpg.connect(host=server.host, port=server.port, user="tester", database="test", timeout=60)
+        connection = await asyncpg.connect(
+            host=server.host, port=server.port, user="tester", database="test", timeout=60
+        )
         try:
             await work(connection)
         finally:
@@ -57,7 +59,10 @@ def test_values_come_back(server: Server) -> None:
 def test_tables_are_written_read_and_copied_into(server: Server) -> None:
     async def work(connection: asyncpg.Connection) -> None:
         await connection.execute("CREATE TEMP TABLE kept (i integer, s varchar, d decimal(9, 2))")
-        assert await connection.execute("INSERT INTO kept VALUES ($1, $2, $3)", 1, "x", decimal.Decimal("1.25")) == "INSERT 0 1"
+        assert (
+            await connection.execute("INSERT INTO kept VALUES ($1, $2, $3)", 1, "x", decimal.Decimal("1.25"))
+            == "INSERT 0 1"
+        )
         await connection.executemany("INSERT INTO kept (i) VALUES ($1)", [(i,) for i in range(2, 100)])
         assert await connection.copy_records_to_table("kept", records=[(100, "y", None)]) == "COPY 1"
         assert await connection.fetchrow("SELECT count(*) AS n, sum(i) AS s FROM kept WHERE i > $1", 0) == (100, 5050)

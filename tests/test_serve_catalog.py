@@ -61,5 +61,8 @@ def test_names_of_the_catalog_are_found_with_and_without_their_schema(server: Se
         assert info is not None
         assert (info.oid, info.array_oid) == (2950, 2951)
         connection.execute("USE other")
-        assert connection.execute("SELECT current_schema(), version() LIKE 'PostgreSQL%%'").fetchone() == ("other", True)
+        assert connection.execute("SELECT current_schema(), version() LIKE 'PostgreSQL%%'").fetchone() == (
+            "other",
+            True,
+        )
         assert connection.execute("SELECT 'pg_catalog.x'").fetchone() == ("pg_catalog.x",)

@@ -92,8 +92,15 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
     connection.execute("COMMIT AND NO CHAIN")
     connection.execute("BEGIN WORK")
     connection.execute("INSERT INTO kept VALUES (2)")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="SAVEPOINT"):
-        connection.execute("SAVEPOINT s")
+    connection.execute("SAVEPOINT s")
+    connection.execute("SELECT i FROM kept")
+    connection.execute("ROLLBACK TO SAVEPOINT s")
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM nope")
+    connection.execute("ROLLBACK TO s")
+    connection.execute("INSERT INTO kept VALUES (3)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="after something was written"):
+        connection.execute("ROLLBACK TO s")
     assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
     connection.execute("ROLLBACK WORK")
     assert connection.execute("SELECT i FROM kept").fetchall() == [(1,)]

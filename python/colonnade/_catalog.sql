@@ -144,6 +144,7 @@ CREATE MACRO pg_table_is_visible(relation) AS
                  WHERE namespace = colonnade_catalog.main.schema_number(current_schema()));
 CREATE MACRO pg_get_viewdef(view, pretty) AS (SELECT min(sql) FROM duckdb_views() WHERE view_oid = view),
     (view) AS (SELECT min(sql) FROM duckdb_views() WHERE view_oid = view);
+CREATE MACRO pg_get_serial_sequence(relation, attribute) AS NULL::VARCHAR;
 CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
 CREATE MACRO array_upper(list, dimension) AS len(list);
 CREATE MACRO array_lower(list, dimension) AS 1;

@@ -34,7 +34,8 @@ pub fn plain(statement: &str) -> Cow<'_, str> {
     if statement.starts_with(INTROSPECTION) {
         return Cow::Borrowed(TYPES);
     }
-    let is_meant = |at: usize| statement[at..].get(..SCHEMA.len()).is_some_and(|text| text.eq_ignore_ascii_case(SCHEMA));
+    let is_meant =
+        |at: usize| statement[at..].get(..SCHEMA.len()).is_some_and(|text| text.eq_ignore_ascii_case(SCHEMA));
     if !statement.char_indices().any(|(at, c)| matches!(c, 'p' | 'P') && is_meant(at)) {
         return Cow::Borrowed(statement);
     }

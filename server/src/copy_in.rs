@@ -62,6 +62,7 @@ impl Session {
             }
             while let Some(batch) = reader.batch(is_end)? {
                 let statement = statement(copy, &targets, &batch);
+                self.prepared.savepoints.note(&statement);
                 let rows = self.engine()?.insert(&statement, batch);
                 // The place is one in our own statement.
                 let placeless = |error| EngineError { position: None, ..error };

@@ -169,6 +169,12 @@ pub enum Failure {
     /// Columns that are known too late to describe them.
     #[error("the columns of this statement are known only once it has run")]
     LateColumns,
+    /// No such savepoint.
+    #[error("savepoint \"{0}\" does not exist")]
+    NoSavepoint(String),
+    /// A statement that makes sense within a transaction only.
+    #[error("{0} can only be used in transaction blocks")]
+    NoTransaction(&'static str),
     /// A portal that has run to its end.
     #[error("portal \"{0}\" cannot be run")]
     PortalDone(String),
@@ -216,6 +222,8 @@ impl Failure {
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
             Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::NoSavepoint(_) => SqlState("3B001"),
+            Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
             Self::PortalDone(_) => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
@@ -261,7 +269,7 @@ impl Failure {
             Self::Setting(SettingError::Transaction) => {
                 "Leave it out: a transaction sees one snapshot of the database."
             }
-            Self::NotSupported(what) if what.starts_with("SAVEPOINT") => "End the transaction and begin another one.",
+            Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => "Prepare the statement again.",
             Self::LateColumns => "Use the simple query protocol for it.",
             _ => return None,

@@ -12,6 +12,7 @@ use crate::message::frontend::{Message, Target};
 use crate::portal::Portal;
 use crate::prepared::PreparedStatement;
 use crate::rows::{self, Formats};
+use crate::savepoint::Savepoints;
 use crate::session::Session;
 
 /// A message of the extended protocol, without what it borrows.
@@ -52,6 +53,7 @@ pub struct Prepared {
     portals: HashMap<String, Portal>,
     /// Whether statements since the last Sync run in a transaction that the session began for them.
     pub is_pipeline: bool,
+    pub savepoints: Savepoints,
 }
 
 /// So many statements, and portals, may a client have prepared at a time.
@@ -64,8 +66,9 @@ impl Prepared {
         self.portals.remove("");
     }
 
-    /// The end of a transaction ends all portals.
+    /// The end of a transaction ends all portals, and savepoints.
     pub fn forget_portals(&mut self) {
+        self.savepoints.clear();
         self.portals.clear();
     }
 

@@ -37,6 +37,7 @@ mod listen;
 mod portal;
 mod prepared;
 mod rows;
+mod savepoint;
 mod sender;
 mod serve;
 mod session;

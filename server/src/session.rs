@@ -228,7 +228,7 @@ impl Session {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
-            StatementKind::Savepoint => Err(Failure::NotSupported("SAVEPOINT, a transaction within a transaction,")),
+            StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -239,7 +239,8 @@ impl Session {
 
     /// In a failed transaction only its end is possible.
     pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback);
+        // What savepoints can do then, they know themselves.
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint);
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
@@ -342,6 +343,7 @@ impl Session {
     }
 
     fn answer(&mut self, text: &str, values: &[(usize, Value)], size: BatchSize) -> Result<Answer, Failure> {
+        self.prepared.savepoints.note(text);
         let answer = self.engine()?.execute(&catalog::plain(text), values, size);
         answer.map_err(|error| rows::interrupted(&self.control, error))
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
+import duckdb
 import psycopg
 import psycopg.types
 import pytest
@@ -66,3 +68,14 @@ def test_names_of_the_catalog_are_found_with_and_without_their_schema(server: Se
             True,
         )
         assert connection.execute("SELECT 'pg_catalog.x'").fetchone() == ("pg_catalog.x",)
+
+
+def test_a_database_that_is_only_read_has_a_catalog_too(tmp_path: Path) -> None:
+    path = tmp_path / "odd name.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute("CREATE TABLE kept AS SELECT 1 AS i")
+    with serve(path, "--read-only") as server, psycopg.connect(server.dsn, autocommit=True) as connection:
+        assert connection.execute("SELECT relname FROM pg_catalog.pg_class").fetchall() == [("kept",)]
+        assert connection.execute("SELECT i FROM kept WHERE i = %s", [1]).fetchall() == [(1,)]
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("CREATE TABLE never (i integer)")

@@ -60,7 +60,7 @@ class Engine:
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
-        self._root.execute(f"ATTACH ':memory:' AS {CATALOG}")
+        self._root.execute(f"ATTACH ':memory:' AS {CATALOG} (READ_WRITE)")
         self._root.execute(f"USE {CATALOG}")
         self._root.execute(Path(__file__).with_name("_catalog.sql").read_text())
 

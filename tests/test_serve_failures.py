@@ -101,7 +101,7 @@ def test_an_error_of_the_servers_own_fails_the_transaction_too(connection: psyco
     connection.autocommit = False
     connection.execute("SELECT 1")
     with pytest.raises(psycopg.errors.FeatureNotSupported):
-        connection.execute("COPY t FROM STDIN")
+        connection.execute("COPY (SELECT union_value(a := 1)) TO STDOUT (FORMAT binary)")
     assert connection.info.transaction_status == TransactionStatus.INERROR
     connection.commit()
     assert connection.info.transaction_status == TransactionStatus.IDLE

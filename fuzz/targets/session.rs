@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Address, Answer, BatchSize, Engine, EngineError, Interrupt, Options, Rows, Server, Session, SqlState, Who,
+    Address, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Options, Rows, Server, Session,
+    SqlState, Who, parameter::Value, types::Type,
 };
 
 const START: &[u8] = b"\0\0\0\x0e\0\x03\0\0user\0x\0\0";
@@ -36,7 +37,7 @@ impl Engine for Parrot {
 }
 
 impl Session for Parrot {
-    fn execute(&mut self, statement: &str, _size: BatchSize) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: &str, _: &[(usize, Value)], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match statement.len() % 3 {
             0 => Ok(Answer::Done { changed: Some(1) }),
@@ -45,8 +46,20 @@ impl Session for Parrot {
         }
     }
 
-    fn describe(&mut self, _statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        Ok(Some(Box::new(Numbers(0))))
+    fn describe(&mut self, statement: &str, _: &[(usize, Value)]) -> Result<Description, EngineError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let parameters = (1..=statement.matches('$').count()).map(|number| (number, Type::named("BIGINT"))).collect();
+        let columns = match statement.len() % 3 {
+            0 => Columns::None,
+            1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
+            _ => Columns::Late,
+        };
+        Ok(Description { parameters, columns })
+    }
+
+    fn insert(&mut self, _statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(batch.num_rows() as u64)
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

@@ -6,16 +6,19 @@ interpreter lock.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import duckdb
 from duckdb import ExpectedResultType, StatementType
 
 from colonnade import _fences
-from colonnade._exact import exact
+from colonnade._exact import exact, literal, quoted
 from colonnade._fences import Fences, ReadOnlyConnection
 
 if TYPE_CHECKING:
@@ -43,13 +46,25 @@ class Answer:
     cast: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Description:
+    """A statement's parameters and columns, each with its DuckDB type; no columns if it gives no rows."""
+
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+    columns: list[tuple[str, str]] | None = None
+    #: Whether the columns are known only once it has run.
+    late: bool = False
+
+
 class Engine:
     """One database, opened once."""
 
     def __init__(self, path: str, *, read_only: bool = False, fences: Fences | None = None) -> None:
         self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
+        ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
+        attach_catalog(self._root)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -60,6 +75,9 @@ class Engine:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
             connection = self._root.cursor()
+        # Names that the database lacks are looked up in PostgreSQL's catalog.
+        connection.execute(f"USE {quoted(self._database)}")
+        keep_catalog(connection)
         return Session(connection, files=self._fences.files, read_only=read_only)
 
     def close(self) -> None:
@@ -73,28 +91,46 @@ class Session:
         self._connection = ReadOnlyConnection(connection) if read_only else connection
         self._files = files
 
-    def execute(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
-        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits."""
+    def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, object] | None) -> Answer:
+        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits.
+
+        Parameters are texts that the statement casts, bytes, lists of such, or None.
+        """
         limits = (batch_rows, batch_bytes)
         statement = self._statement(sql)
         if statement is None:
             return Answer()
         if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
-            return rows(self._connection.sql(statement), limits)
-        changed = self._connection.execute(statement).rowcount
+            return rows(self._connection.sql(statement, params=parameters), limits)
+        changed = self._connection.execute(statement, parameters).rowcount
+        if re.match(r"\s*(use|set|reset)\b", sql, re.IGNORECASE):
+            keep_catalog(self._connection)
         return Answer(changed=changed if changed >= 0 else None)
 
-    def describe(self, sql: str) -> Answer:
-        """The columns a statement will give, as a stream without rows. The statement does not run."""
+    def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
+        """What a statement takes and, with these values, what it will give. The statement does not run."""
         statement = self._statement(sql)
-        if statement is None or not (is_query(statement) or (has_returning(sql) and may_be_query(statement))):
-            return Answer()
-        if statement.type == StatementType.EXPLAIN:
-            return rows(self._connection.sql("SELECT '' AS explain_key, '' AS explain_value LIMIT 0"), (1, 1))
-        if statement.type != StatementType.SELECT:
-            problem = "Not implemented Error: the columns of this statement are known only once it has run"
-            raise duckdb.NotImplementedException(problem)
-        return rows(self._connection.sql(f"FROM (\n{sql}\n) LIMIT 0"), (1, 1))
+        if statement is None:
+            return Description()
+        # DuckDB's own relations are made with this; nothing public tells the types of parameters.
+        bound = self._connection._bind(statement, with_writes=True, values=parameters)
+        names, types, open_, gives, late, _ = bound
+        columns = list(zip(names, map(str, types), strict=True)) if gives == "query_result" else None
+        # DuckDB's way to say that it needs the values first.
+        late = late or columns == [("unknown", "UNKNOWN")]
+        return Description(parameters=[(name, str(type_)) for name, type_ in open_], columns=columns, late=late)
+
+    def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
+        """Run an INSERT that reads `batch` under `name`; the number of rows."""
+        import pyarrow as pa
+
+        self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
+        try:
+            return self._connection.execute(sql).rowcount
+        finally:
+            # A transaction that failed takes the name with it.
+            with contextlib.suppress(duckdb.Error):
+                self._connection.unregister(name)
 
     def _statement(self, sql: str) -> Statement | None:
         _fences.check_words(sql, files=self._files)
@@ -119,6 +155,33 @@ class Session:
 
     def close(self) -> None:
         self._connection.close()
+
+
+#: The database that holds what `_catalog.sql` makes.
+CATALOG = "colonnade_catalog"
+
+
+def attach_catalog(root: DuckDBPyConnection) -> None:
+    """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
+    read-only, a file can."""
+    ((database,),) = root.execute("SELECT current_database()").fetchall()
+    with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
+        path = literal(str(Path(directory) / "catalog.duckdb"))
+        root.execute(f"ATTACH {path} AS {CATALOG} (READ_WRITE)")
+        root.execute(f"USE {CATALOG}")
+        root.execute(Path(__file__).with_name("_catalog.sql").read_text())
+        root.execute(f"USE {quoted(database)}")
+        root.execute(f"DETACH {CATALOG}")
+        # Open files stay where their names do not.
+        root.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
+
+
+def keep_catalog(connection: DuckDBPyConnection) -> None:
+    """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
+    ((path,),) = connection.execute("SELECT current_setting('search_path')").fetchall()
+    if f"{CATALOG}.main" not in path:
+        path = path or "main"
+        connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
 def is_query(statement: Statement) -> bool:

@@ -3,25 +3,28 @@
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, BatchSize, Engine, EngineError, Interrupt, Role, Rows, ServeError, Server, Session,
-    SqlState, Who, duckdb,
+    Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Role, Rows,
+    ServeError, Server, Session, SqlState, Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict as _;
+use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 
-use crate::capsule::take_stream;
+use crate::capsule::{self, take_stream};
+use crate::ffi_stream;
 use crate::serve_options::PyOptions;
+use crate::stream::struct_field;
 
 /// Adds what `colonnade serve` needs to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -142,7 +145,46 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
+/// What `_engine.Session.describe` gives.
+#[derive(FromPyObject)]
+struct PyDescription {
+    parameters: Vec<(String, String)>,
+    columns: Option<Vec<(String, String)>>,
+    late: bool,
+}
+
+/// Values by name, which is their number; `None` if there are none.
+fn named_values(parameters: &[(usize, Value)]) -> Option<HashMap<String, PyValue<'_>>> {
+    (!parameters.is_empty())
+        .then(|| parameters.iter().map(|(number, value)| (number.to_string(), PyValue(value))).collect())
+}
+
+/// A parameter's value on its way to Python.
+struct PyValue<'a>(&'a Value);
+
+impl<'py> IntoPyObject<'py> for PyValue<'_> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0 {
+            Value::Null => py.None().into_bound(py),
+            Value::Text(text) => PyString::new(py, text).into_any(),
+            Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+            Value::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
+        })
+    }
+}
+
 impl PySession {
+    /// A statement without rows to come is done.
+    fn finish(&self) {
+        if self.is_read_only {
+            finish(&self.session);
+        }
+    }
+
     /// Calls a method that gives an answer.
     fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
     where
@@ -165,23 +207,43 @@ impl PySession {
 }
 
 impl Session for PySession {
-    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError> {
-        let answer = self.call("execute", (statement, size.rows, size.bytes), statement);
-        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
-            finish(&self.session);
+    fn execute(
+        &mut self,
+        statement: &str,
+        parameters: &[(usize, Value)],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        let answer = self.call("execute", (statement, size.rows, size.bytes, named_values(parameters)), statement);
+        if !matches!(answer, Ok(Answer::Rows(_))) {
+            self.finish();
         }
         answer
     }
 
-    fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        let answer = self.call("describe", (statement,), statement);
-        if self.is_read_only && !matches!(answer, Ok(Answer::Rows(_))) {
-            finish(&self.session);
-        }
-        match answer? {
-            Answer::Rows(rows) => Ok(Some(rows)),
-            Answer::Done { .. } => Ok(None),
-        }
+    fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError> {
+        let described: PyResult<PyDescription> = Python::attach(|py| {
+            self.session.bind(py).call_method1("describe", (statement, named_values(parameters)))?.extract()
+        });
+        self.finish();
+        let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
+        let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, Type::named(&type_name)));
+        let columns = match described.columns {
+            None => Columns::None,
+            Some(_) if described.late => Columns::Late,
+            Some(columns) => {
+                Columns::Known(columns.into_iter().map(|(name, type_name)| (name, Type::named(&type_name))).collect())
+            }
+        };
+        Ok(Description { parameters: described.parameters.into_iter().filter_map(number).collect(), columns })
+    }
+
+    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+        let inserted: PyResult<u64> = Python::attach(|py| {
+            let batch = Bound::new(py, Inserted { batch })?;
+            self.session.bind(py).call_method1("insert", (statement, BATCH_NAME, batch))?.extract()
+        });
+        self.finish();
+        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
@@ -195,6 +257,27 @@ impl Drop for PySession {
             // Whether it closes well or not, nobody is left who would want to know.
             let _ = self.session.bind(py).call_method0("close");
         });
+    }
+}
+
+/// A batch on its way into a table, as Arrow's PyCapsule interface gives it.
+#[pyclass(frozen)]
+struct Inserted {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Inserted {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let field = struct_field(&self.batch.schema());
+        let mut batches = std::iter::once(Arc::new(StructArray::from(self.batch.clone())) as ArrayRef);
+        capsule::stream(py, ffi_stream::export(field, Box::new(move || Ok(batches.next()))))
     }
 }
 

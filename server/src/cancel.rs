@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
-use crate::limits::{LimitError, Limits};
+use crate::limits::{LimitError, Limits, Time};
 use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
 
@@ -56,6 +56,8 @@ struct State {
     /// Since when it is busy, or idle.
     since: Instant,
     is_in_transaction: bool,
+    /// What the session itself has asked for: a statement's time, that between two of a transaction, that between others.
+    own: [Option<Duration>; 3],
     /// What had been sent when the last statement started.
     sent: u64,
 }
@@ -76,7 +78,8 @@ impl Control {
         socket: Arc<Socket>,
     ) -> Self {
         let since = Instant::now();
-        let state = State { started: 0, is_busy: false, reason: None, since, is_in_transaction: false, sent: 0 };
+        let own = [None; 3];
+        let state = State { started: 0, is_busy: false, reason: None, since, is_in_transaction: false, own, sent: 0 };
         Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
     }
 
@@ -115,6 +118,11 @@ impl Control {
         state.is_in_transaction = is_in_transaction;
     }
 
+    /// The session wants less time than it may have.
+    pub fn shorten(&self, time: Time, to: Option<Duration>) {
+        self.state().own[time as usize] = to;
+    }
+
     /// Fails if somebody wants the statement to end, or its result is too large.
     pub fn check(&self) -> Result<(), Failure> {
         let state = self.state();
@@ -134,11 +142,12 @@ impl Control {
 
     /// Why the session is to be stopped now, if it takes longer than it may and nobody has stopped it yet.
     fn overdue(&self, state: &State, now: Instant) -> Option<Reason> {
-        let (limit, reason) = match (state.is_busy, state.is_in_transaction) {
-            (true, _) => (self.limits.statement, Reason::TimedOut),
-            (false, true) => (self.limits.idle_in_transaction, Reason::IdleInTransaction),
-            (false, false) => (self.limits.idle, Reason::Idle),
+        let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
+            (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
+            (false, true) => (Time::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
+            (false, false) => (Time::Idle, self.limits.idle, Reason::Idle),
         };
+        let limit = limit.into_iter().chain(state.own[time as usize]).min();
         let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
         (is_over && state.reason.is_none()).then_some(reason)
     }

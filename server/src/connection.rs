@@ -15,8 +15,9 @@ use crate::message::backend::Status;
 use crate::observe::{Observer, Value, count};
 use crate::serve::Shared;
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::socket::{Input, Output, Socket};
-use crate::startup::{self, Purpose, Settings};
+use crate::startup::{self, Purpose};
 
 /// A connection until it is a session, or nothing.
 pub(crate) struct Newcomer {
@@ -105,13 +106,13 @@ fn session(
     socket: &Arc<Socket>,
     mut input: Input,
     output: &mut Output,
-    settings: &Settings,
+    client: &startup::Settings,
 ) -> Result<(), Failure> {
     let shared = Arc::clone(&newcomer.shared);
     if shared.is_draining.load(Ordering::SeqCst) {
         return Err(LimitError::Draining.into());
     }
-    let who = shared.gate.login(socket, &mut input, output, &settings.user)?;
+    let who = shared.gate.login(socket, &mut input, output, &client.user)?;
     socket.set_deadline(None)?;
     shared.registry.admit(&who, &shared.limits)?;
     let engine = shared.engine.session(&who)?;
@@ -125,11 +126,16 @@ fn session(
     let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
     observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
     shared.watch.add(socket.as_ref(), ticket.process)?;
-    startup::welcome(output, settings, &shared.version, ticket.process, ticket.secret);
+    startup::welcome(output, client, &shared.version, ticket.process, ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
     let encode_cpu = shared.encode_cpu;
-    Session { input, output, engine, control, status: Status::Idle, prepared, encode_cpu }.run();
+    let settings = Settings::new(&[
+        ("server_version", &shared.version),
+        ("session_authorization", &client.user),
+        ("application_name", &client.application_name),
+    ]);
+    Session { input, output, engine, control, status: Status::Idle, prepared, settings, encode_cpu }.run();
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", Value::Text(&peer)),

@@ -39,7 +39,7 @@ fn code(text: &str) -> SqlState {
         "Binder Error" => binder(message),
         "Constraint Error" if says("NOT NULL") => SqlState::NOT_NULL_VIOLATION,
         "Constraint Error" if says("foreign key") => SqlState::FOREIGN_KEY_VIOLATION,
-        "Constraint Error" if says("Duplicate key") => SqlState::UNIQUE_VIOLATION,
+        "Constraint Error" if says("uplicate key") => SqlState::UNIQUE_VIOLATION,
         "Constraint Error" if says("CHECK") => SqlState::CHECK_VIOLATION,
         "Constraint Error" => SqlState::INTEGRITY_CONSTRAINT_VIOLATION,
         "Conversion Error" if says("field value out of range") => SqlState::DATETIME_FIELD_OVERFLOW,

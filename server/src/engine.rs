@@ -8,6 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::SqlState;
+use crate::parameter::Value;
+use crate::types::Type;
 
 /// A database that sessions are opened on.
 pub trait Engine: Send + Sync {
@@ -70,22 +72,37 @@ impl FromStr for Role {
 
 /// One client's conversation with the engine. At most one answer is open at a time.
 pub trait Session: Send {
-    /// Runs one statement. Rows are handed out while the engine still works on the next ones.
+    /// Runs one statement, with values for its placeholders: each with its number, from 1. Rows are handed out while the
+    /// engine still works on the next ones.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(&mut self, statement: &str, size: BatchSize) -> Result<Answer, EngineError>;
+    fn execute(
+        &mut self,
+        statement: &str,
+        parameters: &[(usize, Value)],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError>;
 
-    /// The columns a statement will give, as a result without rows; `None` if it gives no rows. The statement does
-    /// not run.
+    /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
+    /// they are [`Columns::Late`] then.
     ///
     /// # Errors
-    /// What the engine says of a wrong statement, or of one whose columns are known only once it has run.
-    fn describe(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError>;
+    /// What the engine says of a wrong statement.
+    fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError>;
+
+    /// Runs `statement`, an INSERT that reads the rows of `batch` under the name [`BATCH_NAME`]; gives their number.
+    ///
+    /// # Errors
+    /// What the engine says, with its SQLSTATE.
+    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError>;
 
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 }
+
+/// What the rows that are inserted are called in the INSERT.
+pub const BATCH_NAME: &str = "colonnade_copied";
 
 /// How large batches should be. An engine that cannot tell before it runs a statement may come close only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +117,35 @@ pub struct BatchSize {
 pub trait Interrupt: Send + Sync {
     /// Asks the running statement to end with an error soon. It may come when no statement runs, and is then lost.
     fn interrupt(&self);
+}
+
+/// What a statement takes and gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::types::Kind::Unknown)
+    /// where nothing tells.
+    pub parameters: Vec<(usize, Type)>,
+    /// Its columns.
+    pub columns: Columns,
+}
+
+/// The columns of a statement that has not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Columns {
+    /// It gives no rows.
+    #[default]
+    None,
+    /// Their names and types.
+    Known(Vec<(String, Type)>),
+    /// Only running it will tell.
+    Late,
+}
+
+impl Columns {
+    /// Whether there are rows to come.
+    pub fn are_rows(&self) -> bool {
+        !matches!(self, Self::None)
+    }
 }
 
 /// What a statement gave.

@@ -3,10 +3,12 @@
 //! The codes are PostgreSQL's (Appendix A of its manual), so that drivers map them to their own classes.
 
 use crate::auth::LoginError;
-use crate::copy::{CopyError, options::OptionError};
+use crate::copy::{CopyError, input::CopyDataError, options::OptionError};
 use crate::engine::EngineError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
+use crate::parameter::InputError;
+use crate::settings::SettingError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.
@@ -76,6 +78,9 @@ pub enum Failure {
     /// A COPY statement that cannot be read.
     #[error(transparent)]
     Copy(#[from] CopyError),
+    /// Data for COPY … FROM STDIN that cannot be taken.
+    #[error(transparent)]
+    CopyData(#[from] CopyDataError),
     /// A COPY option that makes no sense.
     #[error(transparent)]
     Option(#[from] OptionError),
@@ -134,6 +139,48 @@ pub enum Failure {
     /// The client prepares and never closes.
     #[error("more than {0} prepared statements or portals; close those that are not needed")]
     TooManyPrepared(usize),
+    /// A setting that cannot be as it is wanted.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A value that is not of its type.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Bind has more or fewer values than the statement has parameters.
+    #[error("bind message supplies {given} parameters, but prepared statement \"{name}\" requires {wanted}")]
+    ParameterCount {
+        /// The statement.
+        name: String,
+        /// Values in the message.
+        given: usize,
+        /// Parameters of the statement.
+        wanted: usize,
+    },
+    /// Bind says the formats of more or fewer values than there are.
+    #[error("bind message has {formats} parameter formats but {values} parameters")]
+    FormatCount {
+        /// Formats in the message.
+        formats: usize,
+        /// Values in it.
+        values: usize,
+    },
+    /// Neither the client nor the statement says what a parameter is.
+    #[error("could not determine data type of parameter ${0}")]
+    UnknownParameter(usize),
+    /// A prepared statement's columns are not what they were.
+    #[error("cached plan must not change result type")]
+    ResultChanged,
+    /// Columns that are known too late to describe them.
+    #[error("the columns of this statement are known only once it has run")]
+    LateColumns,
+    /// No such savepoint.
+    #[error("savepoint \"{0}\" does not exist")]
+    NoSavepoint(String),
+    /// A statement that makes sense within a transaction only.
+    #[error("{0} can only be used in transaction blocks")]
+    NoTransaction(&'static str),
+    /// A portal that has run to its end.
+    #[error("portal \"{0}\" cannot be run")]
+    PortalDone(String),
     /// A part of the protocol that is not there yet.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
@@ -156,10 +203,8 @@ impl Failure {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
-            Self::Copy(error) => match error {
-                CopyError::Syntax { .. } => SqlState::SYNTAX_ERROR,
-                CopyError::FromStdin => SqlState::FEATURE_NOT_SUPPORTED,
-            },
+            Self::Copy(CopyError::Syntax { .. }) => SqlState::SYNTAX_ERROR,
+            Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
                 OptionError::Redundant(_) | OptionError::UnknownColumn(_) => SqlState::SYNTAX_ERROR,
                 OptionError::WrongFormat { .. } => SqlState::FEATURE_NOT_SUPPORTED,
@@ -167,7 +212,7 @@ impl Failure {
             },
             Self::Unsupported(_) | Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Value(error) => match error {
-                ValueError::Precision { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+                ValueError::Precision { .. } | ValueError::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
                 ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             },
             Self::Encode(_) | Self::Ipc(_) => SqlState::INTERNAL_ERROR,
@@ -179,6 +224,16 @@ impl Failure {
             Self::NoStatement(_) => SqlState("26000"),
             Self::NoPortal(_) => SqlState("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::Setting(SettingError::Fixed(_)) => SqlState("55P02"),
+            Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Input(error) => error.code(),
+            Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
+            Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
+            Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::NoSavepoint(_) => SqlState("3B001"),
+            Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            Self::PortalDone(_) => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
@@ -203,6 +258,7 @@ impl Failure {
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Engine(error) => error.detail.clone(),
+            Self::CopyData(error) => error.place(),
             Self::Encode(error) => Some(error.to_string()),
             _ => None,
         }
@@ -218,12 +274,20 @@ impl Failure {
             Self::Value(ValueError::Precision { .. }) => {
                 "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
             }
+            Self::Value(ValueError::Ragged) => "Take the column in text.",
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
             Self::AbortedTransaction => "Issue ROLLBACK.",
             Self::Limit(error) => return error.hint(),
-            Self::Copy(CopyError::FromStdin) => "Use INSERT, or COPY from a file the server can read.",
+            Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
+            Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",
+            Self::Setting(SettingError::Transaction) => {
+                "Leave it out: a transaction sees one snapshot of the database."
+            }
+            Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
+            Self::ResultChanged => "Prepare the statement again.",
+            Self::LateColumns => "Use the simple query protocol for it.",
             _ => return None,
         };
         Some(hint.to_owned())

@@ -1,22 +1,24 @@
 //! The extended query protocol: Parse, Bind, Describe, Execute, Close (PostgreSQL protocol, "Extended Query").
-//!
-//! Drivers use it for statements they run again and again. Parameters, and portals that give their rows in parts, are
-//! refused for now; each Execute is a statement of its own, not a part of one implicit transaction up to Sync.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use crate::engine::Rows;
+use crate::cancel::Control;
+use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
 use crate::message::frontend::{Message, Target};
-use crate::query::{self, Statement};
+use crate::portal::Portal;
+use crate::prepared::PreparedStatement;
 use crate::rows::{self, Formats};
+use crate::savepoint::Savepoints;
 use crate::session::Session;
 
 /// A message of the extended protocol, without what it borrows.
 pub enum Step {
-    Parse { name: String, query: String, parameters: usize },
-    Bind { portal: String, statement: String, values: usize, results: Vec<i16> },
+    Parse { name: String, query: String, types: Vec<u32> },
+    Bind { portal: String, statement: String, formats: Vec<i16>, values: Vec<Option<Vec<u8>>>, results: Vec<i16> },
     Describe(Target, String),
     Close(Target, String),
     Execute { portal: String, rows: u32 },
@@ -27,12 +29,13 @@ impl Step {
     pub fn from_message(message: &Message<'_>) -> Option<Self> {
         Some(match message {
             Message::Parse { name, query, types } => {
-                Self::Parse { name: (*name).to_owned(), query: (*query).to_owned(), parameters: types.len() }
+                Self::Parse { name: (*name).to_owned(), query: (*query).to_owned(), types: types.clone() }
             }
-            Message::Bind { portal, statement, values, results, .. } => Self::Bind {
+            Message::Bind { portal, statement, formats, values, results } => Self::Bind {
                 portal: (*portal).to_owned(),
                 statement: (*statement).to_owned(),
-                values: values.len(),
+                formats: formats.clone(),
+                values: values.iter().map(|value| value.map(<[u8]>::to_vec)).collect(),
                 results: results.clone(),
             },
             Message::Describe(target, name) => Self::Describe(*target, (*name).to_owned()),
@@ -46,10 +49,11 @@ impl Step {
 /// What a client has prepared. The one without a name is replaced by the next without a name.
 #[derive(Default)]
 pub struct Prepared {
-    /// Statements, by name: their text.
-    statements: HashMap<String, String>,
-    /// Portals, by name: their statement's text, and the formats of their columns.
-    portals: HashMap<String, (String, Formats)>,
+    statements: HashMap<String, Arc<PreparedStatement>>,
+    portals: HashMap<String, Portal>,
+    /// Whether statements since the last Sync run in a transaction that the session began for them.
+    pub is_pipeline: bool,
+    pub savepoints: Savepoints,
 }
 
 /// So many statements, and portals, may a client have prepared at a time.
@@ -62,56 +66,61 @@ impl Prepared {
         self.portals.remove("");
     }
 
-    /// Forgets a statement, or all of them and all portals; says whether there was such a one.
+    /// The end of a transaction ends all portals, and savepoints.
+    pub fn forget_portals(&mut self) {
+        self.savepoints.clear();
+        self.portals.clear();
+    }
+
+    /// Forgets a statement, or all of them; says whether there was such a one.
     pub fn deallocate(&mut self, name: Option<&str>) -> bool {
         match name {
             Some(name) => self.statements.remove(name).is_some(),
             None => {
-                *self = Self::default();
+                self.statements.clear();
                 true
             }
         }
     }
 
-    fn parse(&mut self, name: String, query: String, parameters: usize) -> Result<(), Failure> {
-        if parameters > 0 {
-            return Err(Failure::NotSupported("a query with parameters"));
-        }
-        if query::split(&query).len() > 1 {
-            return Err(Failure::SeveralStatements);
-        }
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(Failure::StatementExists(name));
-        }
-        if self.statements.len() >= MOST {
-            return Err(Failure::TooManyPrepared(MOST));
-        }
-        self.statements.insert(name, query);
-        Ok(())
+    /// Frees the engine from portals that are in the middle of their rows.
+    pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
+        self.portals.values_mut().filter_map(Portal::cursor).try_for_each(|cursor| cursor.set_aside(control))
     }
 
-    fn bind(&mut self, portal: String, statement: &str, values: usize, results: Vec<i16>) -> Result<(), Failure> {
-        if values > 0 {
-            return Err(Failure::NotSupported("a query with parameters"));
-        }
-        let text = self.statements.get(statement).ok_or_else(|| Failure::NoStatement(statement.to_owned()))?.clone();
-        if !portal.is_empty() && self.portals.contains_key(&portal) {
-            return Err(Failure::PortalExists(portal));
-        }
-        if self.portals.len() >= MOST {
-            return Err(Failure::TooManyPrepared(MOST));
-        }
-        self.portals.insert(portal, (text, Formats::new(results)));
-        Ok(())
+    pub fn take_portal(&mut self, name: &str) -> Result<Portal, Failure> {
+        self.portals.remove(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
     }
 
-    fn target(&self, target: Target, name: &str) -> Result<(String, Formats), Failure> {
-        match target {
-            Target::Statement => {
-                let text = self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))?;
-                Ok((text.clone(), Formats::default()))
+    pub fn put_portal(&mut self, name: &str, portal: Portal) {
+        self.portals.insert(name.to_owned(), portal);
+    }
+
+    /// Checks that a statement of this name may be made.
+    fn check_name(&self, name: &str) -> Result<(), Failure> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(Failure::StatementExists(name.to_owned()));
+        }
+        if self.statements.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
+    }
+
+    fn statement(&self, name: &str) -> Result<&Arc<PreparedStatement>, Failure> {
+        self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))
+    }
+
+    fn add_portal(&mut self, name: String, portal: Portal) -> Result<(), Failure> {
+        let count = self.portals.len();
+        match self.portals.entry(name) {
+            Entry::Occupied(entry) if !entry.key().is_empty() => Err(Failure::PortalExists(entry.key().clone())),
+            Entry::Occupied(mut entry) => {
+                entry.insert(portal);
+                Ok(())
             }
-            Target::Portal => self.portals.get(name).cloned().ok_or_else(|| Failure::NoPortal(name.to_owned())),
+            Entry::Vacant(_) if count >= MOST => Err(Failure::TooManyPrepared(MOST)),
+            Entry::Vacant(entry) => {
+                entry.insert(portal);
+                Ok(())
+            }
         }
     }
 }
@@ -120,12 +129,12 @@ impl Session {
     /// Answers one message.
     pub fn step(&mut self, step: Step) -> Result<(), Failure> {
         match step {
-            Step::Parse { name, query, parameters } => {
-                self.prepared.parse(name, query, parameters)?;
-                backend::parse_complete(self.output.buffer());
-            }
-            Step::Bind { portal, statement, values, results } => {
-                self.prepared.bind(portal, &statement, values, results)?;
+            Step::Parse { name, query, types } => self.parse(name, &query, &types)?,
+            Step::Bind { portal, statement, formats, values, results } => {
+                let prepared = Arc::clone(self.prepared.statement(&statement)?);
+                self.check_transaction(prepared.kind)?;
+                let bound = prepared.bind(&statement, &formats, &values)?;
+                self.prepared.add_portal(portal, Portal::new(prepared, bound, Formats::new(results)))?;
                 backend::bind_complete(self.output.buffer());
             }
             Step::Describe(target, name) => self.describe(target, &name)?,
@@ -136,45 +145,40 @@ impl Session {
                 }
                 backend::close_complete(self.output.buffer());
             }
-            Step::Execute { rows, .. } if rows > 0 => {
-                return Err(Failure::NotSupported("a limit on the rows of a portal"));
-            }
-            Step::Execute { portal, .. } => {
-                let (text, formats) = self.prepared.target(Target::Portal, &portal)?;
-                match query::split(&text).first() {
-                    Some(statement) => self.statement(statement, Some(&formats))?,
-                    None => backend::empty_query(self.output.buffer()),
-                }
-            }
+            Step::Execute { portal, rows } => self.run_portal(&portal, (rows > 0).then_some(rows.into()))?,
         }
         Ok(())
     }
 
-    /// Says which columns a statement will give, without running it.
-    fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
-        let (text, formats) = self.prepared.target(target, name)?;
-        let rows = match query::split(&text).first() {
-            Some(statement) => self.columns(statement)?,
-            None => None,
-        };
-        if target == Target::Statement {
-            backend::no_parameters(self.output.buffer());
-        }
-        match rows {
-            Some(rows) => rows::describe(self.output.buffer(), &rows::columns(rows.as_ref())?, &formats)?,
-            None => backend::no_data(self.output.buffer()),
-        }
-        Ok(())
-    }
-
-    fn columns(&mut self, statement: &Statement<'_>) -> Result<Option<Box<dyn Rows>>, Failure> {
-        use crate::query::StatementKind::{Alone, Other};
-        // Transaction statements and COPY, which are the server's own, give no rows.
-        if !matches!(query::kind(statement.text), Alone | Other) {
-            return Ok(None);
-        }
-        self.check_transaction(query::kind(statement.text))?;
+    fn parse(&mut self, name: String, query: &str, types: &[u32]) -> Result<(), Failure> {
+        self.prepared.check_name(&name)?;
+        self.check_transaction(crate::query::kind(query))?;
         let _running = self.start()?;
-        Ok(self.engine.describe(statement.text)?)
+        let statement = PreparedStatement::new(self.engine()?, query, types)?;
+        self.prepared.statements.insert(name, Arc::new(statement));
+        backend::parse_complete(self.output.buffer());
+        Ok(())
+    }
+
+    /// Says which parameters a statement takes, and which columns it will give. It does not run.
+    fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
+        let (statement, formats) = match target {
+            Target::Statement => {
+                let statement = Arc::clone(self.prepared.statement(name)?);
+                let types = statement.types.iter().map(crate::types::Type::parameter_oid);
+                backend::parameter_description(self.output.buffer(), types);
+                (statement, Formats::default())
+            }
+            Target::Portal => {
+                let portal = self.prepared.portals.get(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))?;
+                (Arc::clone(&portal.statement), portal.formats.clone())
+            }
+        };
+        match &statement.columns {
+            Columns::None => backend::no_data(self.output.buffer()),
+            Columns::Known(columns) => rows::describe(self.output.buffer(), columns, &formats)?,
+            Columns::Late => return Err(Failure::LateColumns),
+        }
+        Ok(())
     }
 }

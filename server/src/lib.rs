@@ -5,6 +5,7 @@
 //!
 //! - [`message`]: the protocol's messages, bytes only;
 //! - [`value`], [`oid`]: one Arrow value as PostgreSQL prints or sends it;
+//! - [`parameter`], [`types`]: one value that a client sends, as the engine takes it;
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
 //! - [`auth`], [`tls`], [`limits`]: who may come in, unseen by others, and how much of what it may take;
@@ -25,25 +26,35 @@ pub mod limits;
 mod link;
 pub mod message;
 pub mod oid;
+pub mod parameter;
 pub mod query;
 pub mod tls;
+pub mod types;
 pub mod value;
 
 mod cancel;
+mod catalog;
+mod configure;
 mod connection;
+mod copy_in;
 mod extended;
 mod listen;
 mod observe;
+mod portal;
+mod prepared;
 mod rows;
+mod savepoint;
 mod sender;
 mod serve;
 mod session;
+mod settings;
 mod socket;
+mod spool;
 mod startup;
 mod transaction;
 mod watch;
 
-pub use engine::{Answer, BatchSize, Engine, EngineError, Interrupt, Role, Rows, Session, Who};
+pub use engine::{Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Role, Rows, Session, Who};
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
 pub use serve::{Options, ServeError, Server};

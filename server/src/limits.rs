@@ -39,6 +39,36 @@ impl Default for Limits {
     }
 }
 
+/// A time that a session may shorten for itself, by the setting that PostgreSQL has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// `statement_timeout`.
+    Statement,
+    /// `idle_in_transaction_session_timeout`.
+    IdleInTransaction,
+    /// `idle_session_timeout`.
+    Idle,
+}
+
+/// Reads a setting's time: a whole number of milliseconds, or of the unit behind it. 0 is none.
+/// <https://www.postgresql.org/docs/current/config-setting.html>, "Numeric with Unit".
+pub fn time(text: &str) -> Option<Option<Duration>> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = text[..digits].parse().ok()?;
+    let microseconds: u64 = match text[digits..].trim_start() {
+        "us" => 1,
+        "" | "ms" => 1000,
+        "s" => 1_000_000,
+        "min" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    };
+    let time = Duration::from_micros(number.checked_mul(microseconds)?);
+    Some((!time.is_zero()).then_some(time))
+}
+
 /// A limit was reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
@@ -90,5 +120,24 @@ impl LimitError {
             _ => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_postgresqls_units() {
+        let of = |text, milliseconds| assert_eq!(time(text), Some(Some(Duration::from_millis(milliseconds))), "{text}");
+        of("250", 250);
+        of(" 5s ", 5000);
+        of("2 min", 120_000);
+        of("1h", 3_600_000);
+        assert_eq!(time("0"), Some(None));
+        assert_eq!(time("0s"), Some(None));
+        for text in ["", "-1", "x", "1.5s", "5 S", "99999999999999999999", "18446744073709551615d"] {
+            assert_eq!(time(text), None, "{text}");
+        }
     }
 }

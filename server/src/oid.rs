@@ -19,28 +19,35 @@ pub struct TypeInfo {
 mod numbers {
     pub const BOOL: u32 = 16;
     pub const BYTEA: u32 = 17;
+    pub const CHAR: u32 = 18;
+    pub const NAME: u32 = 19;
     pub const INT8: u32 = 20;
     pub const INT2: u32 = 21;
     pub const INT4: u32 = 23;
     pub const TEXT: u32 = 25;
+    pub const OID: u32 = 26;
     pub const JSON: u32 = 114;
     pub const FLOAT4: u32 = 700;
     pub const FLOAT8: u32 = 701;
+    pub const BPCHAR: u32 = 1042;
+    pub const VARCHAR: u32 = 1043;
     pub const DATE: u32 = 1082;
     pub const TIME: u32 = 1083;
     pub const TIMESTAMP: u32 = 1114;
     pub const TIMESTAMPTZ: u32 = 1184;
     pub const INTERVAL: u32 = 1186;
     pub const TIMETZ: u32 = 1266;
+    pub const BIT: u32 = 1560;
     pub const VARBIT: u32 = 1562;
     pub const NUMERIC: u32 = 1700;
     pub const RECORD: u32 = 2249;
     pub const UUID: u32 = 2950;
+    pub const JSONB: u32 = 3802;
 }
 pub use numbers::*;
 
 /// Each type's size, and its array type.
-const TYPES: [(u32, i16, u32); 19] = [
+const TYPES: [(u32, i16, u32); 26] = [
     (BOOL, 1, 1000),
     (BYTEA, -1, 1001),
     (INT8, 8, 1016),
@@ -60,6 +67,13 @@ const TYPES: [(u32, i16, u32); 19] = [
     (NUMERIC, -1, 1231),
     (RECORD, -1, 2287),
     (UUID, 16, 2951),
+    (CHAR, 1, 1002),
+    (NAME, 64, 1003),
+    (OID, 4, 1028),
+    (BPCHAR, -1, 1014),
+    (VARCHAR, -1, 1015),
+    (BIT, -1, 1561),
+    (JSONB, -1, 3807),
 ];
 
 /// The type of arrays of a type.
@@ -67,10 +81,26 @@ pub fn array_of(oid: u32) -> Option<u32> {
     TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, _, array)| *array)
 }
 
+/// The type of an array's items.
+pub fn item_of(oid: u32) -> Option<u32> {
+    TYPES.iter().find(|(_, _, array)| *array == oid).map(|(item, _, _)| *item)
+}
+
+/// Bytes of a value of a type, or −1.
+pub fn size(oid: u32) -> i16 {
+    TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size)
+}
+
+/// What RowDescription says of a NUMERIC with this precision and scale.
+pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
+    /// VARHDRSZ, which PostgreSQL adds to tell 0 from "none".
+    const HEADER: i32 = 4;
+    (precision << 16 | scale) + HEADER
+}
+
 /// What a column of rows is announced as.
 pub fn of(field: &Field) -> TypeInfo {
     let oid = oid(field);
-    let size = TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size);
     // DuckDB's HUGEINT has up to 39 digits, which no decimal128 admits to.
     let is_hugeint = field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == "HUGEINT");
     let modifier = match field.data_type() {
@@ -80,13 +110,11 @@ pub fn of(field: &Field) -> TypeInfo {
         | DataType::Decimal256(precision, scale)
             if *scale >= 0 && !is_hugeint =>
         {
-            /// VARHDRSZ, which PostgreSQL adds to tell 0 from "none".
-            const HEADER: i32 = 4;
-            (i32::from(*precision) << 16 | i32::from(*scale)) + HEADER
+            numeric_modifier(i32::from(*precision), i32::from(*scale))
         }
         _ => -1,
     };
-    TypeInfo { oid, size, modifier }
+    TypeInfo { oid, size: size(oid), modifier }
 }
 
 fn oid(field: &Field) -> u32 {

@@ -1,6 +1,7 @@
 //! What a query string asks for: its statements, what each is, and the tag that reports it done.
 
 use crate::lex::{Kind, Lexer, Token};
+use crate::settings;
 
 /// One statement of a query string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,12 @@ pub enum StatementKind {
     Copy,
     /// DEALLOCATE of all prepared statements, or of the named one; DISCARD ALL too.
     Deallocate,
+    /// SAVEPOINT, RELEASE or ROLLBACK TO.
+    Savepoint,
+    /// SET, RESET or SHOW of a setting of PostgreSQL's; see [`crate::settings`].
+    Setting,
+    /// DISCARD of something that the session does not have.
+    Discard,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -55,10 +62,13 @@ pub fn kind(statement: &str) -> StatementKind {
         "START" if second == "TRANSACTION" => StatementKind::Begin,
         "COMMIT" | "END" => StatementKind::Commit,
         "ROLLBACK" if words.get(1..).unwrap_or_default().iter().all(|word| word != "TO") => StatementKind::Rollback,
+        "ROLLBACK" | "SAVEPOINT" | "RELEASE" => StatementKind::Savepoint,
         "ABORT" => StatementKind::Rollback,
         "COPY" => StatementKind::Copy,
         "DEALLOCATE" => StatementKind::Deallocate,
         "DISCARD" if second == "ALL" => StatementKind::Deallocate,
+        "DISCARD" => StatementKind::Discard,
+        "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,
         _ => StatementKind::Other,
@@ -82,13 +92,24 @@ pub fn tag(statement: &str, rows: Option<u64>, changed: Option<u64>) -> String {
             let object = words.iter().skip(1).find(|word| !MODIFIERS.contains(&word.as_str()));
             object.map_or_else(|| first.to_owned(), |object| format!("{first} {object}"))
         }
-        ("DEALLOCATE" | "DISCARD", _) if words.last().is_some_and(|word| word == "ALL") => format!("{first} ALL"),
+        ("DISCARD", _) => words.join(" "),
+        ("DEALLOCATE", _) if words.last().is_some_and(|word| word == "ALL") => "DEALLOCATE ALL".to_owned(),
         ("START", _) => "BEGIN".to_owned(),
         ("END", _) => "COMMIT".to_owned(),
         ("ABORT", _) => "ROLLBACK".to_owned(),
         ("USE", _) => "SET".to_owned(),
         _ => rows.map_or_else(|| first.to_owned(), |rows| format!("SELECT {rows}")),
     }
+}
+
+/// Whether a statement is a PREPARE, whose placeholders are not the client's.
+pub fn is_preparation(statement: &str) -> bool {
+    Lexer::new(statement).next().is_some_and(|token| token.is_word("PREPARE"))
+}
+
+/// Whether a statement is a DISCARD.
+pub fn is_discard(statement: &str) -> bool {
+    Lexer::new(statement).next().is_some_and(|token| token.is_word("DISCARD"))
 }
 
 /// The name in `DEALLOCATE [PREPARE] name`; `None` for ALL.
@@ -127,7 +148,7 @@ mod tests {
         assert_eq!(kind("Start Transaction"), StatementKind::Begin);
         assert_eq!(kind("end"), StatementKind::Commit);
         assert_eq!(kind("/* x */ rollback work"), StatementKind::Rollback);
-        assert_eq!(kind("rollback to savepoint x"), StatementKind::Other);
+        assert_eq!(kind("rollback to savepoint x"), StatementKind::Savepoint);
         assert_eq!(kind("copy t to stdout"), StatementKind::Copy);
         assert_eq!(kind("select 'begin'"), StatementKind::Other);
         assert_eq!(kind("deallocate all"), StatementKind::Deallocate);

@@ -1,12 +1,17 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
-use crate::copy::{Context, lines};
-use crate::engine::Rows;
+use crate::cancel::Control;
+use crate::copy::lines;
+use crate::engine::{EngineError, Rows};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::oid;
+use crate::oid::{self, TypeInfo};
+use crate::socket::Output;
+use crate::spool::Spool;
+use crate::types::{Kind, Type};
 use crate::value::{Column, Unsupported};
 
 /// What a column that has no text is refused for.
@@ -31,41 +36,140 @@ impl Formats {
     }
 }
 
-/// The columns of a result, if rows can carry them.
-pub fn columns(rows: &dyn Rows) -> Result<Schema, Failure> {
-    let schema = lines::schema(rows);
-    let count = schema.fields().len();
-    i16::try_from(count).map_err(|_| Failure::TooManyColumns(count))?;
-    lines::check(&schema, TEXT)?;
-    Ok(schema)
-}
-
-/// Writes RowDescription.
-pub fn describe(out: &mut Vec<u8>, schema: &Schema, formats: &Formats) -> Result<(), Failure> {
-    for (at, field) in schema.fields().iter().enumerate() {
-        let empty = arrow_array::new_empty_array(field.data_type());
-        if formats.is_binary(at) && Column::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
-            return Err(Unsupported::new(field, BINARY).into());
-        }
+/// Writes RowDescription of columns that are known by their names and types.
+pub fn describe(out: &mut Vec<u8>, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
+    check_count(columns.len())?;
+    if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == Kind::Unsupported) {
+        let (column, data_type) = (name.clone(), type_.name.clone());
+        return Err(Unsupported { column, data_type, format: TEXT }.into());
     }
-    let columns = schema.fields().iter().enumerate();
-    let columns = columns.map(|(at, field)| (field.name().as_str(), oid::of(field), i16::from(formats.is_binary(at))));
-    backend::row_description(out, columns);
+    let columns = columns.iter().enumerate();
+    backend::row_description(out, columns.map(|(at, (name, type_))| (name.as_str(), type_.info(), formats.code(at))));
     Ok(())
 }
 
-/// Sends the rows; gives their number.
-pub fn write(context: &mut Context<'_>, schema: &Schema, formats: &Formats) -> Result<u64, Failure> {
-    let count = (schema.fields().len() as i16).to_be_bytes();
-    let mut sent = 0;
-    while let Some(batch) = context.next()? {
-        let columns = lines::columns(schema, &batch, TEXT)?;
-        for row in 0..batch.num_rows() {
-            let buffer = context.output.buffer();
+impl Formats {
+    fn code(&self, column: usize) -> i16 {
+        i16::from(self.is_binary(column))
+    }
+}
+
+fn check_count(count: usize) -> Result<(), Failure> {
+    i16::try_from(count).map(drop).map_err(|_| Failure::TooManyColumns(count))
+}
+
+/// A result, read row by row as far as the client wants.
+pub struct Cursor {
+    rows: Box<dyn Rows>,
+    schema: Schema,
+    /// What is left of the batch that was read last.
+    rest: Option<RecordBatch>,
+    is_set_aside: bool,
+}
+
+/// What sending rows came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// So many rows, and there are no more.
+    All(u64),
+    /// As many as were wanted.
+    Some(u64),
+}
+
+impl Cursor {
+    /// Starts before the first row.
+    ///
+    /// # Errors
+    /// If a column cannot be sent in its format.
+    pub fn new(rows: Box<dyn Rows>, formats: &Formats) -> Result<Self, Failure> {
+        let schema = lines::schema(rows.as_ref());
+        check_count(schema.fields().len())?;
+        lines::check(&schema, TEXT)?;
+        for (at, field) in schema.fields().iter().enumerate() {
+            let empty = arrow_array::new_empty_array(field.data_type());
+            if formats.is_binary(at) && Column::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
+                return Err(Unsupported::new(field, BINARY).into());
+            }
+        }
+        Ok(Self { rows, schema, rest: None, is_set_aside: false })
+    }
+
+    /// Writes RowDescription.
+    pub fn describe(&self, out: &mut Vec<u8>, formats: &Formats) {
+        let columns = self.schema.fields().iter().enumerate();
+        backend::row_description(
+            out,
+            columns.map(|(at, field)| (field.name().as_str(), oid::of(field), formats.code(at))),
+        );
+    }
+
+    /// How the columns are announced.
+    pub fn types(&self) -> impl ExactSizeIterator<Item = TypeInfo> {
+        self.schema.fields().iter().map(|field| oid::of(field))
+    }
+
+    /// Sends rows, `limit` at most.
+    pub fn send(
+        &mut self,
+        output: &mut Output,
+        control: &Control,
+        formats: &Formats,
+        limit: Option<u64>,
+    ) -> Result<Sent, Failure> {
+        let mut sent = 0;
+        while limit.is_none_or(|limit| sent < limit) {
+            let Some(batch) = self.next(control)? else { return Ok(Sent::All(sent)) };
+            let wanted = limit.map_or(u64::MAX, |limit| limit - sent);
+            let count = usize::try_from(wanted).unwrap_or(usize::MAX).min(batch.num_rows());
+            if count < batch.num_rows() {
+                self.rest = Some(batch.slice(count, batch.num_rows() - count));
+            }
+            self.write(output, &batch, count, formats)?;
+            sent += count as u64;
+            if limit.is_none() {
+                // Rows that are there are not kept waiting for those that are not.
+                output.flush()?;
+            }
+        }
+        Ok(Sent::Some(sent))
+    }
+
+    /// The next batch that has rows.
+    pub fn next(&mut self, control: &Control) -> Result<Option<RecordBatch>, Failure> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        loop {
+            control.check()?;
+            match self.rows.next() {
+                Ok(Some(batch)) if batch.num_rows() == 0 => {}
+                Ok(batch) => return Ok(batch),
+                // An interrupted engine fails, and why it was interrupted says more than its error.
+                Err(error) => return Err(interrupted(control, error)),
+            }
+        }
+    }
+
+    /// Reads what is left into a file, so that the engine can run something else.
+    pub fn set_aside(&mut self, control: &Control) -> Result<(), Failure> {
+        if self.is_set_aside {
+            return Ok(());
+        }
+        let (schema, names) = (self.rows.schema(), self.rows.type_names().to_vec());
+        self.rows = Box::new(Spool::write(schema, names, || self.next(control))?);
+        self.is_set_aside = true;
+        Ok(())
+    }
+
+    fn write(&self, output: &mut Output, batch: &RecordBatch, count: usize, formats: &Formats) -> Result<(), Failure> {
+        let columns = lines::columns(&self.schema, batch, TEXT)?;
+        let fields = (columns.len() as i16).to_be_bytes();
+        for row in 0..count {
+            let buffer = output.buffer();
             let start = buffer.len();
             let mut result = Ok(());
             backend::message(buffer, b'D', |out| {
-                out.extend_from_slice(&count);
+                out.extend_from_slice(&fields);
                 for (at, column) in columns.iter().enumerate() {
                     if !formats.is_binary(at) {
                         text(column, row, out);
@@ -78,12 +182,15 @@ pub fn write(context: &mut Context<'_>, schema: &Schema, formats: &Formats) -> R
                 buffer.truncate(start);
                 return Err(error.into());
             }
-            context.output.flush_if_full()?;
+            output.flush_if_full()?;
         }
-        context.output.flush()?;
-        sent += batch.num_rows() as u64;
+        Ok(())
     }
-    Ok(sent)
+}
+
+/// Why a result ended early: whoever interrupted it says more than that it was.
+pub fn interrupted(control: &Control, error: EngineError) -> Failure {
+    control.check().err().unwrap_or_else(|| error.into())
 }
 
 fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) {

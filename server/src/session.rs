@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use crate::cancel::{Control, Running};
+use crate::catalog;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
-use crate::message::frontend::{Message, Phase};
+use crate::message::frontend::{Message, Phase, Target};
+use crate::parameter::Value;
 use crate::query::{self, Statement, StatementKind};
-use crate::rows::{self, Formats};
+use crate::rows::{self, Cursor, Formats, Sent};
+use crate::settings::{self, Command, Settings};
 use crate::socket::{Input, Output};
 use crate::transaction;
 
@@ -26,7 +29,16 @@ pub struct Session {
     pub control: Arc<Control>,
     pub status: Status,
     pub prepared: Prepared,
+    pub settings: Settings,
     pub encode_cpu: f64,
+}
+
+/// What a statement of the engine's came to.
+pub enum Outcome {
+    /// Rows to send.
+    Rows(Cursor),
+    /// Nothing but, maybe, a number of rows that were changed.
+    Done(Option<u64>),
 }
 
 /// A message, without what it borrows.
@@ -60,10 +72,12 @@ impl Session {
                 Request::Terminate => return Ok(()),
                 Request::Sync => {
                     is_skipping = false;
+                    self.end_pipeline();
                     self.ready()?;
                 }
                 _ if is_skipping => {}
                 Request::Query(sql) => {
+                    self.end_pipeline();
                     self.prepared.forget_unnamed();
                     self.query(&sql)?;
                     self.ready()?;
@@ -74,6 +88,9 @@ impl Session {
                     Err(failure) => {
                         is_skipping = true;
                         self.fail(&failure, None);
+                        self.abandon_pipeline()?;
+                        // As PostgreSQL does: a client may wait for it before it sends Sync.
+                        self.output.flush()?;
                     }
                 },
                 Request::FunctionCall => {
@@ -103,50 +120,83 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        let is_implicit = self.begin_implicitly(&statements);
+        self.begin_implicitly(&statements);
         for statement in &statements {
             match self.statement(statement, None) {
                 Ok(()) => {}
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
                     self.fail(&failure, Some((sql, statement.start)));
-                    if is_implicit {
-                        self.roll_back()?;
-                    }
-                    return Ok(());
+                    return self.abandon_pipeline();
                 }
             }
         }
-        if is_implicit {
-            self.status = Status::Idle;
-            if let Err(error) = self.engine.execute("COMMIT", BATCH) {
-                self.fail(&error.into(), None);
-            }
+        self.end_pipeline();
+        Ok(())
+    }
+
+    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
+    /// "Pipelining"). A statement that Sync follows is one by itself.
+    pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
+        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy);
+        if self.status == Status::Idle && !self.prepared.is_pipeline && is_ordinary && !self.input.is_sync_next() {
+            self.run_plain("BEGIN")?;
+            self.prepared.is_pipeline = true;
         }
         Ok(())
     }
 
+    fn end_pipeline(&mut self) {
+        if self.status == Status::Idle {
+            self.prepared.forget_portals();
+        }
+        if std::mem::take(&mut self.prepared.is_pipeline)
+            && let Err(failure) = self.run_plain("COMMIT")
+        {
+            self.fail(&failure, None);
+        }
+    }
+
+    fn abandon_pipeline(&mut self) -> Result<(), Failure> {
+        if self.status == Status::Idle {
+            self.prepared.forget_portals();
+        }
+        if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) }
+    }
+
     /// Several statements in one query string are one transaction, unless they say otherwise themselves
     /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
-    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> bool {
+    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
         let is_ordinary = |statement: &Statement<'_>| {
             matches!(query::kind(statement.text), StatementKind::Other | StatementKind::Copy)
         };
         let wanted = self.status == Status::Idle && statements.len() > 1 && statements.iter().all(is_ordinary);
-        wanted && self.engine.execute("BEGIN", BATCH).is_ok()
+        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
     }
 
-    fn roll_back(&mut self) -> Result<(), Failure> {
+    pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
-        match self.engine.execute("ROLLBACK", BATCH) {
+        self.prepared.forget_portals();
+        match self.engine.execute("ROLLBACK", &[], BATCH) {
             // The engine may have rolled back of its own accord.
             Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    /// Runs one statement. `formats` are those of a portal, whose columns are described on request only.
-    pub fn statement(&mut self, statement: &Statement<'_>, formats: Option<&Formats>) -> Result<(), Failure> {
+    /// Runs a statement of the session's own.
+    pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(self.engine()?.execute(text, &[], BATCH).map(drop)?)
+    }
+
+    /// The engine, free to run a statement.
+    pub fn engine(&mut self) -> Result<&mut dyn EngineSession, Failure> {
+        self.prepared.set_portals_aside(&self.control)?;
+        Ok(self.engine.as_mut())
+    }
+
+    /// Runs one statement, and describes the columns it gives unless that is done.
+    pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
         let kind = query::kind(text);
         self.check_transaction(kind)?;
@@ -154,43 +204,85 @@ impl Session {
             StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
             StatementKind::Copy => match copy::parse(text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
-                Parsed::Engine => self.execute(text, formats),
+                Parsed::FromStdin(copy) => self.copy_in(&copy),
+                Parsed::Engine => self.execute(text),
             },
             // What was not prepared through the protocol was prepared with PREPARE, in the engine.
+            StatementKind::Deallocate if query::is_discard(text) => {
+                if self.is_in_transaction() {
+                    return Err(EngineError::new(
+                        SqlState::ACTIVE_SQL_TRANSACTION,
+                        "DISCARD ALL cannot run inside a transaction block",
+                    )
+                    .into());
+                }
+                self.prepared.deallocate(None);
+                self.configure(text, Command::ResetAll, described)
+            }
             StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
-            StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text, formats),
+            StatementKind::Setting => match settings::command(text) {
+                Some(command) => self.configure(text, command, described),
+                None => self.execute(text),
+            },
+            StatementKind::Discard => {
+                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+                Ok(())
+            }
+            StatementKind::Savepoint => self.savepoint(text),
+            StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
+    }
+
+    pub fn is_in_transaction(&self) -> bool {
+        self.status != Status::Idle
     }
 
     /// In a failed transaction only its end is possible.
     pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback);
+        // What savepoints can do then, they know themselves.
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint);
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
     fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
         match transaction::step(self.status, kind) {
             transaction::Step::Warn(code, message) => {
+                if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
+                    self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
+                }
                 let report = Report { severity: "WARNING", code: code.0, message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
             transaction::Step::RollBack => {
                 self.roll_back()?;
+                self.end_local_settings();
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            transaction::Step::Run => {
-                let is_begin = kind == StatementKind::Begin;
-                // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK.
-                self.status = Status::Idle;
-                let _running = self.start()?;
-                self.engine.execute(text, BATCH)?;
-                if is_begin {
-                    self.status = Status::InTransaction;
+            transaction::Step::Run if kind == StatementKind::Begin => {
+                // What a pipeline has done so far is a part of the transaction that it begins.
+                if !std::mem::take(&mut self.prepared.is_pipeline) {
+                    let modes = settings::begin_modes(text);
+                    if modes.serializable {
+                        return Err(settings::SettingError::Transaction.into());
+                    }
+                    let _running = self.start()?;
+                    self.run_plain(if modes.read_only { "BEGIN TRANSACTION READ ONLY" } else { "BEGIN TRANSACTION" })?;
                 }
+                self.status = Status::InTransaction;
+            }
+            transaction::Step::Run => {
+                // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK, and no portal.
+                self.status = Status::Idle;
+                self.prepared.forget_portals();
+                let _running = self.start()?;
+                // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
+                let ended = self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" });
+                self.end_local_settings();
+                ended?;
             }
         }
         backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
@@ -204,24 +296,28 @@ impl Session {
         Ok(running)
     }
 
-    fn execute(&mut self, text: &str, formats: Option<&Formats>) -> Result<(), Failure> {
+    fn execute(&mut self, text: &str) -> Result<(), Failure> {
         let _running = self.start()?;
-        let tag = match self.answer(text, BATCH)? {
-            Answer::Rows(rows) => {
-                let columns = rows::columns(rows.as_ref())?;
-                let in_text = Formats::default();
-                if formats.is_none() {
-                    rows::describe(self.output.buffer(), &columns, &in_text)?;
-                }
-                let mut context =
-                    Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
-                let sent = rows::write(&mut context, &columns, formats.unwrap_or(&in_text))?;
+        let formats = Formats::default();
+        let tag = match self.run_engine(text, &[], &formats)? {
+            Outcome::Rows(mut cursor) => {
+                cursor.describe(self.output.buffer(), &formats);
+                let (Sent::All(sent) | Sent::Some(sent)) =
+                    cursor.send(&mut self.output, &self.control, &formats, None)?;
                 query::tag(text, Some(sent), None)
             }
-            Answer::Done { changed } => query::tag(text, None, changed),
+            Outcome::Done(changed) => query::tag(text, None, changed),
         };
         backend::command_complete(self.output.buffer(), &tag);
         Ok(())
+    }
+
+    /// Has the engine run a statement; its rows are to be read.
+    pub fn run_engine(&mut self, text: &str, values: &[(usize, Value)], formats: &Formats) -> Result<Outcome, Failure> {
+        Ok(match self.answer(text, values, BATCH)? {
+            Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
+            Answer::Done { changed } => Outcome::Done(changed),
+        })
     }
 
     fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
@@ -232,7 +328,7 @@ impl Session {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let answer = self.answer(&copy.query, size).map_err(|failure| match (failure, copy.query_start) {
+        let answer = self.answer(&copy.query, &[], size).map_err(|failure| match (failure, copy.query_start) {
             (Failure::Engine(mut error), Some(start)) => {
                 error.position = error.position.map(|position| text[..start].chars().count() + position);
                 Failure::Engine(error)
@@ -249,12 +345,10 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, text: &str, size: BatchSize) -> Result<Answer, Failure> {
-        self.engine.execute(text, size).or_else(|error| {
-            // Why it was interrupted says more than that it was.
-            self.control.check()?;
-            Err(error.into())
-        })
+    fn answer(&mut self, text: &str, values: &[(usize, Value)], size: BatchSize) -> Result<Answer, Failure> {
+        self.prepared.savepoints.note(text);
+        let answer = self.engine()?.execute(&catalog::plain(text), values, size);
+        answer.map_err(|error| rows::interrupted(&self.control, error))
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

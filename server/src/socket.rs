@@ -281,6 +281,12 @@ impl Input {
         self.used = length;
         Ok(Some(handle(message)))
     }
+
+    /// Whether Sync is the next message, and is here already.
+    pub fn is_sync_next(&self) -> bool {
+        let next = self.buffer.get(self.used..).unwrap_or_default();
+        matches!(frontend::parse(next, Phase::Ready), Ok(Some((Message::Sync, _))))
+    }
 }
 
 /// The messages that go out: small ones are gathered, large payloads are written from where they are.

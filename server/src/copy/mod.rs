@@ -1,9 +1,10 @@
-//! COPY … TO STDOUT: what the statement asks for, and the formats a result leaves in.
+//! COPY … TO STDOUT and FROM STDIN: what the statement asks for, and the formats that rows leave and come in.
 
 mod arrow;
 mod binary;
 mod colonnade;
 mod csv;
+pub(crate) mod input;
 pub(crate) mod lines;
 pub mod options;
 mod out;
@@ -11,7 +12,7 @@ mod statement;
 mod text;
 
 pub(crate) use out::{Context, copy_out};
-pub use statement::{Copy, Parsed, parse};
+pub use statement::{Copy, CopyIn, Parsed, parse};
 
 /// What is wrong with a COPY statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +25,4 @@ pub enum CopyError {
         /// Where, in characters of the statement from 0.
         position: usize,
     },
-    /// Rows would come in.
-    #[error("COPY FROM STDIN is not supported yet")]
-    FromStdin,
 }

@@ -15,11 +15,24 @@ pub struct Copy {
     pub options: Options,
 }
 
+/// A COPY whose rows come from the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyIn {
+    /// The table's name, as it was written.
+    pub table: String,
+    /// The columns' names, as they were written; `None` for all.
+    pub columns: Option<String>,
+    /// The options.
+    pub options: Options,
+}
+
 /// What a statement that begins with COPY turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// Rows to the client.
     ToStdout(Box<Copy>),
+    /// Rows from the client.
+    FromStdin(Box<CopyIn>),
     /// Between the engine and a file: the engine's business.
     Engine,
 }
@@ -32,24 +45,40 @@ pub fn parse(sql: &str) -> Result<Parsed, crate::error::Failure> {
     let tokens: Vec<_> = Lexer::new(sql).collect();
     let mut parser = Parser { sql, tokens: &tokens, at: 0 };
     parser.expect_word("copy", "COPY")?;
-    let (query, query_start) = match parser.source()? {
-        Some(source) => source,
-        None => return Ok(Parsed::Engine),
-    };
+    let Some(source) = parser.source()? else { return Ok(Parsed::Engine) };
     if parser.word("from") {
-        if parser.word("stdin") {
-            return Err(CopyError::FromStdin.into());
-        }
-        return Ok(Parsed::Engine);
+        return match source {
+            Source::Table { table, columns } if parser.word("stdin") => {
+                let options = Options::from_raw(&parser.last_options()?)?;
+                Ok(Parsed::FromStdin(Box::new(CopyIn { table, columns, options })))
+            }
+            _ => Ok(Parsed::Engine),
+        };
     }
     if !parser.word("to") || !parser.word("stdout") {
         return Ok(Parsed::Engine);
     }
-    let raw = parser.options()?;
-    if parser.peek().is_some() {
-        return Err(parser.error("the end of the statement").into());
-    }
+    let raw = parser.last_options()?;
+    let (query, query_start) = source.query();
     Ok(Parsed::ToStdout(Box::new(Copy { query, query_start, options: Options::from_raw(&raw)? })))
+}
+
+/// What is copied.
+enum Source {
+    Query(String, usize),
+    Table { table: String, columns: Option<String> },
+}
+
+impl Source {
+    /// The query that gives its rows, and where it starts in the statement unless it was made up.
+    fn query(self) -> (String, Option<usize>) {
+        match self {
+            Self::Query(query, start) => (query, Some(start)),
+            Self::Table { table, columns } => {
+                (format!("SELECT {} FROM {table}", columns.as_deref().unwrap_or("*")), None)
+            }
+        }
+    }
 }
 
 struct Parser<'a, 't> {
@@ -109,10 +138,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `(query)`, or `table [(columns)]`; `None` for forms that only the engine knows (`COPY FROM DATABASE`).
-    fn source(&mut self) -> Result<Option<(String, Option<usize>)>, CopyError> {
+    fn source(&mut self) -> Result<Option<Source>, CopyError> {
         if self.symbol(b'(') {
             let (query, start) = self.parenthesis()?;
-            return Ok(Some((query.to_owned(), Some(start))));
+            return Ok(Some(Source::Query(query.to_owned(), start)));
         }
         let Some(first) = self.peek().filter(|token| matches!(token.kind, Kind::Word | Kind::Name)) else {
             return Err(self.error("a table or a query in parentheses"));
@@ -127,9 +156,15 @@ impl<'a> Parser<'a, '_> {
             end = part.ok_or_else(|| self.error("a name"))?.end();
             self.at += 1;
         }
-        let table = &self.sql[first.start..end];
-        let columns = if self.symbol(b'(') { self.parenthesis()?.0.trim() } else { "*" };
-        Ok(Some((format!("SELECT {columns} FROM {table}"), None)))
+        let table = self.sql[first.start..end].to_owned();
+        let columns = if self.symbol(b'(') { Some(self.parenthesis()?.0.trim().to_owned()) } else { None };
+        Ok(Some(Source::Table { table, columns }))
+    }
+
+    /// The options, and nothing after them.
+    fn last_options(&mut self) -> Result<Vec<RawOption>, CopyError> {
+        let raw = self.options()?;
+        if self.peek().is_some() { Err(self.error("the end of the statement")) } else { Ok(raw) }
     }
 
     /// `[WITH] (name value, …)`, or the options of old: `[WITH] CSV HEADER DELIMITER ','`.
@@ -286,7 +321,11 @@ mod tests {
         ] {
             assert_eq!(parse(sql).unwrap(), Parsed::Engine, "{sql}");
         }
-        assert!(parse("copy t from stdin").unwrap_err().to_string().contains("FROM STDIN"));
+        let Parsed::FromStdin(copy) = parse("copy a.\"B\" (x, y) from stdin with csv header").unwrap() else {
+            panic!("not from the client");
+        };
+        assert_eq!((copy.table.as_str(), copy.columns.as_deref()), ("a.\"B\"", Some("x, y")));
+        assert!(copy.options.header);
     }
 
     #[test]

@@ -135,6 +135,17 @@ pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<It
     });
 }
 
+/// A row of texts.
+pub fn text_row(out: &mut Vec<u8>, values: &[String]) {
+    message(out, b'D', |out| {
+        out.extend_from_slice(&(values.len() as i16).to_be_bytes());
+        for value in values {
+            out.extend_from_slice(&(value.len() as i32).to_be_bytes());
+            out.extend_from_slice(value.as_bytes());
+        }
+    });
+}
+
 /// A statement is done.
 pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     message(out, b'C', |out| string(out, tag));
@@ -160,9 +171,17 @@ pub fn close_complete(out: &mut Vec<u8>) {
     message(out, b'3', |_| ());
 }
 
-/// The described statement has no parameters.
-pub fn no_parameters(out: &mut Vec<u8>) {
-    message(out, b't', |out| out.extend_from_slice(&0i16.to_be_bytes()));
+/// The types of a described statement's parameters.
+pub fn parameter_description(out: &mut Vec<u8>, types: impl ExactSizeIterator<Item = u32>) {
+    message(out, b't', |out| {
+        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        types.for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
+    });
+}
+
+/// A portal has more rows than were asked for.
+pub fn portal_suspended(out: &mut Vec<u8>) {
+    message(out, b's', |_| ());
 }
 
 /// The described statement gives no rows.
@@ -172,7 +191,16 @@ pub fn no_data(out: &mut Vec<u8>) {
 
 /// Copy data follows, of so many columns, in text or binary form.
 pub fn copy_out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
-    message(out, b'H', |out| {
+    copy_response(out, b'H', binary, columns);
+}
+
+/// Copy data may come, of so many columns, in text or binary form.
+pub fn copy_in_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
+    copy_response(out, b'G', binary, columns);
+}
+
+fn copy_response(out: &mut Vec<u8>, kind: u8, binary: bool, columns: usize) {
+    message(out, kind, |out| {
         out.push(u8::from(binary));
         out.extend_from_slice(&(columns as i16).to_be_bytes());
         (0..columns).for_each(|_| out.extend_from_slice(&i16::from(binary).to_be_bytes()));

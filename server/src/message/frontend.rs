@@ -207,7 +207,7 @@ fn ready(kind: u8, body: &[u8]) -> Result<Message<'_>, ProtocolError> {
         b'Q' => Message::Query(reader.string()?),
         b'P' => {
             let (name, query) = (reader.string()?, reader.string()?);
-            let count = reader.count("parameter count")?;
+            let count = reader.count()?;
             Message::Parse { name, query, types: (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()? }
         }
         b'B' => bind(&mut reader)?,
@@ -246,7 +246,7 @@ fn target(reader: &mut Reader<'_>, kind: char) -> Result<Target, ProtocolError> 
 fn bind<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, ProtocolError> {
     let (portal, statement) = (reader.string()?, reader.string()?);
     let formats = formats(reader)?;
-    let count = reader.count("value count")?;
+    let count = reader.count()?;
     let mut values = Vec::new();
     for _ in 0..count {
         values.push(match usize::try_from(reader.i32()?) {
@@ -258,7 +258,7 @@ fn bind<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, ProtocolError> {
 }
 
 fn formats(reader: &mut Reader<'_>) -> Result<Vec<i16>, ProtocolError> {
-    let count = reader.count("format count")?;
+    let count = reader.count()?;
     let mut formats = Vec::new();
     for _ in 0..count {
         let format = reader.i16()?;

@@ -41,9 +41,9 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A counter of things that follow.
-    pub fn count(&mut self, what: &'static str) -> Result<usize, ProtocolError> {
-        usize::try_from(self.i16()?).map_err(|_| ProtocolError::Field(self.kind, what))
+    /// A counter of things that follow; PostgreSQL takes it as unsigned.
+    pub fn count(&mut self) -> Result<usize, ProtocolError> {
+        self.array().map(u16::from_be_bytes).map(usize::from)
     }
 
     /// A NUL-terminated string.

@@ -5,11 +5,12 @@ use arrow_schema::TimeUnit;
 use super::ValueError;
 use super::column::{Column, Values};
 use super::datetime::{is_infinite_date, is_infinite_timestamp, per_second};
+use super::nested;
 use crate::oid;
 
 /// From 1970-01-01 to 2000-01-01, where PostgreSQL's time begins.
-const EPOCH_DAYS: i32 = 10_957;
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
+pub(crate) const EPOCH_DAYS: i32 = 10_957;
+pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const FORMAT: &str = "FORMAT binary";
 
@@ -45,15 +46,16 @@ impl Column<'_> {
             Values::Months(_) | Values::DayTime(_) | Values::MonthDayNano(_) => oid::INTERVAL,
             Values::Dictionary { values, .. } => values.binary_oid()?,
             Values::List { child, .. } => match &child.values {
-                Values::List { .. } => return None,
+                // An array may have any number of dimensions.
+                Values::List { .. } | Values::Map { .. } => child.binary_oid()?,
                 _ => oid::array_of(child.binary_oid()?)?,
             },
-            Values::TimeTz(_)
-            | Values::Struct(_)
-            | Values::Map { .. }
-            | Values::Union { .. }
-            | Values::Date64(_)
-            | Values::Duration(..) => return None,
+            Values::TimeTz(_) => oid::TIMETZ,
+            Values::Struct(children) => {
+                children.iter().all(|child| child.binary_oid().is_some()).then_some(oid::RECORD)?
+            }
+            Values::Map { entries, .. } => oid::array_of(entries.binary_oid()?)?,
+            Values::Union { .. } | Values::Date64(_) | Values::Duration(..) => return None,
         })
     }
 
@@ -116,15 +118,12 @@ impl Column<'_> {
                 interval(value.months, value.days, value.nanoseconds, out)?;
             }
             Values::Dictionary { indices, values } => values.write_value(indices[row], out)?,
-            Values::List { ends, child } => array(child, ends.range(row), out)?,
-            // These have no binary_oid.
-            Values::Null
-            | Values::TimeTz(_)
-            | Values::Date64(_)
-            | Values::Duration(..)
-            | Values::Struct(_)
-            | Values::Map { .. }
-            | Values::Union { .. } => {}
+            Values::TimeTz(text) => time_with_zone(text.value(row), out)?,
+            Values::List { ends, child } => nested::binary_array(child, ends.range(row), out)?,
+            Values::Map { ends, entries } => nested::binary_array(entries, ends.range(row), out)?,
+            Values::Struct(children) => nested::binary_record(children, row, out)?,
+            // These have no binary_oid, or are NULL.
+            Values::Null | Values::Date64(_) | Values::Duration(..) | Values::Union { .. } => {}
         }
         Ok(())
     }
@@ -185,18 +184,27 @@ fn uuid(text: &str, out: &mut Vec<u8>) {
     out.extend(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)));
 }
 
-/// One dimension, whose first item has number 1.
-fn array(items: &Column<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    let dimensions = i32::from(!rows.is_empty());
-    let has_nulls = rows.clone().any(|row| items.is_null(row));
-    out.extend_from_slice(&dimensions.to_be_bytes());
-    out.extend_from_slice(&i32::from(has_nulls).to_be_bytes());
-    out.extend_from_slice(&items.binary_oid().unwrap_or(oid::TEXT).to_be_bytes());
-    if dimensions == 1 {
-        out.extend_from_slice(&(rows.len() as i32).to_be_bytes());
-        out.extend_from_slice(&1i32.to_be_bytes());
-    }
-    rows.into_iter().try_for_each(|row| items.write_binary(row, out))
+/// A time with an offset, from its text (`12:34:56.7+05:30`): microseconds, and seconds west of Greenwich.
+fn time_with_zone(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let parsed = (|| {
+        let sign = text.rfind(['+', '-'])?;
+        let (time, zone) = text.split_at(sign);
+        let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+        let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
+        let east = seconds(&zone[1..])?;
+        Some((seconds(time)? * MICROS_PER_SECOND + fraction, if zone.starts_with('+') { -east } else { east }))
+    })();
+    // The text is the engine's own; if it is not as expected, its value does not fit.
+    let (micros, west) = parsed.ok_or(ValueError::TooLarge { format: FORMAT })?;
+    out.extend_from_slice(&micros.to_be_bytes());
+    out.extend_from_slice(&(west as i32).to_be_bytes());
+    Ok(())
+}
+
+/// The seconds of `hh[:mm[:ss]]`.
+fn seconds(text: &str) -> Option<i64> {
+    let parts = text.split(':').zip([3600, 60, 1]);
+    parts.map(|(part, unit)| Some(part.parse::<i64>().ok()? * unit)).sum()
 }
 
 /// The sign of a negative NUMERIC.
@@ -295,6 +303,9 @@ mod tests {
         uuid("00112233-4455-6677-8899-aabbccddeeff", &mut out);
         assert_eq!(out[..6], [0, 0, 0, 10, 0b1010_0000, 0b1100_0000]);
         assert_eq!(out[6..], (0..16).map(|n| n * 0x11).collect::<Vec<u8>>());
+        out.clear();
+        time_with_zone("12:00:16.5+05:30", &mut out).unwrap();
+        assert_eq!(out, b"\0\0\0\x0a\x0f\xe7\x75\x20\xff\xff\xb2\xa8");
     }
 
     #[test]

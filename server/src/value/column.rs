@@ -232,16 +232,16 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         DataType::List(item) => {
             let list = array.as_list::<i32>();
-            let child = Box::new(Column::nested(item, list.values().as_ref())?);
+            let child = Box::new(Column::nested(items(field, item), list.values().as_ref())?);
             Values::List { ends: Offsets::Small(list.value_offsets()), child }
         }
         DataType::LargeList(item) => {
             let list = array.as_list::<i64>();
-            let child = Box::new(Column::nested(item, list.values().as_ref())?);
+            let child = Box::new(Column::nested(items(field, item), list.values().as_ref())?);
             Values::List { ends: Offsets::Large(list.value_offsets()), child }
         }
         DataType::FixedSizeList(item, size) => {
-            let child = Box::new(Column::nested(item, array.as_fixed_size_list().values().as_ref())?);
+            let child = Box::new(Column::nested(items(field, item), array.as_fixed_size_list().values().as_ref())?);
             Values::List { ends: Offsets::Fixed(size.as_usize()), child }
         }
         DataType::Struct(fields) => {
@@ -273,6 +273,14 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         _ => return None,
     })
+}
+
+/// The items of a list as its field describes them, which tells more than the array does.
+fn items<'f>(field: &'f Field, item: &'f Field) -> &'f Field {
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => item,
+        _ => item,
+    }
 }
 
 fn text(array: &dyn Array) -> Option<Text<'_>> {

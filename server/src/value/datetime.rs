@@ -27,7 +27,7 @@ pub(super) fn per_second(unit: TimeUnit) -> i64 {
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Appends a date, given as days since 1970-01-01.
-pub(super) fn date(days: i32, out: &mut Vec<u8>) {
+pub(crate) fn date(days: i32, out: &mut Vec<u8>) {
     if is_infinite_date(days) {
         infinity(days > 0, out);
         return;
@@ -37,7 +37,7 @@ pub(super) fn date(days: i32, out: &mut Vec<u8>) {
 }
 
 /// Appends a timestamp, given as units since 1970-01-01; a zoned one is shown in UTC.
-pub(super) fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u8>) {
+pub(crate) fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u8>) {
     if is_infinite_timestamp(value) {
         infinity(value > 0, out);
         return;
@@ -55,7 +55,7 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u
 }
 
 /// Appends a time of day, given as units since midnight.
-pub(super) fn time(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+pub(crate) fn time(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     let per_second = per_second(unit);
     let seconds = value.div_euclid(per_second);
     two(seconds / 3600, out);

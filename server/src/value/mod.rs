@@ -8,12 +8,13 @@
 
 mod binary;
 mod column;
-mod datetime;
+pub(crate) mod datetime;
 mod interval;
 mod nested;
 mod number;
 mod text;
 
+pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
 pub use column::Column;
 pub use text::is_bare_byte;
 
@@ -60,6 +61,9 @@ pub enum ValueError {
         /// The format, in the user's words.
         format: &'static str,
     },
+    /// Lists within a list that PostgreSQL's arrays cannot be: of different lengths, or NULL.
+    #[error("a list holds lists of different lengths or NULL, which no array in binary can")]
+    Ragged,
     /// A value beyond what the format's counters hold.
     #[error("a value is too large for {format}")]
     TooLarge {

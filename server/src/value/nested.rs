@@ -1,8 +1,10 @@
-//! Arrays and rows as PostgreSQL prints them (manual §8.15.6, §8.16.6).
+//! Arrays and rows as PostgreSQL prints them (manual §8.15.6, §8.16.6), and as `array_send` and `record_send` do.
 
 use std::ops::Range;
 
+use super::ValueError;
 use super::column::{Column, Values};
+use crate::oid;
 
 /// Appends `{a,"b c",NULL}`.
 pub(super) fn list(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) {
@@ -73,6 +75,49 @@ fn attribute(text: &[u8], out: &mut Vec<u8>) {
         out.push(b);
     }
     out.push(b'"');
+}
+
+/// Appends an array: its dimensions, whether it has NULLs, the type of its items, and these.
+pub(super) fn binary_array(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let mut lengths = Vec::new();
+    let mut leaves = vec![rows];
+    let mut column = items;
+    loop {
+        let length = leaves.first().map_or(0, Range::len);
+        // PostgreSQL's arrays are rectangular, and one without items has no dimensions at all.
+        if leaves.iter().any(|leaf| leaf.len() != length) {
+            return Err(ValueError::Ragged);
+        }
+        lengths.push(length as i32);
+        let Values::List { ends, child } = &column.values else { break };
+        let lists = || leaves.iter().cloned().flatten();
+        if lists().any(|row| column.is_null(row)) {
+            return Err(ValueError::Ragged);
+        }
+        leaves = lists().map(|row| ends.range(row)).collect();
+        column = child;
+    }
+    if lengths.contains(&0) {
+        lengths.clear();
+    }
+    let rows = || leaves.iter().cloned().flatten();
+    out.extend_from_slice(&(lengths.len() as i32).to_be_bytes());
+    out.extend_from_slice(&i32::from(rows().any(|row| column.is_null(row))).to_be_bytes());
+    out.extend_from_slice(&column.binary_oid().unwrap_or(oid::TEXT).to_be_bytes());
+    for length in &lengths {
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&1i32.to_be_bytes());
+    }
+    rows().try_for_each(|row| column.write_binary(row, out))
+}
+
+/// Appends a row: how many fields, and for each its type and its value.
+pub(super) fn binary_record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
+    fields.iter().try_for_each(|field| {
+        out.extend_from_slice(&field.binary_oid().unwrap_or(oid::TEXT).to_be_bytes());
+        field.write_binary(row, out)
+    })
 }
 
 fn is_space(b: u8) -> bool {

@@ -1,0 +1,128 @@
+//! COPY's CSV format (PostgreSQL manual, COPY, "CSV Format"; `CopyReadAttributesCSV`).
+
+use arrow_array::RecordBatch;
+
+use super::rows::{Raw, Rows};
+use super::{CopyDataError, MOST_ROW_BYTES, Reader};
+use crate::copy::options::Options;
+use crate::error::Failure;
+
+pub(super) struct Csv {
+    delimiter: u8,
+    quote: u8,
+    escape: u8,
+    null: Vec<u8>,
+    is_header: bool,
+    rows: Rows,
+    /// The beginning of a row whose end has not come yet.
+    rest: Vec<u8>,
+    /// How much of it has been looked at, and whether that ends within quotes.
+    seen: usize,
+    is_inside: bool,
+    is_over: bool,
+    value: Vec<u8>,
+}
+
+impl Csv {
+    pub fn new(options: &Options, rows: Rows) -> Self {
+        Self {
+            delimiter: options.delimiter,
+            quote: options.csv.quote,
+            escape: options.csv.escape,
+            null: options.null.clone().into_bytes(),
+            is_header: options.header,
+            rows,
+            rest: Vec::new(),
+            seen: 0,
+            is_inside: false,
+            is_over: false,
+            value: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.is_over || std::mem::take(&mut self.is_header) {
+            return Ok(());
+        }
+        if line == b"\\." {
+            self.is_over = true;
+            return Ok(());
+        }
+        let (mut at, mut column) = (0, 0);
+        loop {
+            let mut value = std::mem::take(&mut self.value);
+            value.clear();
+            let (end, was_quoted) = self.field(line, at, &mut value)?;
+            let is_null = !was_quoted && value == self.null;
+            self.rows.value(column, (!is_null).then_some(Raw::Text(&value)))?;
+            self.value = value;
+            column += 1;
+            match end {
+                Some(next) => at = next,
+                None => return self.rows.end_row(column),
+            }
+        }
+    }
+
+    /// Reads the field at `at`; gives where the next one starts, and whether a part of it was quoted.
+    fn field(&self, line: &[u8], mut at: usize, value: &mut Vec<u8>) -> Result<(Option<usize>, bool), Failure> {
+        let (mut is_inside, mut was_quoted) = (false, false);
+        while let Some(&b) = line.get(at) {
+            at += 1;
+            let next = line.get(at).copied();
+            if is_inside && b == self.escape && next.is_some_and(|next| next == self.quote || next == self.escape) {
+                value.extend(next);
+                at += 1;
+            } else if b == self.quote {
+                (is_inside, was_quoted) = (!is_inside, true);
+            } else if b == self.delimiter && !is_inside {
+                return Ok((Some(at), was_quoted));
+            } else {
+                value.push(b);
+            }
+        }
+        if is_inside {
+            Err(CopyDataError::malformed("csv", "a quoted value does not end"))
+        } else {
+            Ok((None, was_quoted))
+        }
+    }
+}
+
+impl Reader for Csv {
+    fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
+        self.rest.extend_from_slice(data);
+        let buffer = std::mem::take(&mut self.rest);
+        let (mut start, mut at) = (0, self.seen);
+        while let Some(&b) = buffer.get(at) {
+            if self.is_inside && b == self.escape && self.escape != self.quote {
+                if at + 1 == buffer.len() {
+                    break;
+                }
+                at += 2;
+                continue;
+            }
+            // A doubled quote leaves and enters again, which comes to the same.
+            if b == self.quote {
+                self.is_inside = !self.is_inside;
+            } else if b == b'\n' && !self.is_inside {
+                self.line(&buffer[start..at])?;
+                start = at + 1;
+            }
+            at += 1;
+        }
+        self.rest = buffer[start..].to_vec();
+        self.seen = at.min(buffer.len()) - start;
+        if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        let last = std::mem::take(&mut self.rest);
+        if last.is_empty() { Ok(()) } else { self.line(&last) }
+    }
+
+    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+        self.rows.batch(all)
+    }
+}

@@ -1,0 +1,176 @@
+//! Rows of text or binary values, gathered into batches.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema};
+
+use super::{CopyDataError, Target};
+use crate::error::Failure;
+use crate::parameter::{InputError, Value, from_binary, from_text};
+use crate::types::{Kind, Type};
+
+/// A batch is as large as one of these says.
+const ROWS: usize = 122_880;
+const BYTES: usize = 16 << 20;
+
+/// A value as it is in the data; `None` is NULL.
+pub(super) enum Raw<'a> {
+    Text(&'a [u8]),
+    Binary(&'a [u8]),
+}
+
+/// Columns that are being filled.
+pub(super) struct Rows {
+    targets: Vec<Target>,
+    columns: Vec<Filler>,
+    rows: usize,
+    bytes: usize,
+    /// Rows in batches before.
+    before: u64,
+}
+
+enum Filler {
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    List(Vec<Value>),
+}
+
+impl Rows {
+    pub fn new(targets: Vec<Target>) -> Self {
+        let columns = targets.iter().map(|target| Filler::new(&target.type_)).collect();
+        Self { targets, columns, rows: 0, bytes: 0, before: 0 }
+    }
+
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The number of the row that is being read, from 1.
+    fn row(&self) -> u64 {
+        self.before + self.rows as u64 + 1
+    }
+
+    /// Puts the value into column `at` of the row that is being read.
+    pub fn value(&mut self, at: usize, raw: Option<Raw<'_>>) -> Result<(), Failure> {
+        let row = self.row();
+        let (Some(column), Some(target)) = (self.columns.get_mut(at), self.targets.get(at)) else {
+            return Err(CopyDataError::Extra { row }.into());
+        };
+        let wrong = |error| CopyDataError::Value { error, column: target.name.clone(), row };
+        let Some(raw) = raw else {
+            column.push(Value::Null);
+            return Ok(());
+        };
+        let value = match raw {
+            Raw::Text(bytes) => {
+                self.bytes += bytes.len();
+                let text = std::str::from_utf8(bytes).map_err(|_| wrong(InputError::Encoding))?;
+                // Most values are texts that the engine reads as they are.
+                if let (Filler::Text(builder), Kind::Text | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float8) =
+                    (&mut *column, &target.type_.kind)
+                {
+                    builder.append_value(text);
+                    return Ok(());
+                }
+                from_text(&target.type_, text)
+            }
+            Raw::Binary(bytes) => {
+                self.bytes += bytes.len();
+                from_binary(&target.type_, bytes)
+            }
+        };
+        column.push(value.map_err(wrong)?);
+        Ok(())
+    }
+
+    /// The row is complete, with `width` values.
+    pub fn end_row(&mut self, width: usize) -> Result<(), Failure> {
+        if let Some(target) = self.targets.get(width) {
+            return Err(CopyDataError::Missing { column: target.name.clone(), row: self.row() }.into());
+        }
+        self.rows += 1;
+        self.bytes += 4 * width;
+        Ok(())
+    }
+
+    pub fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+        let is_full = self.rows >= ROWS || self.bytes >= BYTES;
+        if self.rows == 0 || !(all || is_full) {
+            return Ok(None);
+        }
+        let arrays = self.columns.iter_mut().zip(&self.targets).map(|(column, target)| column.array(&target.type_));
+        let arrays: Vec<ArrayRef> = arrays.collect();
+        let fields =
+            arrays.iter().enumerate().map(|(at, array)| Field::new(column_name(at), array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        self.before += self.rows as u64;
+        (self.rows, self.bytes) = (0, 0);
+        Ok(Some(batch))
+    }
+}
+
+/// What a column is called in a batch, whatever it is called elsewhere.
+pub(crate) fn column_name(at: usize) -> String {
+    format!("c{at}")
+}
+
+impl Filler {
+    fn new(type_: &Type) -> Self {
+        match type_.kind {
+            Kind::Bytes => Self::Bytes(BinaryBuilder::new()),
+            Kind::List(_) => Self::List(Vec::new()),
+            _ => Self::Text(StringBuilder::new()),
+        }
+    }
+
+    fn push(&mut self, value: Value) {
+        match (self, value) {
+            (Self::Text(builder), Value::Text(text)) => builder.append_value(text),
+            (Self::Bytes(builder), Value::Bytes(bytes)) => builder.append_value(bytes),
+            (Self::List(values), value) => values.push(value),
+            // A value has the form of its type; NULL has none.
+            (Self::Text(builder), _) => builder.append_null(),
+            (Self::Bytes(builder), _) => builder.append_null(),
+        }
+    }
+
+    fn array(&mut self, type_: &Type) -> ArrayRef {
+        match self {
+            Self::Text(builder) => Arc::new(builder.finish()),
+            Self::Bytes(builder) => Arc::new(builder.finish()),
+            Self::List(values) => values_array(type_, std::mem::take(values)),
+        }
+    }
+}
+
+/// The values as an array: lists of texts or bytes, as deep as the type says.
+fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
+    let Kind::List(item) = &type_.kind else {
+        let mut filler = Filler::new(type_);
+        values.into_iter().for_each(|value| filler.push(value));
+        return filler.array(type_);
+    };
+    let nulls: NullBuffer = values.iter().map(|value| matches!(value, Value::List(_))).collect();
+    let (mut items, mut offsets) = (Vec::new(), vec![0i32]);
+    for value in values {
+        if let Value::List(list) = value {
+            items.extend(list);
+        }
+        // A batch holds some megabytes.
+        offsets.push(items.len() as i32);
+    }
+    let items = values_array(item, items);
+    let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    Arc::new(ListArray::new(field, offsets, items, Some(nulls)))
+}
+
+/// Whether a column comes as what it is, and needs no cast.
+pub(crate) fn is_plain(data_type: &DataType) -> bool {
+    !matches!(data_type, DataType::Utf8 | DataType::List(_))
+}

@@ -1,0 +1,274 @@
+//! PostgreSQL's binary forms, as its `…recv` functions read them.
+
+use arrow_schema::TimeUnit;
+
+use super::{InputError, Value, from_text};
+use crate::types::{Kind, Type};
+use crate::value::{EPOCH_DAYS, EPOCH_MICROS, datetime};
+
+/// Reads a value's bytes.
+///
+/// # Errors
+/// If they are no value of this type, or the type has no binary form.
+pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<Value, InputError> {
+    let mut fields = Fields { rest: bytes, type_ };
+    let value = fields.value(type_)?;
+    if fields.rest.is_empty() { Ok(value) } else { Err(fields.wrong()) }
+}
+
+struct Fields<'a> {
+    rest: &'a [u8],
+    type_: &'a Type,
+}
+
+impl<'a> Fields<'a> {
+    fn wrong(&self) -> InputError {
+        InputError::Binary(self.type_.name.clone())
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], InputError> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.wrong())?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], InputError> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.wrong())?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    fn i16(&mut self) -> Result<i16, InputError> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    fn i32(&mut self) -> Result<i32, InputError> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    fn i64(&mut self) -> Result<i64, InputError> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    fn all(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    fn value(&mut self, type_: &Type) -> Result<Value, InputError> {
+        let out_of_range = || InputError::Range(type_.name.clone());
+        let text = match &type_.kind {
+            Kind::Bytes => return Ok(Value::Bytes(self.all().to_vec())),
+            Kind::List(item) => return self.list(item),
+            Kind::Bool => match self.array()? {
+                [0] => "false".to_owned(),
+                _ => "true".to_owned(),
+            },
+            Kind::Int2 => self.i16()?.to_string(),
+            Kind::Int4 => self.i32()?.to_string(),
+            Kind::Int8 => self.i64()?.to_string(),
+            Kind::Oid => u32::from_be_bytes(self.array()?).to_string(),
+            // The shortest digits that read back as the same number.
+            Kind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
+            Kind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
+            Kind::Numeric(_) => self.numeric()?,
+            Kind::Text | Kind::Unknown => self.text()?.to_owned(),
+            // jsonb has its version, 1, in front.
+            Kind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
+            Kind::Date => {
+                let days = match self.i32()? {
+                    i32::MAX => i32::MAX,
+                    i32::MIN => i32::MIN,
+                    days => days.checked_add(EPOCH_DAYS).ok_or_else(out_of_range)?,
+                };
+                printed(|out| datetime::date(days, out))
+            }
+            Kind::Time => {
+                let micros = self.i64()?;
+                printed(|out| datetime::time(micros, TimeUnit::Microsecond, out))
+            }
+            Kind::TimeTz => {
+                let (micros, west) = (self.i64()?, self.i32()?);
+                printed(|out| datetime::time(micros, TimeUnit::Microsecond, out)) + &offset(west)
+            }
+            Kind::Timestamp | Kind::TimestampTz => {
+                let micros = match self.i64()? {
+                    i64::MAX => i64::MAX,
+                    i64::MIN => i64::MIN,
+                    micros => micros.checked_add(EPOCH_MICROS).ok_or_else(out_of_range)?,
+                };
+                let zoned = type_.kind == Kind::TimestampTz;
+                printed(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zoned, out))
+            }
+            Kind::Interval => {
+                let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
+                format!("{months} months {days} days {micros} microseconds")
+            }
+            Kind::Uuid => self.array::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Kind::Bits => self.bits()?,
+            Kind::Record | Kind::Map | Kind::Unsupported => return Err(InputError::NoBinary(type_.name.clone())),
+        };
+        from_text(type_, &text)
+    }
+
+    fn text(&mut self) -> Result<&'a str, InputError> {
+        std::str::from_utf8(self.all()).map_err(|_| InputError::Encoding)
+    }
+
+    fn bits(&mut self) -> Result<String, InputError> {
+        let count = usize::try_from(self.i32()?).map_err(|_| self.wrong())?;
+        let bytes = self.take(count.div_ceil(8))?;
+        let bit = |at: usize| if bytes[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' };
+        Ok((0..count).map(bit).collect())
+    }
+
+    /// `numeric_recv`: base-10000 digits, the weight of the first, the sign, and how many decimal digits are shown.
+    fn numeric(&mut self) -> Result<String, InputError> {
+        /// PostgreSQL's limits; a hostile scale must not become a gigabyte of zeros.
+        const MOST: i32 = 16_383;
+        let (count, weight) = (self.i16()?, i32::from(self.i16()?));
+        let (sign, scale) = (self.i16()? as u16, i32::from(self.i16()?));
+        match sign {
+            0xc000 => return Ok("NaN".to_owned()),
+            0xd000 => return Ok("Infinity".to_owned()),
+            0xf000 => return Ok("-Infinity".to_owned()),
+            0 | 0x4000 => {}
+            _ => return Err(self.wrong()),
+        }
+        if count < 0 || !(0..=MOST).contains(&scale) || weight.abs() > MOST {
+            return Err(self.wrong());
+        }
+        let groups: Vec<i16> = (0..count).map(|_| self.i16()).collect::<Result<_, _>>()?;
+        if groups.iter().any(|group| !(0..10_000).contains(group)) {
+            return Err(self.wrong());
+        }
+        let group = |at: i32| usize::try_from(at).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
+        let whole: String = (0..=weight).map(|at| format!("{:04}", group(at))).collect();
+        let behind = scale.max((i32::from(count) - weight - 1) * 4);
+        let mut fraction: String = (0..(behind + 3) / 4).map(|at| format!("{:04}", group(weight + 1 + at))).collect();
+        // Digits beyond the scale, which no number of PostgreSQL's own has, are kept unless they are zeros.
+        while fraction.len() > scale as usize && fraction.ends_with('0') {
+            fraction.pop();
+        }
+        let whole = whole.trim_start_matches('0');
+        let sign = if sign == 0 { "" } else { "-" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        Ok(format!("{sign}{}{point}{fraction}", if whole.is_empty() { "0" } else { whole }))
+    }
+
+    /// `array_recv`: the dimensions, whether there are NULLs, the items' type, and the items.
+    fn list(&mut self, item: &Type) -> Result<Value, InputError> {
+        const MOST_DIMENSIONS: i32 = 6;
+        let (dimensions, _, oid) = (self.i32()?, self.i32()?, u32::from_be_bytes(self.array()?));
+        let mut inner = item;
+        while let Kind::List(deeper) = &inner.kind {
+            inner = deeper;
+        }
+        let is_alike = Type::of_oid(oid).is_some_and(|given| given.kind == inner.kind) || oid == inner.parameter_oid();
+        if !(0..=MOST_DIMENSIONS).contains(&dimensions) || !is_alike {
+            return Err(self.wrong());
+        }
+        let mut lengths = Vec::new();
+        let mut total = 1usize;
+        for _ in 0..dimensions {
+            let length = usize::try_from(self.i32()?).map_err(|_| self.wrong())?;
+            self.i32()?; // The first item's number, which the engine's lists do not have.
+            total = total.checked_mul(length).ok_or_else(|| self.wrong())?;
+            lengths.push(length);
+        }
+        // Each item has a length of four bytes at least.
+        if total.checked_mul(4).is_none_or(|least| dimensions > 0 && least > self.rest.len()) || lengths.contains(&0) {
+            return Err(self.wrong());
+        }
+        if lengths.is_empty() { Ok(Value::List(Vec::new())) } else { self.items(inner, &lengths) }
+    }
+
+    fn items(&mut self, item: &Type, lengths: &[usize]) -> Result<Value, InputError> {
+        let Some((&length, deeper)) = lengths.split_first() else {
+            return match usize::try_from(self.i32()?) {
+                Ok(length) => from_binary(item, self.take(length)?),
+                Err(_) => Ok(Value::Null),
+            };
+        };
+        (0..length).map(|_| self.items(item, deeper)).collect::<Result<_, _>>().map(Value::List)
+    }
+}
+
+fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    out.into_iter().map(char::from).collect()
+}
+
+/// A zone given in seconds west of Greenwich.
+fn offset(west: i32) -> String {
+    let east = i64::from(west).abs();
+    let sign = if west > 0 { '-' } else { '+' };
+    let seconds = if east % 60 == 0 { String::new() } else { format!(":{:02}", east % 60) };
+    format!("{sign}{:02}:{:02}{seconds}", east / 3600, east / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oid;
+
+    fn read(oid: u32, bytes: &[u8]) -> Result<Value, InputError> {
+        from_binary(&Type::of_oid(oid).unwrap(), bytes)
+    }
+
+    fn shown(oid: u32, bytes: &[u8]) -> String {
+        match read(oid, bytes).unwrap() {
+            Value::Text(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn values_as_postgresql_sends_them() {
+        // Taken from PostgreSQL 15: select …send(x).
+        assert_eq!(shown(oid::INT4, &(-7i32).to_be_bytes()), "-7");
+        assert_eq!(shown(oid::FLOAT8, &0.1f64.to_be_bytes()), "0.1");
+        assert_eq!(shown(oid::NUMERIC, b"\0\x03\0\x01\x40\0\0\x03\0\x01\x09\x29\x1a\x7c"), "-12345.678");
+        assert_eq!(shown(oid::NUMERIC, b"\0\0\0\0\0\0\0\x02"), "0.00");
+        assert_eq!(shown(oid::NUMERIC, b"\0\x01\0\x01\0\0\0\0\0\x01"), "10000");
+        assert_eq!(shown(oid::NUMERIC, b"\0\x01\xff\xfd\0\0\0\x09\x13\x88"), "0.000000005");
+        assert_eq!(shown(oid::NUMERIC, b"\0\0\0\0\xc0\0\0\0"), "NaN");
+        assert_eq!(shown(oid::DATE, &0i32.to_be_bytes()), "2000-01-01");
+        assert_eq!(shown(oid::DATE, &i32::MIN.to_be_bytes()), "-infinity");
+        assert_eq!(shown(oid::TIMESTAMPTZ, &1_500_000i64.to_be_bytes()), "2000-01-01 00:00:01.5+00");
+        assert_eq!(shown(oid::TIMETZ, b"\0\0\0\x0a\x0f\xe7\x75\x20\xff\xff\xb2\xa8"), "12:00:16.5+05:30");
+        let interval = b"\xff\xff\xff\xff\xff\xff\xff\xfb\0\0\0\x02\xff\xff\xff\xff";
+        assert_eq!(shown(oid::INTERVAL, interval), "-1 months 2 days -5 microseconds");
+        assert_eq!(shown(oid::VARBIT, b"\0\0\0\x0a\xa0\xc0"), "1010000011");
+        assert_eq!(shown(oid::JSONB, b"\x01{}"), "{}");
+        assert_eq!(read(oid::INT4, b"\0\0\0"), Err(InputError::Binary("INTEGER".to_owned())));
+        assert_eq!(read(oid::INT2, b"\0\0\0"), Err(InputError::Binary("SMALLINT".to_owned())));
+        assert_eq!(read(oid::TEXT, b"\xff"), Err(InputError::Encoding));
+    }
+
+    #[test]
+    fn arrays_are_checked() {
+        let head = |dimensions: &[i32]| {
+            let mut out = [dimensions.len() as i32, 0, oid::INT4 as i32].map(i32::to_be_bytes).concat();
+            dimensions.iter().for_each(|length| out.extend([*length, 1].map(i32::to_be_bytes).concat()));
+            out
+        };
+        let mut two = head(&[2]);
+        two.extend(b"\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff");
+        assert_eq!(read(1007, &two), Ok(Value::List(vec![Value::Text("7".to_owned()), Value::Null])));
+        assert_eq!(read(1007, &head(&[])), Ok(Value::List(vec![])));
+        assert!(read(1007, &head(&[i32::MAX])).is_err());
+        assert!(read(1007, &head(&[i32::MAX; 6])).is_err());
+        assert!(read(1016, &two).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            for number in [16, 17, 20, 21, 23, 25, 26, 114, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, 1562, 1700, 2950,
+                           1001, 1007, 1231] {
+                let _ = read(number, &bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Values that come from a client, for parameters and for COPY … FROM: PostgreSQL's text and binary forms, turned into
+//! what a CAST in the engine takes.
+
+mod binary;
+mod cast;
+mod placeholder;
+mod text;
+
+pub use binary::from_binary;
+pub(crate) use cast::cast;
+pub(crate) use placeholder::Placeholders;
+pub use text::from_text;
+
+use crate::error::SqlState;
+use crate::types::Type;
+
+/// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A text for the engine to read.
+    Text(String),
+    /// Bytes as they are.
+    Bytes(Vec<u8>),
+    /// The items of a list.
+    List(Vec<Value>),
+}
+
+/// A value that is not of its type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// A text that the type does not have.
+    #[error("invalid input syntax for type {type_name}: \"{text}\"")]
+    Syntax {
+        /// The type, in the engine's words.
+        type_name: String,
+        /// The text, or its beginning.
+        text: String,
+    },
+    /// Bytes that the type does not have.
+    #[error("incorrect binary data format of a value of type {0}")]
+    Binary(String),
+    /// A type that has no binary form here.
+    #[error("values of type {0} are not taken in binary")]
+    NoBinary(String),
+    /// Bytes that are not UTF-8.
+    #[error("invalid byte sequence for encoding \"UTF8\"")]
+    Encoding,
+    /// A number or a time beyond what the engine's type holds.
+    #[error("a value is out of range for type {0}")]
+    Range(String),
+}
+
+impl InputError {
+    /// Its SQLSTATE.
+    pub fn code(&self) -> SqlState {
+        match self {
+            Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
+            Self::Binary(_) => SqlState("22P03"),
+            Self::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Encoding => SqlState("22021"),
+            Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        }
+    }
+
+    /// `text` is not a value of `type_`.
+    fn syntax(type_: &Type, text: &str) -> Self {
+        /// As many characters of a wrong value are shown.
+        const SHOWN: usize = 80;
+        Self::Syntax { type_name: type_.name.clone(), text: text.chars().take(SHOWN).collect() }
+    }
+}

@@ -1,0 +1,129 @@
+"""What drivers set, show and discard; transactions with options."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from serving import Server
+
+
+@pytest.fixture
+def connection(server: Server) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(server.dsn, autocommit=True, application_name="mine") as connection:
+        yield connection
+
+
+def show(connection: psycopg.Connection, name: str, *, prepare: bool = False) -> str:
+    (value,) = connection.execute(f"SHOW {name}", prepare=prepare).fetchone() or ()
+    return value
+
+
+def simple(connection: psycopg.Connection, query: str) -> psycopg.Cursor:
+    """Through the simple protocol, whatever psycopg would choose."""
+    return psycopg.ClientCursor(connection).execute(query)
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_settings_are_set_shown_and_reset(connection: psycopg.Connection, prepare: bool) -> None:
+    for statement, name, value in [
+        ("SET extra_float_digits = 3", "extra_float_digits", "3"),
+        ("SET SESSION application_name TO 'other'", "application_name", "other"),
+        ("SET client_encoding TO 'utf-8'", "client_encoding", "UTF8"),
+        ("SET DateStyle = ISO", "datestyle", "ISO, MDY"),
+        ("SET TIME ZONE 'Europe/Berlin'", "timezone", "Europe/Berlin"),
+        ("SET standard_conforming_strings = on", "standard_conforming_strings", "on"),
+        (
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "transaction isolation level",
+            "repeatable read",
+        ),
+    ]:
+        assert connection.execute(statement, prepare=prepare).statusmessage == "SET"
+        assert show(connection, name, prepare=prepare) == value
+    assert connection.info.parameter_status("application_name") == "other"
+    assert connection.info.parameter_status("TimeZone") == "Europe/Berlin"
+    assert simple(connection, "SHOW extra_float_digits").fetchone() == ("3",)
+    assert connection.execute("RESET application_name", prepare=prepare).statusmessage == "RESET"
+    assert show(connection, "application_name") == "mine"
+    assert connection.execute("DISCARD ALL", prepare=prepare).statusmessage == "DISCARD ALL"
+    assert show(connection, "TimeZone") == "UTC"
+    assert connection.info.parameter_status("TimeZone") == "UTC"
+    settings = {row[0]: row[1] for row in connection.execute("SHOW ALL")}
+    assert settings["server_version_num"] == "150000"
+    assert show(connection, "threads") != ""
+    assert connection.execute("DISCARD PLANS").statusmessage == "DISCARD PLANS"
+
+
+def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Connection) -> None:
+    for statement in (
+        "SET client_encoding = latin1",
+        "SET DateStyle = 'German'",
+        "SET standard_conforming_strings = off",
+    ):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="cannot be"):
+            connection.execute(statement)
+    with pytest.raises(psycopg.errors.CantChangeRuntimeParam):
+        connection.execute("SET server_version = '16'")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="serializable"):
+        connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
+    notices: list[str | None] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    connection.execute("SET lock_timeout = 1000")
+    assert notices == ["lock_timeout has no effect here; the server's own limits hold"]
+
+
+def test_a_session_shortens_its_times(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="a time, such as"):
+        connection.execute("SET statement_timeout = 'soon'")
+    connection.execute("SET statement_timeout = '300ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+        connection.execute("SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b")
+    connection.execute("RESET statement_timeout")
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+    connection.execute("SET idle_in_transaction_session_timeout = 300")
+    connection.execute("BEGIN")
+    # The server says so unasked, and that is all that is awaited.
+    select.select([connection.fileno()], [], [], 30)
+    with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
+        connection.execute("SELECT 1")
+
+
+def test_local_settings_end_with_their_transaction(connection: psycopg.Connection) -> None:
+    for end in ("COMMIT", "ROLLBACK"):
+        connection.execute("BEGIN")
+        connection.execute("SET LOCAL application_name = 'local'")
+        connection.execute("SET LOCAL TimeZone = 'Asia/Tokyo'")
+        assert show(connection, "application_name") == "local"
+        connection.execute(end)
+        assert (show(connection, "application_name"), show(connection, "TimeZone")) == ("mine", "UTC")
+        assert connection.info.parameter_status("application_name") == "mine"
+
+
+def test_transactions_with_options(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE kept (i integer)")
+    connection.execute("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE, NOT DEFERRABLE")
+    connection.execute("INSERT INTO kept VALUES (1)")
+    connection.execute("COMMIT AND NO CHAIN")
+    connection.execute("BEGIN WORK")
+    connection.execute("INSERT INTO kept VALUES (2)")
+    connection.execute("SAVEPOINT s")
+    connection.execute("SELECT i FROM kept")
+    connection.execute("ROLLBACK TO SAVEPOINT s")
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM nope")
+    connection.execute("ROLLBACK TO s")
+    connection.execute("INSERT INTO kept VALUES (3)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="after something was written"):
+        connection.execute("ROLLBACK TO s")
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
+    connection.execute("ROLLBACK WORK")
+    assert connection.execute("SELECT i FROM kept").fetchall() == [(1,)]
+    connection.execute("BEGIN READ ONLY")
+    with pytest.raises(psycopg.Error, match=r"(?i)read.only"):
+        connection.execute("CREATE TABLE never (i integer)")
+    connection.execute("ROLLBACK")
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction), connection.transaction():
+        connection.execute("DISCARD ALL")

@@ -108,9 +108,9 @@ impl Session {
 
     fn ready(&mut self) -> Result<(), Failure> {
         backend::ready_for_query(self.output.buffer(), self.status);
-        self.output.flush()?;
-        self.control.wait(self.status != Status::Idle);
-        Ok(())
+        // First, since the client may act on it sooner than this thread goes on.
+        self.control.wait(self.is_in_transaction());
+        Ok(self.output.flush()?)
     }
 
     /// Runs a query string: its statements, up to the first that fails.

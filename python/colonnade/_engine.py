@@ -176,7 +176,7 @@ def attach_catalog(root: DuckDBPyConnection) -> None:
         root.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
 
 
-def keep_catalog(connection: DuckDBPyConnection) -> None:
+def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
     """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
     ((path,),) = connection.execute("SELECT current_setting('search_path')").fetchall()
     if f"{CATALOG}.main" not in path:

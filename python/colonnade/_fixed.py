@@ -6,6 +6,8 @@ where joining chunks at the end would need all of it twice.
 
 from __future__ import annotations
 
+import mmap
+import sys
 from typing import TYPE_CHECKING, Any
 
 from . import _convert
@@ -45,19 +47,36 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
 
 
 class Buffer:
-    """An array that grows."""
+    """An array that grows where it is: the system moves pages, nothing is copied, and room that is never used costs no
+    memory. What holds objects, and other systems than Linux, have to do with NumPy's own way."""
 
     def __init__(self, dtype: str) -> None:
-        self.values: np.ndarray = _convert.require("numpy", "to_pandas()", "pandas").empty(_FIRST, dtype)
+        self.values: np.ndarray = _convert.require("numpy", "to_pandas()", "pandas").empty(0, dtype)
+        self._is_mapped = sys.platform == "linux" and not self.values.dtype.hasobject
+        self._map: mmap.mmap | None = None
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.values):
-            # NumPy writes zeros to what is new, so that room which is never used costs memory too.
-            self.values.resize(rows + rows // 8, refcheck=False)
+            self._resize(max(_FIRST, rows + rows // 8))
 
     def finish(self, rows: int) -> np.ndarray:
-        self.values.resize(rows, refcheck=False)
+        self._resize(rows)
         return self.values
+
+    def _resize(self, rows: int) -> None:
+        if not self._is_mapped:
+            self.values.resize(rows, refcheck=False)
+            return
+        np = _convert.require("numpy", "to_pandas()", "pandas")
+        dtype = self.values.dtype
+        size = max(rows, 1) * dtype.itemsize
+        # A map that an array looks at keeps its size.
+        self.values = np.empty(0, dtype)
+        if self._map is None:
+            self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        else:
+            self._map.resize(size)
+        self.values = np.frombuffer(self._map, dtype, rows)
 
 
 class Growing:

@@ -22,7 +22,7 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "connectorx"]
 _TYPE_KEY = b"colonnade.type"
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 16_384
-_HELD = 32 << 20
+_HELD = 16 << 20
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 

@@ -29,6 +29,8 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = field.type
     if pa.types.is_integer(kind):
+        if backend == "connectorx" and kind.bit_width <= 32:
+            return Growing("int64", "Int64", always=True, source=str(kind))
         prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
         # A float has no room for every integer, and NumPy no integer for NULL.
         return Growing(f"{prefix.lower()}{kind.bit_width}", f"{prefix}{kind.bit_width}", always=backend != "numpy")
@@ -36,6 +38,8 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
         return Growing("bool", "boolean", always=backend != "numpy")
     if pa.types.is_float32(kind) or pa.types.is_float64(kind):
         name = f"float{kind.bit_width}"
+        if backend == "connectorx":
+            return Growing("float64", None, source=name)
         if backend == "numpy_nullable":
             return Growing(name, name.capitalize(), always=True)
         return Growing(name, None)

@@ -52,15 +52,11 @@ def _is_decimal(field: pa.Field) -> bool:
 
 
 def _connectorx(field: pa.Field) -> str | None:
-    """What ConnectorX would have made of it, where that is not what pandas gets anyway."""
+    """What ConnectorX would have made of it, where that is not what pandas gets anyway, or by a wider copy."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = field.type
     if _is_decimal(field):
         return "lossy:float64"
-    if pa.types.is_float32(kind):
-        return "float64"
-    if (pa.types.is_integer(kind) and kind.bit_width <= 32) or pa.types.is_int64(kind):
-        return "int64"
     if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
         return "timestamp(us)"
     if pa.types.is_dictionary(kind) or pa.types.is_time(kind):

@@ -75,7 +75,7 @@ def test_partition_arguments_change_nothing(any_uri: str) -> None:
 
 
 def test_statements_before_the_query(any_uri: str) -> None:
-    before = ["set timezone = 'Asia/Kolkata'", "set default_order = 'desc'"]
+    before = ["set timezone = 'Asia/Kolkata'", "set integer_division = true"]
     table = colonnade.read_sql(
         any_uri, "select current_setting('TimeZone') as z", return_type="arrow", pre_execution_query=before
     )

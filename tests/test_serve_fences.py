@@ -103,6 +103,8 @@ CONFIGURING = [
     "set /* x */ global TimeZone = 'Asia/Tokyo'",
     "reset global TimeZone",
     "set default_collation = 'nocase'",
+    "set default_order = 'desc'",
+    "set default_null_order = 'nulls_first'",
     "set threads = 1",
     "pragma threads = 1",
     "reset threads",
@@ -189,8 +191,7 @@ def test_no_variable_of_the_environment_is_shown(client: psycopg.Connection) -> 
         "set search_path = 'main'",
         "set schema = 'main'",
         "use main",
-        "set default_null_order = 'nulls_first'",
-        "set default_order = 'desc'",
+        "set integer_division = true",
         "set enable_progress_bar = false",
         "reset TimeZone",
         "set variable mine = 1",
@@ -206,8 +207,6 @@ def test_what_concerns_a_session_alone_is_allowed(client: psycopg.Connection, st
 OWN = [
     ("TimeZone", "Asia/Tokyo"),
     ("Calendar", "buddhist"),
-    ("default_null_order", "nulls_first"),
-    ("default_order", "desc"),
     ("ieee_floating_point_ops", "false"),
     ("integer_division", "true"),
     ("order_by_non_integer_literal", "true"),
@@ -221,6 +220,7 @@ def test_and_reaches_no_other_session(fenced: Server, client: psycopg.Connection
     before = client.execute(query).fetchone()
     with psycopg.connect(fenced.dsn, autocommit=True) as other:
         other.execute(f"set {name} = '{value}'")
+        assert other.execute(query).fetchone() == (value.lower(),) != before
         assert client.execute(query).fetchone() == before
         with psycopg.connect(fenced.dsn, autocommit=True) as third:
             assert third.execute(query).fetchone() == before

@@ -32,14 +32,13 @@ class Fences:
     temp_size: str | None = None
 
 
-#: What a client may set: it concerns its own session only. Drivers set the first ones.
+#: What a client may set: it concerns its own session only, which not all of DuckDB's session settings do
+#: (default_order, default_null_order and default_collation reach the others). Drivers set the first ones.
 OWN_SETTINGS = (
     "TimeZone",
     "schema",
     "search_path",
     "Calendar",
-    "default_null_order",
-    "default_order",
     "enable_progress_bar",
     "ieee_floating_point_ops",
     "integer_division",

@@ -64,7 +64,7 @@ class Engine:
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
-        attach_catalog(self._root)
+        attach_catalog(self._root, self._database)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -161,10 +161,9 @@ class Session:
 CATALOG = "colonnade_catalog"
 
 
-def attach_catalog(root: DuckDBPyConnection) -> None:
+def attach_catalog(root: DuckDBPyConnection, database: str) -> None:
     """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
     read-only, a file can."""
-    ((database,),) = root.execute("SELECT current_database()").fetchall()
     with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = literal(str(Path(directory) / "catalog.duckdb"))
         root.execute(f"ATTACH {path} AS {CATALOG} (READ_WRITE)")

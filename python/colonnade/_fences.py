@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import duckdb
 from duckdb import StatementType
 
+from ._exact import literal
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, Statement
 
@@ -67,16 +69,16 @@ def put_up(root: DuckDBPyConnection, fences: Fences) -> None:
     }
     for name, value in settings.items():
         if value is not None:
-            root.execute(f"SET GLOBAL {name} = {literal(value)}")
+            root.execute(f"SET GLOBAL {name} = {in_sql(value)}")
     if not fences.files:
         root.execute("SET GLOBAL enable_external_access = false")
     root.execute("SET GLOBAL lock_configuration = true")
 
 
-def literal(value: object) -> str:
+def in_sql(value: object) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
-    return str(value).lower() if isinstance(value, (bool, int)) else "'" + str(value).replace("'", "''") + "'"
+        return f"[{', '.join(map(in_sql, value))}]"
+    return str(value).lower() if isinstance(value, (bool, int)) else literal(str(value))
 
 
 #: Kinds that reach into what all clients share, or out of the database.

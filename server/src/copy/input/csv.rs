@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 
+use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use super::{CopyDataError, MOST_ROW_BYTES, Reader};
+use super::{CopyDataError, Reader};
 use crate::copy::options::Options;
 use crate::error::Failure;
 
@@ -12,14 +13,10 @@ pub(super) struct Csv {
     quote: u8,
     escape: u8,
     null: Vec<u8>,
-    is_header: bool,
+    lines: Lines,
     rows: Rows,
-    /// The beginning of a row whose end has not come yet.
-    rest: Vec<u8>,
-    /// How much of it has been looked at, and whether that ends within quotes.
-    seen: usize,
+    /// Whether what has been looked at ends within quotes.
     is_inside: bool,
-    is_over: bool,
     value: Vec<u8>,
 }
 
@@ -30,25 +27,15 @@ impl Csv {
             quote: options.csv.quote,
             escape: options.csv.escape,
             null: options.null.clone().into_bytes(),
-            is_header: options.header,
+            lines: Lines::new(options),
             rows,
-            rest: Vec::new(),
-            seen: 0,
             is_inside: false,
-            is_over: false,
             value: Vec::new(),
         }
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if self.is_over || std::mem::take(&mut self.is_header) {
-            return Ok(());
-        }
-        if line == b"\\." {
-            self.is_over = true;
-            return Ok(());
-        }
+        let Some(line) = self.lines.row(line) else { return Ok(()) };
         let (mut at, mut column) = (0, 0);
         loop {
             let mut value = std::mem::take(&mut self.value);
@@ -92,9 +79,8 @@ impl Csv {
 
 impl Reader for Csv {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        self.rest.extend_from_slice(data);
-        let buffer = std::mem::take(&mut self.rest);
-        let (mut start, mut at) = (0, self.seen);
+        let (buffer, mut at) = self.lines.with(data);
+        let mut start = 0;
         while let Some(&b) = buffer.get(at) {
             if self.is_inside && b == self.escape && self.escape != self.quote {
                 if at + 1 == buffer.len() {
@@ -112,14 +98,11 @@ impl Reader for Csv {
             }
             at += 1;
         }
-        self.rest = buffer[start..].to_vec();
-        self.seen = at.min(buffer.len()) - start;
-        if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
+        self.lines.keep(buffer, start, at)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        let last = std::mem::take(&mut self.rest);
-        if last.is_empty() { Ok(()) } else { self.line(&last) }
+        self.lines.last().map_or(Ok(()), |last| self.line(&last))
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {

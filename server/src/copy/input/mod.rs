@@ -5,6 +5,7 @@
 mod binary;
 mod columnar;
 mod csv;
+mod lines;
 mod rows;
 mod text;
 

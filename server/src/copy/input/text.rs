@@ -2,21 +2,17 @@
 
 use arrow_array::RecordBatch;
 
+use super::Reader;
+use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use super::{CopyDataError, MOST_ROW_BYTES, Reader};
 use crate::copy::options::Options;
 use crate::error::Failure;
 
 pub(super) struct Text {
     delimiter: u8,
     null: Vec<u8>,
-    is_header: bool,
+    lines: Lines,
     rows: Rows,
-    /// The beginning of a line whose end has not come yet.
-    rest: Vec<u8>,
-    /// How much of it has been looked at.
-    seen: usize,
-    is_over: bool,
     value: Vec<u8>,
 }
 
@@ -25,24 +21,14 @@ impl Text {
         Self {
             delimiter: options.delimiter,
             null: options.null.clone().into_bytes(),
-            is_header: options.header,
+            lines: Lines::new(options),
             rows,
-            rest: Vec::new(),
-            seen: 0,
-            is_over: false,
             value: Vec::new(),
         }
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if self.is_over || std::mem::take(&mut self.is_header) {
-            return Ok(());
-        }
-        if line == b"\\." {
-            self.is_over = true;
-            return Ok(());
-        }
+        let Some(line) = self.lines.row(line) else { return Ok(()) };
         if self.rows.width() == 0 && line.is_empty() {
             return self.rows.end_row(0);
         }
@@ -79,9 +65,8 @@ impl Text {
 
 impl Reader for Text {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        self.rest.extend_from_slice(data);
-        let buffer = std::mem::take(&mut self.rest);
-        let (mut start, mut at) = (0, self.seen);
+        let (buffer, mut at) = self.lines.with(data);
+        let mut start = 0;
         while let Some(&b) = buffer.get(at) {
             match b {
                 // An escaped newline is data; what is escaped may not have come yet.
@@ -95,14 +80,11 @@ impl Reader for Text {
                 _ => at += 1,
             }
         }
-        self.rest = buffer[start..].to_vec();
-        self.seen = at.min(buffer.len()) - start;
-        if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
+        self.lines.keep(buffer, start, at)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        let last = std::mem::take(&mut self.rest);
-        if last.is_empty() { Ok(()) } else { self.line(&last) }
+        self.lines.last().map_or(Ok(()), |last| self.line(&last))
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {

@@ -272,6 +272,7 @@ with colonnade.connect({odbc(stock)!r}) as connection:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+    stop(stock)
 
 
 # --- MariaDB's driver -------------------------------------------------------------------------------------------------

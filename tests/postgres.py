@@ -247,28 +247,43 @@ def cluster(
                 stderr=subprocess.STDOUT,
                 preexec_fn=drop_root(),
             )
+        ask = [
+            installation.bin / "pg_isready",
+            "-q",
+            "-h",
+            directory,
+            "-p",
+            str(port),
+            "-U",
+            SUPERUSER,
+            "-d",
+            "postgres",
+        ]
         try:
-            _wait(installation, directory, port, process)
+            if not _accepts(ask, process):
+                raise RuntimeError(f"PostgreSQL did not start:\n{(directory / 'log').read_text()}")
             yield Cluster(directory, port, process)
         finally:
-            _stop(process)
+            _stop(ask, process)
 
 
-def _wait(installation: Installation, directory: Path, port: int, process: subprocess.Popen[bytes]) -> None:
-    ask = [installation.bin / "pg_isready", "-q", "-h", directory, "-p", str(port), "-U", SUPERUSER, "-d", "postgres"]
+def _accepts(ask: list[str | Path], process: subprocess.Popen[bytes]) -> bool:
+    """Whether it accepts connections, when it has started or has recovered from a crash."""
     for _ in range(PATIENCE * 20):
         if subprocess.run(ask, check=False).returncode == 0:
-            return
+            return True
         try:
             process.wait(0.05)
         except subprocess.TimeoutExpired:
             continue
         break
-    raise RuntimeError(f"PostgreSQL did not start:\n{(directory / 'log').read_text()}")
+    return False
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(ask: list[str | Path], process: subprocess.Popen[bytes]) -> None:
     """A fast shutdown; sessions that do not end by then are a fault of whatever runs in them."""
+    # One that comes at the end of a recovery is forgotten by PostgreSQL 15.
+    _accepts(ask, process)
     process.send_signal(signal.SIGINT)
     try:
         process.wait(PATIENCE)

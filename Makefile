@@ -99,6 +99,7 @@ bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure what adapts on shaped links, with the rivals, and draw it (root; LINKS_ROUNDS=1, LINKS_ARGS)
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	$(CARGO) build --release --locked -p colonnade-shaper
 	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links.py --rounds $(LINKS_ROUNDS) \

@@ -1,7 +1,7 @@
 """Two network namespaces with a shaped link between them, and a server and clients in them. Needs root, and Linux.
 
-The client's side reaches what listens on the server's 127.0.0.1 by the address SERVER: the shaper translates it, since
-`colonnade serve` listens on loopback only. To the server such a client is a remote one, as it is.
+The client's side reaches what listens on the server's 127.0.0.1 by the address SERVER, which the shaper translates.
+To the server such a client is a remote one, as it is: `colonnade serve` wants a password and TLS of it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import IO, Any
 from process import cpu_seconds
 
 SERVER, CLIENT = "10.99.7.1", "10.99.7.2"
+#: A name and a password.
+USER = "laboratory:laboratory"
 #: The namespaces, and the devices in them.
 SERVER_SIDE, CLIENT_SIDE = "colonnade-s", "colonnade-c"
 #: The largest unit that offload makes where the rate may fall: one of 64 KiB would take 50 ms at 10 Mbit/s.
@@ -168,16 +170,29 @@ class Server:
 
     def uri(self, link: Link) -> str:
         if link.name == "unix socket":
-            return f"postgresql:///?host={self.unix}"
-        return f"postgresql://{'127.0.0.1' if link.rate is None else SERVER}:{self.port}/"
+            return f"postgresql://{USER}@/?host={self.unix}"
+        if link.rate is None:
+            return f"postgresql://{USER}@127.0.0.1:{self.port}/?sslmode=disable"
+        return f"postgresql://{USER}@{SERVER}:{self.port}/?sslmode=require"
 
     def cpu(self) -> float:
         return cpu_seconds(self.process.pid)
 
 
+def access(directory: Path) -> list[str]:
+    """A user and a certificate, and the options of `colonnade serve` for them."""
+    users, certificate, key = (str(directory / name) for name in ("users", "certificate.pem", "key.pem"))
+    name, _, password = USER.partition(":")
+    add = [sys.executable, "-m", "colonnade", "user", "add", name, "--read-only", "--users", users]
+    subprocess.run(add, input=password, text=True, stdout=subprocess.DEVNULL, check=True)
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={SERVER}"]
+    run("openssl", "req", "-x509", *new, "-keyout", key, "-out", certificate)
+    return ["--users", users, "--tls-certificate", certificate, "--tls-key", key]
+
+
 @contextmanager
 def serving(database: Path, socket: Path) -> Iterator[Server]:
-    colonnade = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only"]
+    colonnade = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only", *access(socket.parent)]
     command = inside(SERVER_SIDE, *colonnade, "--listen", "127.0.0.1:0", "--unix", str(socket))
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -35,7 +35,7 @@ LINKS = [
 TABLE = "lineitem1m"
 FLIGHT_ROWS = 65536
 CONTENDERS = [
-    Contender("Colonnade, colonnade serve", "colonnade"),
+    Contender("Colonnade, colonnade serve over TLS", "colonnade"),
     Contender("Colonnade, PostgreSQL", "postgres:colonnade"),
     Contender("Arrow Flight, ZSTD", "flight:zstd"),
     Contender("Arrow Flight", "flight:none"),
@@ -99,7 +99,7 @@ def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
     with ExitStack() as stack:
         stack.enter_context(shaped(link, arguments.shaper))
         server = stack.enter_context(serving(path, path.with_suffix(".socket")))
-        addresses = {"colonnade": ["colonnade", f"postgresql://{SERVER}:{server.port}/"]}
+        addresses = {"colonnade": ["colonnade", server.uri(link)]}
         with within(SERVER_SIDE):
             cluster = stack.enter_context(pg.cluster(stack.enter_context(pg.installed()), SETTINGS))
             let_in(cluster)

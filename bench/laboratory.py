@@ -214,9 +214,15 @@ class Client:
     def read(
         self, uri: str, query: str, compression: str, limit: float, chunk_bytes: int | None = CHUNK_BYTES
     ) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
         options = {"compression": compression, **({"chunk_bytes": chunk_bytes} if chunk_bytes else {})}
-        question = {"uri": uri, "query": query, "options": options, "limit": limit}
+        return self.ask({"uri": uri, "query": query, "options": options, "limit": limit})
+
+    def settle(self, uri: str) -> None:
+        """Wait until what was on its way has arrived: a full queue would lose the first packet of who comes next."""
+        self.ask({"uri": uri})
+
+    def ask(self, question: dict[str, Any]) -> Any:
+        assert self.process.stdin is not None and self.process.stdout is not None
         print(json.dumps(question), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:

@@ -91,6 +91,7 @@ def compare(
                 continue
             walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
             limit = LATE * min(walls) + 1 if walls and name != "auto" else 600.0
+            reader.settle(server.uri(link))
             if swing:
                 swing.restart()
             before = server.cpu()

@@ -1,4 +1,7 @@
-"""The client of `links.py`: answers each line of JSON with what a reading took. Connecting is inside the clock."""
+"""The client of `links.py`: answers each line of JSON with what a reading took. Connecting is inside the clock.
+
+A line with nothing but an address only connects.
+"""
 
 from __future__ import annotations
 
@@ -38,5 +41,11 @@ def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[st
     }
 
 
+def answer(uri: str, **question: Any) -> object:
+    if question:
+        return read(uri, **question)
+    return colonnade.connect(uri).close()
+
+
 for line in sys.stdin:
-    print(json.dumps(read(**json.loads(line))), flush=True)
+    print(json.dumps(answer(**json.loads(line))), flush=True)

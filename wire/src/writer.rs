@@ -11,6 +11,8 @@ pub struct Writer {
     controller: Controller,
     /// For trials, of which the stream gets nothing.
     scratch: Option<Encoder>,
+    /// The configurations that it has learnt for.
+    learnt: Vec<Config>,
     begin: Instant,
     sent: u64,
     /// When a chunk was handed to the socket, until the next one is begun.
@@ -20,7 +22,7 @@ pub struct Writer {
 impl Writer {
     /// A writer at the start of a stream.
     pub fn new(encoder: Encoder, controller: Controller) -> Self {
-        Self { encoder, controller, scratch: None, begin: Instant::now(), sent: 0, handed: None }
+        Self { encoder, controller, scratch: None, learnt: Vec::new(), begin: Instant::now(), sent: 0, handed: None }
     }
 
     /// The encoder, for the messages that are no chunks.
@@ -99,10 +101,17 @@ impl Writer {
         let scratch = self.scratch.get_or_insert_with(|| self.encoder.fresh());
         let mut time = |config| {
             let started = Moment::now();
+            // What is learnt once for a whole stream, such as a table of symbols, would weigh too much on a part of a chunk.
+            if !self.learnt.contains(&config) {
+                self.learnt.push(config);
+                let chunk = scratch.chunk(rows, &part, config).ok()?;
+                scratch.recycle(chunk);
+            }
+            let learnt = Moment::now();
             let chunk = scratch.chunk(rows, &part, config).ok()?;
-            let cost = cost(config, &chunk, started.elapsed());
+            let cost = cost(config, &chunk, learnt.elapsed());
             scratch.recycle(chunk);
-            Some(cost)
+            Some(ChunkCost { elapsed: started.elapsed().wall, ..cost })
         };
         // A chunk that cannot be encoded in part cannot be encoded as a whole; that call says why.
         if let (Some(own), Some(other)) = (time(config), time(other.config)) {

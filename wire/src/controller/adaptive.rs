@@ -24,6 +24,9 @@ const NEWEST: f64 = 0.3;
 const SLOWNESS: (f64, f64) = (0.1, 20.0);
 /// What CPU time costs besides the time that it takes: of two rungs that are as fast, the one with less work is better.
 const PRICE: f64 = 0.02;
+/// What a plain byte's share of bytes on the wire costs beside the time that they take: they are encrypted and received, and the
+/// network is not only ours.
+const TOLL: f64 = 0.1;
 /// From this share on, encoding and sending are taken to run beside each other as far as they can.
 const NEARLY: f64 = 0.95;
 /// Trials may take this share of all time, and this part of a chunk's time ahead of it.
@@ -335,7 +338,7 @@ impl Adaptive {
         // Where the CPU is wanted by others, doing two things at once gains less.
         let time = work + sending - beside / self.slowness;
         // Whoever reads works beside both.
-        PRICE * encoding + time.max(self.reader.slowness() * rung.reading)
+        PRICE * encoding + time.max(self.reader.slowness() * rung.reading) * (1.0 + TOLL * rung.size)
     }
 }
 

@@ -109,7 +109,8 @@ def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
             for codec in ("zstd", "none"):
                 port = stack.enter_context(flight_server(path, codec))
                 addresses[f"flight:{codec}"] = ["flight", f"grpc://{SERVER}:{port}"]
-        for number in range(arguments.rounds):
+        # Before the first round, all of them warm up.
+        for number in range(-1, arguments.rounds):
             for contender in CONTENDERS:
                 kind, _, peer = contender.peer.partition(":")
                 if kind == "postgres":
@@ -121,6 +122,8 @@ def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
                 row = reading(inside(CLIENT_SIDE, *command))
                 if row.get("rows") not in (None, arguments.rows):
                     raise RuntimeError(f"{contender.name} gave {row['rows']} rows")
+                if number < 0:
+                    continue
                 results.append({"part": link.described, "table": TABLE, "contender": contender.name, **row})
                 results[-1].update(link=link.name, round=number)
                 shown = row.get("error") or f"{row['wall']:.2f} s"

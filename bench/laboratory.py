@@ -62,9 +62,10 @@ class Link:
             return self.name
         rates = " ↔ ".join(f"{rate:g}" for rate in self.swings or (self.rate,))
         if len(self.swings) > 2:
-            rates = f"{min(self.swings):g} to {max(self.swings):g} at random"
+            rates = f"{min(self.swings):g} to {max(self.swings):g}"
+        period = f" in turns of {self.period:g} s" if self.swings else ""
         loss = f", {self.loss:.0%} loss" if self.loss else ""
-        return f"{rates} Mbit/s, {2 * self.delay:g} ms{loss}, {self.congestion.upper()}"
+        return f"{rates} Mbit/s{period}, {2 * self.delay:g} ms{loss}, {self.congestion.upper()}"
 
 
 def run(*command: str) -> None:

@@ -1,6 +1,6 @@
-"""A million rows of lineitem into pyarrow over an emulated LAN and WAN, beside the rivals; `make bench-links`.
+"""A million rows of lineitem into pyarrow over emulated links, beside the rivals; `make bench-links`.
 
-    python bench/links_rivals.py [--links lan wan] [--rows N] [--rounds N] [--peers PYTHON]
+    python bench/links_rivals.py [--links 10 100 lan wan] [--rows N] [--rounds N] [--peers PYTHON]
                                  [--json FILE] [--markdown FILE]
 
 Needs root: servers are in one network namespace, clients in another (`laboratory.py`). There are `colonnade serve` and
@@ -23,15 +23,19 @@ from typing import Any
 
 import data
 import duckdb
+import links
 from laboratory import CLIENT_SIDE, SERVER, SERVER_SIDE, Link, congestion_controls, inside, serving, shaped, within
 from postgres_tables import SETTINGS, load, pg
 from turns import Contender, Row, answer, median, reading, reason
 
 HERE = Path(__file__).parent
 LINKS = [
+    *(link for link in links.LINKS if link.name in ("10", "100")),
     Link("lan", 1000, delay=0.3, queue=2_000_000),
     Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
 ]
+#: Mbit/s; slower links get fewer rows.
+FULL_RATE = 100.0
 TABLE = "lineitem1m"
 FLIGHT_ROWS = 65536
 CONTENDERS = [
@@ -94,9 +98,12 @@ def database(directory: Path, rows: int) -> Path:
     return path
 
 
-def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
+def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
     results: list[Row] = []
+    assert link.rate is not None
+    rows = int(arguments.rows * min(1.0, link.rate / FULL_RATE))
     with ExitStack() as stack:
+        path = database(Path(stack.enter_context(tempfile.TemporaryDirectory())), rows)
         stack.enter_context(shaped(link, arguments.shaper))
         server = stack.enter_context(serving(path, path.with_suffix(".socket")))
         addresses = {"colonnade": ["colonnade", server.uri(link)]}
@@ -105,7 +112,7 @@ def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
             let_in(cluster)
             with cluster.connect() as session:
                 session.execute("CREATE EXTENSION colonnade")
-            load(cluster, f"read_parquet('{data.write('lineitem')}')", TABLE, arguments.rows)
+            load(cluster, f"read_parquet('{data.write('lineitem')}')", TABLE, rows)
             for codec in ("zstd", "none"):
                 port = stack.enter_context(flight_server(path, codec))
                 addresses[f"flight:{codec}"] = ["flight", f"grpc://{SERVER}:{port}"]
@@ -120,20 +127,21 @@ def over(link: Link, path: Path, arguments: argparse.Namespace) -> list[Row]:
                 else:
                     command = [sys.executable, __file__, "client", *addresses[contender.peer]]
                 row = reading(inside(CLIENT_SIDE, *command))
-                if row.get("rows") not in (None, arguments.rows):
+                if row.get("rows") not in (None, rows):
                     raise RuntimeError(f"{contender.name} gave {row['rows']} rows")
                 if number < 0:
                     continue
                 results.append({"part": link.described, "table": TABLE, "contender": contender.name, **row})
-                results[-1].update(link=link.name, round=number)
+                results[-1].update(link=link.name, rate=link.rate, is_steady=link.loss == 0, round=number)
                 shown = row.get("error") or f"{row['wall']:.2f} s"
                 print(f"{link.name} {contender.name}: {shown}", file=sys.stderr, flush=True)
     return results
 
 
-def markdown(results: list[Row], rows: int) -> str:
+def markdown(results: list[Row]) -> str:
     lines = []
     for part in dict.fromkeys(row["part"] for row in results):
+        rows = next(row["rows"] for row in results if row["part"] == part and "rows" in row)
         lines += [f"### {rows:,} rows of lineitem over {part}", "", "| | wall s | client CPU s |", "|---|--:|--:|"]
         for contender in CONTENDERS:
             wall, cpu = (median(results, part, TABLE, contender.name, field) for field in ("wall", "client_cpu"))
@@ -161,12 +169,10 @@ def main() -> None:
     if os.geteuid() != 0:
         raise SystemExit("links_rivals.py makes network namespaces, which needs root")
     results: list[Row] = []
-    with tempfile.TemporaryDirectory() as directory:
-        path = database(Path(directory), arguments.rows)
-        for link in LINKS:
-            if link.name in arguments.links and link.congestion in congestion_controls():
-                results += over(link, path, arguments)
-    text = markdown(results, arguments.rows)
+    for link in LINKS:
+        if link.name in arguments.links and link.congestion in congestion_controls():
+            results += over(link, arguments)
+    text = markdown(results)
     print(text)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -241,7 +241,7 @@ def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> l
     if swinging := [found["regret"] for found in results if found["swings"]]:
         mark = "✓" if max(swinging) <= 0 else "✗"
         lines.append(f"- Links that swing, regret at most: {max(swinging):+.1%} {mark} (≤ 0)")
-    for part in dict.fromkeys(row["part"] for row in rivals):
+    for part in dict.fromkeys(row["part"] for row in rivals if row["link"] in RIVALS_AIM):
         link = next(row["link"] for row in rivals if row["part"] == part)
         walls = {
             contender.name: turns.median(rivals, part, links_rivals.TABLE, contender.name, "wall")

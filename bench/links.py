@@ -31,7 +31,8 @@ LINKS = [
     Link("100", 100, delay=1, queue=500_000),
     Link("1000", 1000, queue=1_000_000),
     Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
-    Link("swing", 1000, queue=500_000, swings=(1000, 10)),
+    # Slow first, so that a table that is gone in two seconds meets both.
+    Link("swing", 1000, queue=500_000, swings=(10, 1000)),
     # The same numbers in each run.
     Link("wander", 300, queue=500_000, swings=tuple(map(WANDERING.randint, [20] * 40, [300] * 40)), period=0.5),
     Link("loopback", None),

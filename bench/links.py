@@ -43,6 +43,7 @@ SLOW_LINKS = [Link("wan-cubic", 100, delay=25, loss=0.01, queue=1_500_000)]
 FIXED = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3", "light+zstd-9"]
 #: How many times longer than the best one a configuration may take before it is given up.
 LATE = 2.5
+NEVER_LATE = ("auto", "light")
 #: Bytes on the wire for each plain byte, roughly; decides how many rows a link gets.
 SHRINKS = 0.2
 #: A link of this machine gets as many rows as this one.
@@ -92,7 +93,7 @@ def compare(
             if name in late:
                 continue
             walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
-            limit = LATE * min(walls) + 1 if walls and name != "auto" else 600.0
+            limit = LATE * min(walls) + 1 if walls and name not in NEVER_LATE else 600.0
             reader.settle(server.uri(link))
             if swing:
                 swing.restart()

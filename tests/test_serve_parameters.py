@@ -139,6 +139,21 @@ def test_open_types_come_from_the_statement(connection: psycopg.Connection) -> N
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_lists_have_the_type_of_what_they_are_compared_with(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE listed AS SELECT 1 AS i, 'x' AS s, 1.50::decimal(9, 2) AS d, true AS b")
+    for condition, values in [
+        ("i = ANY(%s)", ["{1,NULL,3}"]),
+        ("i <> all (%s) AND s = any( %s )", ["{2,3}", '{"x"}']),
+        ("d = SOME(%s) AND i < %s", ["{1.5}", "2"]),
+        ("i = any(%s) AND i = any(%s::bigint[])", ["{1}", "{1}"]),
+        ("i <> all(%s)", ["{}"]),
+        ("i = any(%s)", [[1, 2]]),
+    ]:
+        assert connection.execute(f"SELECT b FROM listed WHERE {condition}", values).fetchall() == [(True,)], condition
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+        connection.execute("SELECT b FROM listed WHERE i = any(%s)", ["{x}"])
+
+
 def test_a_failed_statement_of_a_pipeline_undoes_those_before(connection: psycopg.Connection) -> None:
     connection.execute("CREATE TABLE piped (i integer)")
     with pytest.raises(psycopg.errors.UndefinedTable), connection.pipeline():

@@ -106,6 +106,36 @@ def test_backslash_copy_to_a_file(server: Server, tmp_path: Path) -> None:
     assert (tmp_path / "seven").read_bytes() == signature + flags + row + end
 
 
+def test_backslash_copy_from_a_file(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text('i,s\n1,"a, b"\n2,\n')
+    (tmp_path / "lines").write_text("3\tx\\ty\n4\t\\N\n")
+    psql(
+        server,
+        "create table brought (i integer, s varchar)",
+        rf"\copy brought from '{tmp_path}/sheet.csv' csv header",
+        rf"\copy brought (i, s) from '{tmp_path}/lines'",
+        rf"\copy brought to '{tmp_path}/binary' (format binary)",
+        rf"\copy brought from '{tmp_path}/binary' (format binary)",
+    )
+    found = psql(server, "select i, s, count(*) from brought group by all order by i").stdout
+    assert found == "1|a, b|2\n2||2\n3|x\ty|2\n4||2\n"
+    wrong = psql(server, rf"\copy brought from '{tmp_path}/binary'", "select 1", check=False)
+    assert "ERROR:" in wrong.stderr and wrong.stdout == "1\n"
+    psql(server, "drop table brought")
+
+
+def test_gdesc_describes_a_query(server: Server) -> None:
+    script = (
+        "select 1 as i, 1.5::decimal(9, 2) as d, ['x'] as l, now() as t \\gdesc\ncreate table never (i int) \\gdesc\n"
+    )
+    command = ["psql", "--no-psqlrc", "--no-align", "--tuples-only", server.dsn]
+    result = subprocess.run(command, input=script, capture_output=True, text=True, check=True, timeout=60)
+    *columns, nothing = result.stdout.splitlines()
+    assert columns == ["i|integer", "d|numeric(9,2)", "l|text[]", "t|timestamp with time zone"]
+    assert "no result" in nothing
+    assert "never does not exist" in psql(server, "select * from never", check=False).stderr
+
+
 def test_an_error_has_its_sqlstate_its_hint_and_its_place(server: Server) -> None:
     result = psql(server, r"\set VERBOSITY verbose", "select id\nfrom custmers", check=False)
     assert result.returncode == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import decimal
+import threading
 import uuid
 from collections.abc import Iterator
 
@@ -11,7 +13,12 @@ import psycopg
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
+from psycopg import errors
+from psycopg.types import TypeInfo
+from raw_client import wait_until
 from serving import Server, serve
+
+ENDLESS = "SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3"
 
 
 @pytest.fixture(scope="module")
@@ -209,3 +216,88 @@ def test_pipelines_and_transactions_through_the_extended_protocol(connection: ps
         "DISCARD ALL",
     ):
         connection.execute(statement, prepare=True)
+
+
+LITERALS = [
+    None,
+    True,
+    -7,
+    2**70,
+    -0.5,
+    decimal.Decimal("1.50"),
+    "it's %s; $1 \\",
+    bytes(range(256)),
+    datetime.date(2024, 2, 29),
+    datetime.datetime(2024, 2, 29, 1, 2, 3, 4),
+    datetime.datetime(2024, 2, 29, 1, 2, 3, tzinfo=datetime.UTC),
+    datetime.timedelta(days=-3, seconds=5),
+    uuid.UUID(int=7),
+    [1, None, 3],
+    [[1, 2], [3, 4]],
+    [b"\x00\\", b""],
+    [decimal.Decimal("1.5")],
+]
+
+
+@pytest.mark.parametrize("given", LITERALS, ids=repr)
+def test_values_that_the_client_writes_into_the_statement(server: Server, given: object) -> None:
+    with psycopg.connect(server.dsn, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
+        assert connection.execute("SELECT %s", [given]).fetchone() == (given,)
+
+
+def test_lists_of_texts_that_the_client_writes_into_the_statement(server: Server) -> None:
+    texts = ["a", 'b,"c\\', None, ""]
+    with psycopg.connect(server.dsn, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
+        assert connection.execute("SELECT %s::text[]", [texts]).fetchone() == (texts,)
+
+
+def test_rows_are_read_while_they_come(connection: psycopg.Connection) -> None:
+    with connection.cursor() as cursor:
+        total = sum(i for (i,) in cursor.stream("SELECT i FROM range(20000) t(i)"))
+        assert total == 20000 * 19999 // 2
+        with pytest.raises(errors.InvalidTextRepresentation):
+            list(cursor.stream("SELECT (if(i = 19000, 'x', '1'))::integer FROM range(20000) t(i)"))
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_cancel_reaches_a_query(connection: psycopg.Connection) -> None:
+    caught: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connection.execute(ENDLESS)
+        except BaseException as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def is_over() -> bool:
+        connection.cancel_safe()
+        thread.join(0.05)
+        return not thread.is_alive()
+
+    wait_until(is_over)
+    assert isinstance(caught[0], errors.QueryCanceled)
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_asynchronous_connections(server: Server) -> None:
+    async def session() -> None:
+        async with await psycopg.AsyncConnection.connect(server.dsn, autocommit=True) as connection:
+            cursor = await connection.execute("SELECT count(*) FROM range(%s)", [1000])
+            assert await cursor.fetchone() == (1000,)
+            running = asyncio.create_task(connection.execute(ENDLESS))
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(running, 0.3)
+            cursor = await connection.execute("SELECT 1")
+            assert await cursor.fetchone() == (1,)
+
+    asyncio.run(session())
+
+
+def test_types_are_found_by_their_names(connection: psycopg.Connection) -> None:
+    found = TypeInfo.fetch(connection, "numeric")
+    assert found is not None
+    assert (found.name, found.oid, found.array_oid) == ("numeric", 1700, 1231)
+    assert TypeInfo.fetch(connection, "nothing_like_it") is None

@@ -127,3 +127,31 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
     connection.execute("ROLLBACK")
     with pytest.raises(psycopg.errors.ActiveSqlTransaction), connection.transaction():
         connection.execute("DISCARD ALL")
+
+
+def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
+    options = r"-c statement_timeout=300 -c TimeZone=Europe/Berlin --application-name=its\ own -c nothing.known=1"
+    with psycopg.connect(server.dsn, autocommit=True, options=options) as connection:
+        assert connection.info.parameter_status("TimeZone") == "Europe/Berlin"
+        assert connection.execute("SELECT current_setting('TimeZone')").fetchone() == ("Europe/Berlin",)
+        assert show(connection, "application_name") == "its own"
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3")
+        connection.execute("SET statement_timeout = 0; SET TimeZone = 'UTC'")
+        connection.execute("RESET ALL")
+        assert (show(connection, "statement_timeout"), show(connection, "TimeZone")) == ("300", "Europe/Berlin")
+    for wrong, words in [
+        ("DateStyle=German", '"DateStyle" cannot be "German" here'),
+        ("default_transaction_read_only=on", 'cannot be "on" here; it is off'),
+        ("TimeZone=Nowhere", "Nowhere"),
+        ("server_version=9", "cannot be changed"),
+    ]:
+        with pytest.raises(psycopg.OperationalError, match=words):
+            psycopg.connect(server.dsn, options=f"-c {wrong}")
+
+
+def test_notifications_are_refused_by_name(connection: psycopg.Connection) -> None:
+    for statement in ("LISTEN here", "NOTIFY here, 'x'"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN"):
+            connection.execute(statement)
+    assert connection.execute("UNLISTEN *").statusmessage == "UNLISTEN"

@@ -138,6 +138,9 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
 FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal;
 
 CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
+-- In FROM, where PostgreSQL takes any function.
+CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;
+CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
 CREATE MACRO pg_get_userbyid(role) AS current_user;
 CREATE MACRO pg_table_is_visible(relation) AS
     relation IN (SELECT oid FROM colonnade_catalog.main.relations
@@ -159,5 +162,6 @@ CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS no
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
 CREATE MACRO pg_backend_pid() AS 0;
 CREATE MACRO pg_is_in_recovery() AS false;
+CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;
 CREATE MACRO quote_ident(name) AS '"' || replace(name, '"', '""') || '"';

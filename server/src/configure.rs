@@ -6,9 +6,20 @@ use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
 use crate::query;
 use crate::session::Session;
-use crate::settings::{Command, Settings};
+use crate::settings::{self, Command, Settings};
 
 impl Session {
+    /// Sets what the client asked for when it connected. What is not known here is passed over.
+    pub fn set_at_start(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
+        for (name, value) in given {
+            if let Some(setting) = settings::find(name) {
+                self.set(setting, Some(value), false)?;
+            }
+        }
+        self.settings.keep();
+        Ok(())
+    }
+
     /// Runs a statement about settings. `target` is the portal's if it was described before.
     pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
@@ -23,7 +34,7 @@ impl Session {
                 None
             }
             Command::Transaction(modes) if modes.read_only || modes.serializable => {
-                return Err(crate::settings::SettingError::Transaction.into());
+                return Err(settings::SettingError::Transaction.into());
             }
             Command::Transaction(_) => None,
             Command::Show(setting) => {

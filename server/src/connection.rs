@@ -135,7 +135,7 @@ fn session(
         ("session_authorization", &client.user),
         ("application_name", &client.application_name),
     ]);
-    Session { input, output, engine, control, status: Status::Idle, prepared, settings, encode_cpu }.run();
+    Session { input, output, engine, control, status: Status::Idle, prepared, settings, encode_cpu }.run(&client.given);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", Value::Text(&peer)),

@@ -39,6 +39,7 @@ mod connection;
 mod copy_in;
 mod extended;
 mod listen;
+mod literal;
 mod observe;
 mod portal;
 mod prepared;

@@ -3,6 +3,7 @@
 use crate::catalog;
 use crate::engine::{Columns, Session as Engine};
 use crate::error::Failure;
+use crate::literal;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
@@ -54,7 +55,7 @@ impl PreparedStatement {
             Self { kind, placeholders: Placeholders::default(), types: Vec::new(), columns: Columns::None, text };
         let is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if is_engines {
-            prepared.text = catalog::plain(&prepared.text).into_owned();
+            prepared.text = literal::translate(&catalog::plain(&prepared.text)).into_owned();
             if !query::is_preparation(&prepared.text) {
                 prepared.placeholders = Placeholders::find(&prepared.text);
             }
@@ -82,6 +83,7 @@ impl PreparedStatement {
 
     /// Finds the types that the client left open, and the columns.
     fn infer(&mut self, engine: &mut dyn Engine, mut types: Vec<Option<Type>>) -> Result<(), Failure> {
+        self.infer_lists(engine, &mut types);
         let mut description = engine.describe(&self.with_types(&types), &[])?;
         for (number, type_) in description.parameters {
             if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
@@ -106,6 +108,23 @@ impl PreparedStatement {
         self.columns = description.columns;
         self.types = types.into_iter().map(|type_| type_.unwrap_or_else(|| Type::named("VARCHAR"))).collect();
         Ok(())
+    }
+
+    /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
+    fn infer_lists(&self, engine: &mut dyn Engine, types: &mut [Option<Type>]) {
+        let (text, mut lists) = self.placeholders.items(&self.text);
+        lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
+        if lists.is_empty() {
+            return;
+        }
+        let items = Self { placeholders: Placeholders::find(&text), text, ..self.clone() };
+        let Ok(description) = engine.describe(&items.with_types(types), &[]) else { return };
+        for (number, item) in description.parameters {
+            let at = number.wrapping_sub(1);
+            if lists.contains(&at) && item.kind != Kind::Unknown {
+                types[at] = Some(Type { name: format!("{}[]", item.name), kind: Kind::List(Box::new(item)) });
+            }
+        }
     }
 
     fn with_types(&self, types: &[Option<Type>]) -> String {

@@ -29,8 +29,10 @@ pub enum StatementKind {
     Savepoint,
     /// SET, RESET or SHOW of a setting of PostgreSQL's; see [`crate::settings`].
     Setting,
-    /// DISCARD of something that the session does not have.
+    /// DISCARD or UNLISTEN of something that the session does not have.
     Discard,
+    /// LISTEN or NOTIFY.
+    Notification,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -67,7 +69,8 @@ pub fn kind(statement: &str) -> StatementKind {
         "COPY" => StatementKind::Copy,
         "DEALLOCATE" => StatementKind::Deallocate,
         "DISCARD" if second == "ALL" => StatementKind::Deallocate,
-        "DISCARD" => StatementKind::Discard,
+        "DISCARD" | "UNLISTEN" => StatementKind::Discard,
+        "LISTEN" | "NOTIFY" => StatementKind::Notification,
         "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,
@@ -152,6 +155,7 @@ mod tests {
         assert_eq!(kind("copy t to stdout"), StatementKind::Copy);
         assert_eq!(kind("select 'begin'"), StatementKind::Other);
         assert_eq!(kind("deallocate all"), StatementKind::Deallocate);
+        assert_eq!((kind("listen a"), kind("unlisten *")), (StatementKind::Notification, StatementKind::Discard));
         assert_eq!(deallocated("deallocate all"), None);
         assert_eq!(deallocated("DEALLOCATE PREPARE \"Mine\"").as_deref(), Some("Mine"));
     }

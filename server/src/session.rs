@@ -8,6 +8,7 @@ use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
+use crate::literal;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
@@ -54,9 +55,9 @@ enum Request {
 }
 
 impl Session {
-    /// Answers until the client says good-bye, or is gone.
-    pub fn run(mut self) {
-        if let Err(failure) = self.converse() {
+    /// Answers until the client says good-bye, or is gone. `given` are settings from its start-up.
+    pub fn run(mut self, given: &[(String, String)]) {
+        if let Err(failure) = self.set_at_start(given).and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
@@ -231,6 +232,7 @@ impl Session {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
+            StatementKind::Notification => Err(Failure::NotSupported("LISTEN")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
@@ -347,7 +349,8 @@ impl Session {
 
     fn answer(&mut self, text: &str, values: &[(usize, Value)], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
-        let answer = self.engine()?.execute(&catalog::plain(text), values, size);
+        let text = catalog::plain(text);
+        let answer = self.engine()?.execute(&literal::translate(&text), values, size);
         answer.map_err(|error| rows::interrupted(&self.control, error))
     }
 

@@ -221,6 +221,11 @@ impl Settings {
         (known.is_reported && before != value).then_some((known.name, value))
     }
 
+    /// The values of now are those that RESET gives back.
+    pub fn keep(&mut self) {
+        self.defaults.clone_from(&self.values);
+    }
+
     /// The settings to give back at the end of a transaction, the last one first.
     pub fn take_local(&mut self) -> Vec<(usize, String)> {
         let mut local = std::mem::take(&mut self.local);
@@ -235,7 +240,7 @@ impl Settings {
 }
 
 /// A setting's place, by its name in any case.
-fn find(name: &str) -> Option<usize> {
+pub fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
 }
 

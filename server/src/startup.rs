@@ -24,6 +24,8 @@ pub enum Purpose {
 pub struct Settings {
     pub user: String,
     pub application_name: String,
+    /// Values of other settings, by the names that the client has for them.
+    pub given: Vec<(String, String)>,
     /// The protocol's minor version that the client asks for.
     minor: u16,
     /// Protocol options, all unknown here.
@@ -94,11 +96,39 @@ fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, Protoco
             "application_name" => settings.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
             name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
-            // The database is the one that is served; other settings are the engine's to change with SET.
-            _ => {}
+            // The database is the one that is served.
+            "database" | "client_encoding" => {}
+            "options" => settings.given.extend(switches(value)),
+            name => settings.given.push((name.to_owned(), (*value).to_owned())),
         }
     }
     Ok(settings)
+}
+
+/// The settings among a server's switches: `-c name=value` and `--name=value`, where a backslash keeps a space
+/// (`pg_split_opts` and `process_postgres_switches` of PostgreSQL's src/backend).
+fn switches(options: &str) -> Vec<(String, String)> {
+    let mut words = vec![String::new()];
+    let mut chars = options.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => words.last_mut().into_iter().for_each(|word| word.extend(chars.next())),
+            c if c.is_whitespace() => words.push(String::new()),
+            c => words.last_mut().into_iter().for_each(|word| word.push(c)),
+        }
+    }
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        let switch = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+            Some("") => words.next(),
+            rest => rest.map(str::to_owned),
+        };
+        if let Some((name, value)) = switch.as_deref().and_then(|switch| switch.split_once('=')) {
+            found.push((name.replace('-', "_"), value.to_owned()));
+        }
+    }
+    found
 }
 
 fn is_utf8(encoding: &str) -> bool {
@@ -168,5 +198,10 @@ mod tests {
             settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
         assert_eq!((found.user.as_str(), found.application_name.as_str()), ("me", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
+        assert_eq!(found.given, []);
+        let found =
+            settings(0, &[("TimeZone", "UTC"), ("options", "-c a=1  -cb=x\\ y --lock-timeout=2 -B 5 --c")]).unwrap();
+        let given = [("TimeZone", "UTC"), ("a", "1"), ("b", "x y"), ("lock_timeout", "2")];
+        assert_eq!(found.given, given.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

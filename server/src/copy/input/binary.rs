@@ -95,8 +95,11 @@ impl Reader for Binary {
         if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
     }
 
+    /// PostgreSQL takes CopyDone after a whole row for the end as well (`NextCopyFrom` in its copyfromparse.c), and pgx sends
+    /// no other.
     fn finish(&mut self) -> Result<(), Failure> {
-        if self.is_over { Ok(()) } else { Err(CopyDataError::malformed("binary", "its end is missing")) }
+        let is_whole = self.is_begun && self.rest.is_empty();
+        if is_whole { Ok(()) } else { Err(CopyDataError::malformed("binary", "its end is missing")) }
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {

@@ -115,7 +115,7 @@ class Session:
         # DuckDB's own relations are made with this; nothing public tells the types of parameters.
         bound = self._connection._bind(statement, with_writes=True, values=parameters)
         names, types, open_, gives, late, _ = bound
-        columns = list(zip(names, map(str, types), strict=True)) if gives == "query_result" else None
+        columns = shown(names, types) if gives == "query_result" else None
         # DuckDB's way to say that it needs the values first.
         late = late or columns == [("unknown", "UNKNOWN")]
         return Description(parameters=[(name, str(type_)) for name, type_ in open_], columns=columns, late=late)
@@ -157,7 +157,7 @@ class Session:
         self._connection.close()
 
 
-#: The database that holds what `_catalog.sql` makes.
+#: The database that holds what `_catalog.sql` and its companions make.
 CATALOG = "colonnade_catalog"
 
 
@@ -168,7 +168,8 @@ def attach_catalog(root: DuckDBPyConnection, database: str) -> None:
         path = literal(str(Path(directory) / "catalog.duckdb"))
         root.execute(f"ATTACH {path} AS {CATALOG} (READ_WRITE)")
         root.execute(f"USE {CATALOG}")
-        root.execute(Path(__file__).with_name("_catalog.sql").read_text())
+        for part in ("_catalog.sql", "_catalog_functions.sql", "_information_schema.sql"):
+            root.execute(Path(__file__).with_name(part).read_text())
         root.execute(f"USE {quoted(database)}")
         root.execute(f"DETACH {CATALOG}")
         # Open files stay where their names do not.
@@ -200,7 +201,7 @@ def has_returning(sql: str) -> bool:
 def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
     if relation is None:
         return Answer()
-    columns = list(zip(relation.columns, map(str, relation.types), strict=True))
+    columns = shown(relation.columns, relation.types)
     if relation.type == "MATERIALIZED_RELATION":
         # DuckDB's own columns, for statements that have no rows of the user's.
         if columns == [("Success", "BOOLEAN")]:
@@ -208,9 +209,30 @@ def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
         if columns == [("Count", "BIGINT")]:
             ((changed,),) = relation.fetchall()
             return Answer(changed=changed)
-    exported = exact(relation)
+    exported = exact(with_vectors(relation))
     stream = reader(exported.relation, limits)
     return Answer(stream=stream, types=tuple(type_ for _, type_ in columns), cast=tuple(exported.cast_from))
+
+
+#: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
+VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
+VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
+
+
+def shown(names: Sequence[str], types: Sequence[DuckDBPyType]) -> list[tuple[str, str]]:
+    """Columns and their types, as clients are to see them."""
+    columns = zip(names, map(str, types), strict=True)
+    return [(name, "VARCHAR" if VECTORS.get(name) == type_ else type_) for name, type_ in columns]
+
+
+def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
+    """The same rows, with the texts of such lists."""
+    names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
+    texts = list(names)
+    for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
+        if VECTORS.get(name) == str(type_):
+            texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
+    return relation if texts == names else relation.project(", ".join(texts))
 
 
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:

@@ -1,13 +1,24 @@
 //! What PostgreSQL's clients write about its catalog and DuckDB's parser does not take.
 //!
-//! The catalog's relations, functions and types are found by their names alone (`python/colonnade/_catalog.sql`), so that
-//! `pg_catalog.` before a name is left out; `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
+//! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_catalog.sql`), so
+//!   that `pg_catalog.` before a name is left out.
+//! - `information_schema.` becomes the schema of the catalog that has its views: DuckDB lets nobody have another schema of
+//!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
+//! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
+//! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
+
+mod casts;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::ops::Range;
 
 use crate::lex::{Kind, Lexer, Token};
 
 const SCHEMA: &str = "pg_catalog";
+const INFORMATION: &str = "information_schema";
+/// Where `_information_schema.sql` has put its views.
+const INFORMATION_HERE: &str = "colonnade_catalog.information.";
 
 /// How asyncpg asks what the types with these numbers are made of (its `introspection.py`): a recursion within another, which
 /// DuckDB does not come to an end of.
@@ -29,57 +40,98 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
     if statement == TYPES { &[OID_ARRAY] } else { &[] }
 }
 
-/// The statement without those.
+/// The statement as DuckDB takes it. What it makes of a statement, it leaves as it is.
 pub fn plain(statement: &str) -> Cow<'_, str> {
     if statement.starts_with(INTROSPECTION) {
         return Cow::Borrowed(TYPES);
     }
-    let is_meant =
-        |at: usize| statement[at..].get(..SCHEMA.len()).is_some_and(|text| text.eq_ignore_ascii_case(SCHEMA));
-    if !statement.char_indices().any(|(at, c)| matches!(c, 'p' | 'P') && is_meant(at)) {
+    let is_concerned =
+        |at: usize| [SCHEMA, INFORMATION].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name));
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i' | b'r') && is_concerned(at)) {
         return Cow::Borrowed(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
-    let mut out = String::with_capacity(statement.len());
-    let (mut copied, mut at) = (0, 0);
+    let mut edits = Edits::default();
+    let mut at = 0;
     while at < tokens.len() {
-        let rest = &tokens[at..];
-        let (length, replacement) = match rest {
-            // COLLATE pg_catalog.default
-            [collate, schema, dot, name, ..]
-                if collate.is_word("collate") && qualifies(schema, dot) && name.value() == "default" =>
-            {
-                (4, "")
-            }
-            // OPERATOR(pg_catalog.~)
-            [operator, open, schema, dot, ..]
-                if operator.is_word("operator") && open.kind == Kind::Symbol(b'(') && qualifies(schema, dot) =>
-            {
-                let end = rest.iter().position(|token| token.kind == Kind::Symbol(b')')).unwrap_or(rest.len());
-                out.push_str(&statement[copied..operator.start]);
-                out.extend(rest[4..end.max(4)].iter().map(|token| token.text));
-                copied = rest.get(end).map_or(statement.len(), Token::end);
-                at += end + 1;
-                continue;
-            }
-            [schema, dot, ..] if qualifies(schema, dot) => (2, ""),
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        out.push_str(&statement[copied..rest[0].start]);
-        out.push_str(replacement);
-        copied = rest[length - 1].end();
-        at += length;
+        at += casts::rewrite(&tokens, at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
     }
-    out.push_str(&statement[copied..]);
-    Cow::Owned(out)
+    Cow::Owned(edits.apply(statement))
 }
 
-fn qualifies(schema: &Token<'_>, dot: &Token<'_>) -> bool {
+/// Notes what is to change at a token; the number of tokens that this settles.
+fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
+    let rest = &tokens[at..];
+    match rest {
+        // COLLATE pg_catalog.default
+        [collate, schema, dot, name, ..]
+            if collate.is_word("collate") && qualifies(schema, dot, SCHEMA) && name.value() == "default" =>
+        {
+            edits.replace(collate.start..name.end(), String::new());
+            Some(4)
+        }
+        // OPERATOR(pg_catalog.~)
+        [operator, open, schema, dot, ..]
+            if operator.is_word("operator") && open.kind == Kind::Symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
+        {
+            let end = rest.iter().position(|token| token.kind == Kind::Symbol(b')')).unwrap_or(rest.len());
+            let symbols = rest[4..end.max(4)].iter().map(|token| token.text).collect();
+            let last = rest[end.min(rest.len() - 1)];
+            edits.replace(operator.start..last.end(), symbols);
+            Some(end + 1)
+        }
+        // What stands behind a dot is a schema of another database.
+        _ if at > 0 && tokens[at - 1].kind == Kind::Symbol(b'.') => None,
+        [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
+            edits.replace(schema.start..dot.end(), String::new());
+            Some(2)
+        }
+        [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
+            edits.replace(schema.start..dot.end(), INFORMATION_HERE.to_owned());
+            Some(2)
+        }
+        _ => None,
+    }
+}
+
+fn qualifies(schema: &Token<'_>, dot: &Token<'_>, name: &str) -> bool {
     let is_name = matches!(schema.kind, Kind::Word | Kind::Name);
-    is_name && schema.value() == SCHEMA && dot.kind == Kind::Symbol(b'.')
+    is_name && schema.value() == name && dot.kind == Kind::Symbol(b'.')
+}
+
+fn begins(text: &str, name: &str) -> bool {
+    text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+/// Pieces of a statement, in bytes, and what takes their places. Of two that overlap, as in no sound statement, the first
+/// counts.
+#[derive(Default)]
+struct Edits(Vec<(Range<usize>, String)>);
+
+impl Edits {
+    fn replace(&mut self, place: Range<usize>, text: String) {
+        self.0.push((place, text));
+    }
+
+    /// What is inserted later at the same place comes first: it goes around the other.
+    fn insert(&mut self, place: usize, text: String) {
+        self.0.push((place..place, text));
+    }
+
+    fn apply(self, statement: &str) -> String {
+        let mut edits: Vec<_> = self.0.into_iter().enumerate().collect();
+        edits.sort_by_key(|(number, (place, _))| (place.start, !place.is_empty(), Reverse(*number)));
+        let mut out = String::with_capacity(statement.len());
+        let mut copied = 0;
+        for (_, (place, text)) in edits {
+            let Some(before) = statement.get(copied..place.start) else { continue };
+            out.push_str(before);
+            out.push_str(&text);
+            copied = place.end;
+        }
+        out.push_str(&statement[copied..]);
+        out
+    }
 }
 
 #[cfg(test)]
@@ -94,17 +146,24 @@ mod tests {
             ("SELECT PG_CATALOG.version(), 'pg_catalog.x'", "SELECT version(), 'pg_catalog.x'"),
             ("c.relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "c.relname ~ '^(t)$' "),
             ("x OPERATOR(pg_catalog.!~~) y", "x !~~ y"),
-            ("'1'::pg_catalog.regclass::\"pg_catalog\".text", "'1'::regclass::text"),
+            ("'1'::pg_catalog.int4::\"pg_catalog\".text", "'1'::int4::text"),
             ("where n.nspname <> 'pg_catalog'", "where n.nspname <> 'pg_catalog'"),
             ("operator(pg_catalog.", ""),
+            ("select system.pg_catalog.f(x)", "select system.pg_catalog.f(x)"),
+            ("from INFORMATION_SCHEMA.tables t", "from colonnade_catalog.information.tables t"),
+            ("select (information_schema.f(x)).n", "select (colonnade_catalog.information.f(x)).n"),
+            ("from shop.information_schema.tables", "from shop.information_schema.tables"),
+            ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
         ] {
             assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(expected), expected);
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn any_statement_is_rewritten(given in "(pg_catalog|OPERATOR|COLLATE|default|[.()~' é\"a]){0,12}") {
+        fn any_statement_is_rewritten(given in "(pg_catalog|information_schema|OPERATOR|COLLATE|default|::regclass|cast|\
+                                                 as regtype|[.()~' é\"a:$1]|\\[|\\]){0,16}") {
             let _ = plain(&given);
         }
     }

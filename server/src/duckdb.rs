@@ -53,6 +53,14 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("More than one row returned by a subquery") => SqlState::CARDINALITY_VIOLATION,
         "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
+        // Of the catalog's own functions.
+        "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
+        "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
+        "Invalid Input Error"
+            if message.starts_with("type \"") || message.starts_with("unrecognized configuration parameter") =>
+        {
+            SqlState::UNDEFINED_OBJECT
+        }
         "Invalid Input Error" => SqlState::DATA_EXCEPTION,
         "INTERRUPT Error" => SqlState::QUERY_CANCELED,
         "TransactionContext Error" if says("read-only mode") => SqlState::READ_ONLY_SQL_TRANSACTION,
@@ -208,6 +216,8 @@ mod tests {
             ("Catalog Error: Schema with name nope does not exist!", "3F000"),
             ("Binder Error: Referenced column \"nope\" not found in FROM clause!", "42703"),
             ("TransactionContext Error: Current transaction is aborted (please ROLLBACK)", "25P02"),
+            ("Invalid Input Error: relation \"nope\" does not exist", "42P01"),
+            ("Invalid Input Error: type \"nope\" does not exist", "42704"),
             ("IO Error: No files found that match the pattern \"/nope.parquet\"", "58P01"),
             ("Permission Error: Cannot access file \"/etc/passwd\" - file system operations are disabled", "42501"),
             (

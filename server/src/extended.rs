@@ -165,8 +165,7 @@ impl Session {
         let (statement, formats) = match target {
             Target::Statement => {
                 let statement = Arc::clone(self.prepared.statement(name)?);
-                let types = statement.types.iter().map(crate::types::Type::parameter_oid);
-                backend::parameter_description(self.output.buffer(), types);
+                backend::parameter_description(self.output.buffer(), statement.parameter_oids());
                 (statement, Formats::default())
             }
             Target::Portal => {

@@ -19,6 +19,8 @@ pub struct PreparedStatement {
     placeholders: Placeholders,
     /// The type of each parameter.
     pub types: Vec<Type>,
+    /// PostgreSQL's numbers for those that the client gave a type that is known here.
+    given: Vec<Option<u32>>,
     /// What it gives.
     pub columns: Columns,
 }
@@ -51,8 +53,14 @@ impl PreparedStatement {
         let text = statements.first().map_or("", |statement| statement.text).to_owned();
         let kind = query::kind(&text);
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        let mut prepared =
-            Self { kind, placeholders: Placeholders::default(), types: Vec::new(), columns: Columns::None, text };
+        let mut prepared = Self {
+            kind,
+            placeholders: Placeholders::default(),
+            types: Vec::new(),
+            given: oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect(),
+            columns: Columns::None,
+            text,
+        };
         let is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if is_engines {
             prepared.text = literal::translate(&catalog::plain(&prepared.text)).into_owned();
@@ -125,6 +133,13 @@ impl PreparedStatement {
                 types[at] = Some(Type { name: format!("{}[]", item.name), kind: Kind::List(Box::new(item)) });
             }
         }
+    }
+
+    /// PostgreSQL's number for the type of each parameter: the client's own where it gave one, since it may have another
+    /// name for the same type, and count on it.
+    pub fn parameter_oids(&self) -> impl ExactSizeIterator<Item = u32> {
+        let given = |at: usize| self.given.get(at).copied().flatten();
+        self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
     fn with_types(&self, types: &[Option<Type>]) -> String {

@@ -1,0 +1,154 @@
+-- PostgreSQL's functions about its catalog, and the views of it that are meant for people, over what `_catalog.sql` has made.
+
+CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
+-- In FROM, where PostgreSQL takes any function.
+CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;
+CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
+CREATE MACRO pg_get_userbyid(role) AS current_user;
+CREATE MACRO pg_table_is_visible(number) AS
+    number IN (SELECT oid FROM colonnade_catalog.main.relations
+               WHERE namespace = colonnade_catalog.main.schema_number(current_schema()) OR namespace = 11 OR temporary);
+CREATE MACRO view_query(number) AS
+    (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
+     FROM duckdb_views() WHERE view_oid = number);
+CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
+CREATE MACRO pg_get_serial_sequence(relation, attribute) AS NULL::VARCHAR;
+CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
+CREATE MACRO array_upper(list, dimension) AS len(list);
+CREATE MACRO array_lower(list, dimension) AS 1;
+CREATE MACRO generate_subscripts(list, dimension) AS
+    unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
+CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
+CREATE MACRO pg_get_function_result(function) AS
+    (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
+CREATE MACRO pg_relation_is_publishable(relation) AS false;
+CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
+CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
+CREATE MACRO pg_backend_pid() AS 0;
+CREATE MACRO pg_is_in_recovery() AS false;
+CREATE MACRO pg_advisory_unlock_all() AS NULL;
+CREATE MACRO set_config(name, value, is_local) AS value;
+CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonnade_catalog.main.constraints WHERE oid = number),
+    (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.constraints WHERE oid = number);
+CREATE MACRO index_statement(number) AS
+    (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
+                || ' ON ' || colonnade_catalog.main.quote_ident(schema) || '.' || colonnade_catalog.main.quote_ident(relation_name)
+                || ' USING btree (' || array_to_string(elements, ', ') || ')')
+     FROM colonnade_catalog.main.indexes WHERE oid = number);
+CREATE MACRO pg_get_indexdef(number) AS colonnade_catalog.main.index_statement(number),
+    (number, place, pretty) AS
+    CASE place WHEN 0 THEN colonnade_catalog.main.index_statement(number)
+               ELSE (SELECT min(elements[place]) FROM colonnade_catalog.main.indexes WHERE oid = number) END;
+CREATE MACRO obj_description(number, catalog) AS
+    (SELECT min(description) FROM colonnade_catalog.main.pg_description d JOIN colonnade_catalog.main.own_relations o ON o.oid = d.classoid
+     WHERE d.objoid = number AND d.objsubid = 0 AND o.name = catalog);
+CREATE MACRO col_description(number, place) AS
+    (SELECT min(description) FROM colonnade_catalog.main.pg_description WHERE objoid = number AND objsubid = place);
+CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
+-- In a list of relations as psql has it, WITH ORDINALITY.
+CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS relid, 1 AS depth;
+CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
+CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
+
+-- What the parser makes of casts to regclass and its like (server/src/catalog/casts.rs). Of two relations with a name, that in the
+-- current schema is meant, or else that of the catalog.
+CREATE MACRO words(given) AS
+    [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
+     for word in regexp_extract_all(given, '"([^"]|"")*"|[^."]+')];
+CREATE MACRO regclass_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT c.oid FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+              WHERE lower(c.relname) = lower(colonnade_catalog.main.words(given::VARCHAR)[-1])
+                AND n.nspname = coalesce(colonnade_catalog.main.words(given::VARCHAR)[-2], n.nspname)
+              ORDER BY n.nspname <> current_schema(), n.nspname <> 'pg_catalog', c.oid LIMIT 1),
+             CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regclass_name(number) AS
+    coalesce((SELECT min(CASE WHEN n.nspname = 'pg_catalog' THEN c.relname ELSE colonnade_catalog.main.in_schema(n.nspname, c.relname) END)
+              FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+              WHERE c.oid = try_cast(number AS BIGINT)), number::VARCHAR);
+CREATE MACRO regtype_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
+                                    UNION ALL FROM colonnade_catalog.main.by_sql)
+              WHERE known = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+             CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regtype_name(number) AS
+    CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
+         ELSE coalesce(colonnade_catalog.main.format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+CREATE MACRO regnamespace_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM colonnade_catalog.main.pg_namespace WHERE nspname = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+             CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regnamespace_name(number) AS
+    coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
+             number::VARCHAR);
+-- Functions of the catalog's types are known by their names alone.
+CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
+CREATE MACRO regproc_name(given) AS
+    coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
+             regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
+CREATE MACRO to_regclass(given) AS
+    (SELECT c.oid FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+     WHERE lower(c.relname) = lower(colonnade_catalog.main.words(given)[-1])
+       AND n.nspname = coalesce(colonnade_catalog.main.words(given)[-2], n.nspname)
+     ORDER BY n.nspname <> current_schema(), n.nspname <> 'pg_catalog', c.oid LIMIT 1);
+
+-- The search path without this catalog, which is the last.
+CREATE MACRO current_schemas(implicit) AS
+    CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END || system.main.current_schemas(false)[:-2];
+
+CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
+INSERT INTO fixed_settings VALUES
+    ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
+    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'), ('DateStyle', 'ISO, MDY'), ('IntervalStyle', 'postgres'),
+    ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
+    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
+CREATE VIEW pg_settings AS
+SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
+       setting AS boot_val, setting AS reset_val
+FROM (FROM colonnade_catalog.main.fixed_settings UNION ALL SELECT name, value FROM duckdb_settings());
+CREATE MACRO current_setting(setting_name) AS
+    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+             error('unrecognized configuration parameter "' || setting_name || '"')),
+    (setting_name, missing_ok) AS
+    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+             CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
+
+-- DuckDB's macros have no arguments in any number.
+CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b),
+    (a, b, c, d) AS json_object(a::VARCHAR, b, c::VARCHAR, d),
+    (a, b, c, d, e, f) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f),
+    (a, b, c, d, e, f, g, h) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h),
+    (a, b, c, d, e, f, g, h, i, j) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j),
+    (a, b, c, d, e, f, g, h, i, j, k, l) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l),
+    (a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l, m::VARCHAR, n);
+
+-- What is listed for people.
+CREATE VIEW pg_tables AS
+SELECT nspname AS schemaname, relname AS tablename, current_user AS tableowner, NULL::VARCHAR AS tablespace, relhasindex AS hasindexes,
+       false AS hasrules, false AS hastriggers, false AS rowsecurity
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'r';
+CREATE VIEW pg_views AS
+SELECT nspname AS schemaname, relname AS viewname, current_user AS viewowner, colonnade_catalog.main.pg_get_viewdef(c.oid) AS definition
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'v';
+CREATE VIEW pg_matviews AS
+SELECT '' AS schemaname, '' AS matviewname, '' AS matviewowner, '' AS tablespace, false AS hasindexes, true AS ispopulated, '' AS definition LIMIT 0;
+CREATE VIEW pg_indexes AS
+SELECT schema AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
+       colonnade_catalog.main.pg_get_indexdef(oid) AS indexdef
+FROM colonnade_catalog.main.indexes;
+CREATE VIEW pg_sequences AS
+SELECT nspname AS schemaname, relname AS sequencename, current_user AS sequenceowner, seqstart AS start_value, seqmin AS min_value,
+       seqmax AS max_value, seqincrement AS increment_by, seqcycle AS cycle, seqcache AS cache_size
+FROM colonnade_catalog.main.pg_sequence s JOIN colonnade_catalog.main.pg_class c ON c.oid = s.seqrelid
+JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace;
+CREATE VIEW pg_stat_user_tables AS
+SELECT c.oid AS relid, nspname AS schemaname, relname, reltuples::BIGINT AS n_live_tup
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+WHERE relkind = 'r' AND nspname <> 'pg_catalog';
+CREATE VIEW pg_user AS
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
+       rolbypassrls AS usebypassrls, NULL::VARCHAR AS passwd, rolvaliduntil AS valuntil, NULL::VARCHAR[] AS useconfig
+FROM colonnade_catalog.main.pg_roles;

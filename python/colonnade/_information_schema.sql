@@ -1,0 +1,53 @@
+-- The information schema (SQL:2016-11; PostgreSQL's manual, "The Information Schema") of the database that is current: DuckDB's own tells of
+-- all databases, and has DuckDB's names for types.
+
+CREATE SCHEMA information;
+
+CREATE MACRO information._pg_expandarray(list) AS
+    unnest([{'x': list[n], 'n': n::INTEGER} for n in range(1, len(list) + 1)]);
+CREATE MACRO information.schema_of(database, schema) AS CASE database WHEN 'temp' THEN 'pg_temp_1' ELSE schema END;
+
+CREATE VIEW information.tables AS
+SELECT * REPLACE (current_database() AS table_catalog, colonnade_catalog.information.schema_of(table_catalog, table_schema) AS table_schema)
+FROM system.information_schema.tables t
+WHERE colonnade_catalog.main.is_shown(t.table_catalog) AND (t.table_type <> 'VIEW' OR t.table_catalog <> 'temp');
+
+-- As many columns as DuckDB's has: those that are not here are NULL there.
+CREATE VIEW information.columns AS
+SELECT current_database() AS table_catalog, colonnade_catalog.information.schema_of(database_name, schema_name) AS table_schema, table_name,
+       column_name, column_index AS ordinal_position, column_default, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable,
+       CASE WHEN c.data_type LIKE '%]' THEN 'ARRAY' WHEN t.known IS NULL THEN 'USER-DEFINED' ELSE t.known END AS data_type,
+       character_maximum_length, NULL::INTEGER AS character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale,
+       CASE WHEN c.data_type LIKE 'TIME%' THEN 6 END AS datetime_precision, NULL::VARCHAR AS interval_type,
+       NULL::VARCHAR AS collation_name, NULL::VARCHAR AS domain_schema, NULL::VARCHAR AS domain_name,
+       current_database() AS udt_catalog, CASE WHEN t.known IS NULL THEN schema_name ELSE 'pg_catalog' END AS udt_schema,
+       p.typname AS udt_name, column_index::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity,
+       NULL::VARCHAR AS identity_generation, CASE WHEN is_generated THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, generation_expression,
+       'YES' AS is_updatable, comment AS column_comment
+FROM colonnade_catalog.main.numbered_columns c
+LEFT JOIN colonnade_catalog.main.by_sql t ON t.oid = c.type
+LEFT JOIN colonnade_catalog.main.pg_type p ON p.oid = c.type;
+
+CREATE VIEW information.schemata AS
+FROM system.information_schema.schemata WHERE catalog_name = current_database();
+CREATE VIEW information.views AS
+FROM system.information_schema.views WHERE table_catalog = current_database();
+CREATE VIEW information.character_sets AS FROM system.information_schema.character_sets;
+CREATE VIEW information.table_constraints AS
+FROM system.information_schema.table_constraints WHERE constraint_catalog = current_database();
+CREATE VIEW information.check_constraints AS
+FROM system.information_schema.check_constraints WHERE constraint_catalog = current_database();
+CREATE VIEW information.key_column_usage AS
+FROM system.information_schema.key_column_usage WHERE constraint_catalog = current_database();
+CREATE VIEW information.referential_constraints AS
+FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
+CREATE VIEW information.constraint_column_usage AS
+FROM system.information_schema.constraint_column_usage WHERE constraint_catalog = current_database();
+CREATE VIEW information.constraint_table_usage AS
+FROM system.information_schema.constraint_table_usage WHERE constraint_catalog = current_database();
+CREATE VIEW information.sequences AS
+SELECT current_database() AS sequence_catalog, schemaname AS sequence_schema, sequencename AS sequence_name, 'bigint' AS data_type,
+       64 AS numeric_precision, 2 AS numeric_precision_radix, 0 AS numeric_scale, start_value::VARCHAR AS start_value,
+       min_value::VARCHAR AS minimum_value, max_value::VARCHAR AS maximum_value, increment_by::VARCHAR AS increment,
+       CASE WHEN cycle THEN 'YES' ELSE 'NO' END AS cycle_option
+FROM colonnade_catalog.main.pg_sequences;

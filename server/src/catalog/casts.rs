@@ -1,0 +1,191 @@
+//! Casts to `regclass`, `regtype`, `regnamespace` and `regproc` (PostgreSQL's manual, "Object Identifier Types").
+//!
+//! In PostgreSQL such a value is the number of a thing, which looks like its name. DuckDB has no type like that, so a
+//! cast becomes a call of one of two functions of `_catalog.sql`, and what is written around it says which: `…_name` if the
+//! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
+//! compared with a number, one of a column to be read.
+
+use super::{Edits, SCHEMA, qualifies};
+use crate::lex::{Kind, Token};
+
+/// The types.
+pub const TYPES: [&str; 4] = ["regclass", "regtype", "regnamespace", "regproc"];
+/// Types that a name is cast to.
+const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
+/// Functions that know a sequence by its name, in DuckDB.
+const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
+
+/// Notes what becomes of a cast whose `::` or `AS` is the token at `at`; the number of tokens up to its end.
+pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
+    let is_postfix = is_double_colon(tokens, at);
+    if !is_postfix && !tokens[at].is_word("as") {
+        return None;
+    }
+    let (type_, end) = type_name(tokens, at + if is_postfix { 2 } else { 1 })?;
+    let type_ = TYPES.into_iter().find(|name| *name == type_)?;
+    let whole = tokens[at].start..tokens[end - 1].end();
+    if is_postfix {
+        if is_symbol(tokens, end, b'[') {
+            return None;
+        }
+        let operand = operand(tokens, at)?;
+        let is_sequences = operand >= 2
+            && is_symbol(tokens, operand - 1, b'(')
+            && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
+        if is_sequences {
+            edits.replace(whole, String::new());
+        } else {
+            let kind = function(tokens, operand..at, end);
+            edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
+            edits.replace(whole, ")".to_owned());
+        }
+    } else {
+        let open = opening(tokens, at, b'(', b')')?;
+        let cast = tokens.get(open.checked_sub(1)?).filter(|token| token.is_word("cast"))?;
+        if open + 1 == at || !is_symbol(tokens, end, b')') {
+            return None;
+        }
+        let kind = function(tokens, open + 1..at, end + 1);
+        edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
+        edits.replace(whole, String::new());
+    }
+    Some(end - at)
+}
+
+/// Which of the two functions a cast of `operand` is, if `after` is the token that follows it.
+fn function(tokens: &[Token<'_>], operand: std::ops::Range<usize>, after: usize) -> &'static str {
+    match next_type(tokens, after) {
+        Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
+        Some(_) => "number",
+        None if is_constant(&tokens[operand]) => "number",
+        None => "name",
+    }
+}
+
+/// The type that what ends before `at` is cast to.
+fn next_type(tokens: &[Token<'_>], at: usize) -> Option<String> {
+    if is_double_colon(tokens, at) {
+        return Some(type_name(tokens, at + 2)?.0);
+    }
+    if !tokens.get(at)?.is_word("as") {
+        return None;
+    }
+    let open = opening(tokens, at, b'(', b')')?;
+    let is_cast = tokens.get(open.checked_sub(1)?)?.is_word("cast");
+    if is_cast { Some(type_name(tokens, at + 1)?.0) } else { None }
+}
+
+/// A literal or a parameter, whatever it is cast to.
+fn is_constant(operand: &[Token<'_>]) -> bool {
+    let rest = match operand {
+        [text, rest @ ..] if text.kind == Kind::Text => rest,
+        [dollar, number, rest @ ..] if dollar.kind == Kind::Symbol(b'$') && number.kind == Kind::Number => rest,
+        _ => return false,
+    };
+    rest.first().is_none_or(|next| next.kind == Kind::Symbol(b':'))
+}
+
+/// Where the expression begins that the `::` at `end` casts, which binds closer than all but a dot and a subscript.
+fn operand(tokens: &[Token<'_>], end: usize) -> Option<usize> {
+    let mut last = end.checked_sub(1)?;
+    loop {
+        let mut start = match tokens[last].kind {
+            Kind::Symbol(b']') => {
+                last = opening(tokens, last, b'[', b']')?.checked_sub(1)?;
+                continue;
+            }
+            Kind::Symbol(b')') => {
+                let open = opening(tokens, last, b'(', b')')?;
+                // A function's name stands right before its arguments, a keyword mostly does not.
+                let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
+                let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
+                name.unwrap_or(open)
+            }
+            Kind::Number if last > 0 && is_symbol(tokens, last - 1, b'$') && touch(tokens, last - 1) => last - 1,
+            Kind::Word | Kind::Name | Kind::Text | Kind::Number => last,
+            Kind::Symbol(_) => return None,
+        };
+        while start >= 2 && is_symbol(tokens, start - 1, b'.') {
+            start -= 2;
+        }
+        if start < 3 || !is_double_colon(tokens, start - 2) {
+            return Some(start);
+        }
+        // That was the type of a cast before.
+        last = start - 3;
+    }
+}
+
+/// The bracket that is open at `at`.
+fn opening(tokens: &[Token<'_>], at: usize, open: u8, close: u8) -> Option<usize> {
+    let mut depth = 0usize;
+    for (place, token) in tokens[..at].iter().enumerate().rev() {
+        if token.kind == Kind::Symbol(close) {
+            depth += 1;
+        } else if token.kind == Kind::Symbol(open) {
+            match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return Some(place),
+            }
+        }
+    }
+    None
+}
+
+/// The name of the type at `at`, without `pg_catalog.`, and where it ends.
+fn type_name(tokens: &[Token<'_>], at: usize) -> Option<(String, usize)> {
+    let at = match tokens.get(at..)? {
+        [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => at + 2,
+        _ => at,
+    };
+    let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
+    Some((name.value(), at + 1))
+}
+
+fn is_double_colon(tokens: &[Token<'_>], at: usize) -> bool {
+    is_symbol(tokens, at, b':') && is_symbol(tokens, at + 1, b':') && touch(tokens, at)
+}
+
+fn is_symbol(tokens: &[Token<'_>], at: usize, symbol: u8) -> bool {
+    tokens.get(at).is_some_and(|token| token.kind == Kind::Symbol(symbol))
+}
+
+/// Whether nothing is between a token and the next one.
+fn touch(tokens: &[Token<'_>], at: usize) -> bool {
+    tokens.get(at + 1).is_some_and(|next| next.start == tokens[at].end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plain;
+
+    #[test]
+    fn casts_become_calls() {
+        for (given, expected) in [
+            ("x = 'pg_class'::regclass", "x = regclass_number('pg_class')"),
+            ("x = 'pg_class'::pg_catalog.regclass::oid", "x = regclass_number('pg_class')::oid"),
+            ("$1::text::regclass", "regclass_number($1::text)"),
+            ("'t'::regclass::pg_catalog.text", "regclass_name('t')::text"),
+            ("select c.oid::regclass as t", "select regclass_name(c.oid) as t"),
+            ("select c.\"oid\" :: RegClass", "select regclass_name(c.\"oid\" )"),
+            ("max(a, f(b))::regtype", "regtype_name(max(a, f(b)))"),
+            ("select (a)::regnamespace::text", "select regnamespace_name((a))::text"),
+            ("a.b[1][2]::regtype", "regtype_name(a.b[1][2])"),
+            ("a::regclass::oid::regclass", "regclass_name(regclass_number(a)::oid)"),
+            ("CAST($1::VARCHAR AS REGCLASS)", "regclass_number($1::VARCHAR )"),
+            ("cast(CAST(a.b AS regclass) AS TEXT)", "cast(regclass_name(a.b ) AS TEXT)"),
+            (
+                "CAST(CAST(f(CAST(a AS REGCLASS)) AS REGCLASS) AS OID)",
+                "CAST(regclass_number(f(regclass_name(a )) ) AS OID)",
+            ),
+            ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
+            ("nextval('s'::regclass)", "nextval('s')"),
+            ("a as regclass", "a as regclass"),
+            ("a::regclass[]", "a::regclass[]"),
+            ("::regclass", "::regclass"),
+            ("a + ::regclass", "a + ::regclass"),
+        ] {
+            assert_eq!(plain(given), expected, "{given}");
+        }
+    }
+}

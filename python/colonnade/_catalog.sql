@@ -2,6 +2,7 @@
 -- numbers, and all databases at once.
 
 CREATE TYPE name AS VARCHAR;
+CREATE TYPE jsonb AS JSON;
 CREATE TYPE regclass AS VARCHAR;
 CREATE TYPE regtype AS VARCHAR;
 CREATE TYPE regproc AS VARCHAR;

@@ -411,7 +411,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600, help="how long the load lasts (default: 600)")
     parser.add_argument("--connections", type=int, default=200, help="connections of the load (default: 200)")
-    parser.add_argument("--think", type=float, default=1, help="seconds between pieces of work (default: 1)")
+    parser.add_argument("--think", type=float, default=2, help="seconds between pieces of work (default: 2)")
     parser.add_argument("--visits", type=int, default=5000, help="connections that come and go (default: 5000)")
     parser.add_argument("--idle", type=int, default=1000, help="idle connections (default: 1000)")
     args = parser.parse_args()

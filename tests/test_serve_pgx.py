@@ -1,4 +1,4 @@
-"""pgx, Go's driver, against `colonnade serve`: tests/clients/go/pgx_test.go."""
+"""pgx, Go's driver, against `colonnade serve`: tests/clients/go."""
 
 from __future__ import annotations
 

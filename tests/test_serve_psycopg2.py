@@ -109,7 +109,7 @@ def test_bytes_and_documents_come_back(cursor: psycopg2.extensions.cursor) -> No
         assert bytes(value(cursor, "select %s", psycopg2.Binary(given))) == bytes(given)  # type: ignore[arg-type]
     found = value(cursor, "select %s", [psycopg2.Binary(b"a\\"), psycopg2.Binary(every)])
     assert [bytes(item) for item in found] == [b"a\\", every]  # type: ignore[attr-defined]
-    cursor.execute("create temp table documents (b blob, j json)")
+    cursor.execute("create temp table documents (b bytea, j jsonb)")
     document = {"a": [1, None, "it's"]}
     cursor.execute("insert into documents values (%s, %s)", (every, psycopg2.extras.Json(document)))
     cursor.execute("select * from documents where b = %s", (psycopg2.Binary(every),))

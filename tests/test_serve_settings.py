@@ -130,8 +130,10 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
 
 
 def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
-    options = r"-c statement_timeout=300 -c TimeZone=Europe/Berlin --application-name=its\ own -c nothing.known=1"
-    with psycopg.connect(server.dsn, autocommit=True, options=options) as connection:
+    options = r"-c statement_timeout=300 -c TimeZone=Europe/Berlin --application-name=its\ own"
+    # What stands by itself is meant as well.
+    dsn = f"{server.dsn} client_encoding=utf8"
+    with psycopg.connect(dsn, autocommit=True, options=options) as connection:
         assert connection.info.parameter_status("TimeZone") == "Europe/Berlin"
         assert connection.execute("SELECT current_setting('TimeZone')").fetchone() == ("Europe/Berlin",)
         assert show(connection, "application_name") == "its own"

@@ -2,6 +2,7 @@
 -- numbers, and all databases at once.
 
 CREATE TYPE name AS VARCHAR;
+CREATE TYPE jsonb AS JSON;
 -- Lists that count from 0; where clients see them, they are numbers with spaces between them (`_engine.py`). DuckDB forgets what a type
 -- was called, so they have item types that nothing else has here.
 CREATE TYPE int2vector AS USMALLINT[];

@@ -21,6 +21,12 @@ from colonnade import _fences
 from colonnade._exact import exact, literal, quoted
 from colonnade._fences import Fences, ReadOnlyConnection
 
+try:
+    # Loaded before the first client comes, since it takes longer than most statements, and all sessions wait for it.
+    import pyarrow
+except ImportError:
+    pyarrow = None
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -237,9 +243,7 @@ def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
 
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow DuckDB alone decides how many rows a batch has."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
+    if pyarrow is None:
         return relation
     return relation.to_arrow_reader(rows_per_batch(relation.types, *limits))
 

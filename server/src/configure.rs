@@ -9,17 +9,6 @@ use crate::session::Session;
 use crate::settings::{self, Command, Settings};
 
 impl Session {
-    /// Sets what the client asked for when it connected. What is not known here is passed over.
-    pub fn set_at_start(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
-        for (name, value) in given {
-            if let Some(setting) = settings::find(name) {
-                self.set(setting, Some(value), false)?;
-            }
-        }
-        self.settings.keep();
-        Ok(())
-    }
-
     /// Runs a statement about settings. `target` is the portal's if it was described before.
     pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
@@ -56,6 +45,22 @@ impl Session {
             rows.iter().for_each(|row| backend::text_row(out, row));
         }
         backend::command_complete(out, &query::tag(text, None, None));
+        Ok(())
+    }
+
+    /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
+    pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
+        for (name, value) in given {
+            let text = format!("SET \"{}\" = '{}'", name.replace('"', "\"\""), value.replace('\'', "''"));
+            match settings::command(&text) {
+                Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
+                _ => {
+                    let _running = self.start()?;
+                    self.run_plain(&text)?;
+                }
+            }
+        }
+        self.settings.settle();
         Ok(())
     }
 

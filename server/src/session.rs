@@ -55,9 +55,9 @@ enum Request {
 }
 
 impl Session {
-    /// Answers until the client says good-bye, or is gone. `given` are settings from its start-up.
+    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone.
     pub fn run(mut self, given: &[(String, String)]) {
-        if let Err(failure) = self.set_at_start(given).and_then(|()| self.converse()) {
+        if let Err(failure) = self.set_given(given).and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();

@@ -221,16 +221,16 @@ impl Settings {
         (known.is_reported && before != value).then_some((known.name, value))
     }
 
-    /// The values of now are those that RESET gives back.
-    pub fn keep(&mut self) {
-        self.defaults.clone_from(&self.values);
-    }
-
     /// The settings to give back at the end of a transaction, the last one first.
     pub fn take_local(&mut self) -> Vec<(usize, String)> {
         let mut local = std::mem::take(&mut self.local);
         local.reverse();
         local
+    }
+
+    /// What is set now is what the session begins with.
+    pub fn settle(&mut self) {
+        self.defaults.clone_from(&self.values);
     }
 
     /// Those that are not as they were in the beginning.
@@ -240,8 +240,13 @@ impl Settings {
 }
 
 /// A setting's place, by its name in any case.
-pub fn find(name: &str) -> Option<usize> {
+fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// Whether there is a setting of this name here.
+pub fn is_known(name: &str) -> bool {
+    find(name).is_some()
 }
 
 /// Reads a statement about settings that are known here; all others are the engine's.

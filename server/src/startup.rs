@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase};
 use crate::message::{ProtocolError, backend::Report};
+use crate::settings::is_known;
 use crate::socket::{Input, Output, Socket};
 use crate::tls;
 
@@ -24,12 +25,12 @@ pub enum Purpose {
 pub struct Settings {
     pub user: String,
     pub application_name: String,
-    /// Values of other settings, by the names that the client has for them.
-    pub given: Vec<(String, String)>,
     /// The protocol's minor version that the client asks for.
     minor: u16,
     /// Protocol options, all unknown here.
     options: Vec<String>,
+    /// Settings that `options` names, each with its value.
+    pub given: Vec<(String, String)>,
 }
 
 /// Reads up to the message that says what the connection is for, and encrypts it if the client asks for that and `tls` is there.
@@ -90,45 +91,53 @@ enum Asked {
 
 fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, ProtocolError> {
     let mut settings = Settings { minor, ..Settings::default() };
+    let mut others = Vec::new();
     for (name, value) in parameters {
         match *name {
             "user" => settings.user = (*value).to_owned(),
             "application_name" => settings.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+            "options" => settings.given = given(value)?,
             name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
+            name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
             // The database is the one that is served.
-            "database" | "client_encoding" => {}
-            "options" => settings.given.extend(switches(value)),
-            name => settings.given.push((name.to_owned(), (*value).to_owned())),
+            _ => {}
         }
     }
+    // As in PostgreSQL, what stands by itself comes after what is among the options.
+    settings.given.extend(others);
     Ok(settings)
 }
 
-/// The settings among a server's switches: `-c name=value` and `--name=value`, where a backslash keeps a space
-/// (`pg_split_opts` and `process_postgres_switches` of PostgreSQL's src/backend).
-fn switches(options: &str) -> Vec<(String, String)> {
-    let mut words = vec![String::new()];
-    let mut chars = options.chars();
-    while let Some(c) = chars.next() {
+/// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
+/// postinit.c): a backslash makes the next character an ordinary one.
+fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+    let (mut words, mut word, mut is_escaped) = (Vec::new(), None::<String>, false);
+    for c in options.chars() {
         match c {
-            '\\' => words.last_mut().into_iter().for_each(|word| word.extend(chars.next())),
-            c if c.is_whitespace() => words.push(String::new()),
-            c => words.last_mut().into_iter().for_each(|word| word.push(c)),
+            '\\' if !is_escaped => is_escaped = true,
+            c if c.is_ascii_whitespace() && !is_escaped => words.extend(word.take()),
+            c => {
+                word.get_or_insert_default().push(c);
+                is_escaped = false;
+            }
         }
     }
-    let mut words = words.into_iter().filter(|word| !word.is_empty());
-    let mut found = Vec::new();
+    words.extend(word);
+    let mut given = Vec::new();
+    let mut words = words.into_iter();
     while let Some(word) = words.next() {
-        let switch = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
-            Some("") => words.next(),
-            rest => rest.map(str::to_owned),
+        let wrong = || ProtocolError::Options(word.clone());
+        let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
+            (Some(setting), _) => setting.to_owned(),
+            (None, Some("")) => words.next().ok_or_else(wrong)?,
+            (None, Some(setting)) => setting.to_owned(),
+            (None, None) => return Err(wrong()),
         };
-        if let Some((name, value)) = switch.as_deref().and_then(|switch| switch.split_once('=')) {
-            found.push((name.replace('-', "_"), value.to_owned()));
-        }
+        let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
+        given.push((name.replace('-', "_"), value.to_owned()));
     }
-    found
+    Ok(given)
 }
 
 fn is_utf8(encoding: &str) -> bool {
@@ -193,15 +202,34 @@ mod tests {
     }
 
     #[test]
+    fn options_are_settings() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            given("-c statement_timeout=5s  -csearch_path=a\\ b --lock-timeout=1").unwrap(),
+            [pair("statement_timeout", "5s"), pair("search_path", "a b"), pair("lock_timeout", "1")]
+        );
+        assert_eq!(given(" ").unwrap(), []);
+        assert!(given("-c").is_err() && given("-c x").is_err() && given("-d 5").is_err() && given("x=1").is_err());
+    }
+
+    #[test]
     fn keeps_what_the_client_says() {
         let found =
             settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
         assert_eq!((found.user.as_str(), found.application_name.as_str()), ("me", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
-        assert_eq!(found.given, []);
-        let found =
-            settings(0, &[("TimeZone", "UTC"), ("options", "-c a=1  -cb=x\\ y --lock-timeout=2 -B 5 --c")]).unwrap();
-        let given = [("TimeZone", "UTC"), ("a", "1"), ("b", "x y"), ("lock_timeout", "2")];
-        assert_eq!(found.given, given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn settings_that_are_known_are_given() {
+        let parameters = [
+            ("datestyle", "ISO"),
+            ("options", "-c statement_timeout=5"),
+            ("database", "d"),
+            ("client_encoding", "UTF8"),
+        ];
+        let found = settings(0, &parameters).unwrap();
+        let expected = [("statement_timeout", "5"), ("datestyle", "ISO"), ("client_encoding", "UTF8")];
+        assert_eq!(found.given, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

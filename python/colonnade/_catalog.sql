@@ -117,7 +117,8 @@ UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 CREATE MACRO schema_number(place) AS
     (SELECT min(oid)::BIGINT FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = place);
 
--- A constraint's number is also its index's. DuckDB has none for either; these are beyond its own numbers.
+-- A constraint's number is also its index's. DuckDB has none for either; these are beyond its own numbers, and tell the table's.
+CREATE MACRO table_of(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
 CREATE VIEW declared AS
 SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
        constraint_name AS name, database_name = 'temp' AS temporary,
@@ -129,17 +130,18 @@ FROM duckdb_constraints() WHERE colonnade_catalog.main.is_shown(database_name) A
 
 CREATE VIEW constraints AS
 SELECT d.*, k.oid AS key, k.relation AS referenced,
-       [k.columns[list_position(k.column_names, name)] for name in d.referenced_column_names] AS referenced_columns,
-       CASE d.kind WHEN 'p' THEN 'PRIMARY KEY (' || colonnade_catalog.main.listed(d.column_names) || ')'
-                   WHEN 'u' THEN 'UNIQUE (' || colonnade_catalog.main.listed(d.column_names) || ')'
-                   WHEN 'c' THEN 'CHECK (' || d.expression || ')'
-                   ELSE 'FOREIGN KEY (' || colonnade_catalog.main.listed(d.column_names) || ') REFERENCES '
-                        || colonnade_catalog.main.in_schema(d.schema, d.referenced_table)
-                        || '(' || colonnade_catalog.main.listed(d.referenced_column_names) || ')' END AS definition
+       [k.columns[list_position(k.column_names, name)] for name in d.referenced_column_names] AS referenced_columns
 FROM colonnade_catalog.main.declared d
 LEFT JOIN colonnade_catalog.main.declared k
     ON d.kind = 'f' AND k.kind IN ('p', 'u') AND k.namespace = d.namespace AND k.relation_name = d.referenced_table
        AND list_sort(k.column_names) = list_sort(d.referenced_column_names);
+
+CREATE VIEW definitions AS
+SELECT oid, CASE kind WHEN 'p' THEN 'PRIMARY KEY (' WHEN 'u' THEN 'UNIQUE (' WHEN 'c' THEN 'CHECK (' ELSE 'FOREIGN KEY (' END
+            || CASE kind WHEN 'c' THEN expression ELSE colonnade_catalog.main.listed(column_names) END || ')'
+            || CASE kind WHEN 'f' THEN ' REFERENCES ' || colonnade_catalog.main.in_schema(schema, referenced_table)
+                                       || '(' || colonnade_catalog.main.listed(referenced_column_names) || ')' ELSE '' END AS definition
+FROM colonnade_catalog.main.declared;
 
 CREATE VIEW indexes AS
 SELECT oid, name, temporary, namespace, schema, relation, relation_name, kind = 'p' AS is_primary, true AS is_unique, columns,
@@ -159,24 +161,25 @@ INSERT INTO own_relations VALUES
     (2601, 'pg_am'), (2604, 'pg_attrdef'), (2606, 'pg_constraint'), (2608, 'pg_depend'), (2609, 'pg_description'), (2610, 'pg_index'),
     (2615, 'pg_namespace'), (2616, 'pg_opclass'), (2618, 'pg_rewrite'), (2620, 'pg_trigger'), (3501, 'pg_enum'), (2224, 'pg_sequence');
 
+-- All that has a number and a name like a table.
 CREATE VIEW relations AS
-SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, 'r' AS kind, column_count AS columns, estimated_size AS rows,
-       temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed, comment
+SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
+       estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
 FROM duckdb_tables() WHERE colonnade_catalog.main.is_shown(database_name)
 UNION ALL
-SELECT view_oid, view_name, schema_oid, 'v', column_count, 0, temporary, 0, false, comment
+SELECT view_oid, view_name, schema_oid, schema_name, 'v', column_count, 0, temporary, 0, false
 FROM duckdb_views() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal
 UNION ALL
-SELECT sequence_oid, sequence_name, schema_oid, 'S', 0, 0, temporary, 0, false, comment
+SELECT sequence_oid, sequence_name, schema_oid, schema_name, 'S', 0, 0, temporary, 0, false
 FROM duckdb_sequences() WHERE colonnade_catalog.main.is_shown(database_name)
 UNION ALL
-SELECT oid, name, namespace, 'i', len(column_names), 0, temporary, 0, false, NULL
-FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
-UNION ALL
-SELECT index_oid, index_name, schema_oid, 'i', 1, 0, database_name = 'temp', 0, false, comment
+SELECT index_oid, index_name, schema_oid, schema_name, 'i', 1, 0, database_name = 'temp', 0, false
 FROM duckdb_indexes() WHERE colonnade_catalog.main.is_shown(database_name)
 UNION ALL
-SELECT oid, name, 11, 'r', 0, 0, false, 0, false, NULL FROM colonnade_catalog.main.own_relations;
+SELECT oid, name, namespace, schema, 'i', len(column_names), 0, temporary, 0, false
+FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
+UNION ALL
+SELECT oid, name, 11, 'pg_catalog', 'r', 0, 0, false, 0, false FROM colonnade_catalog.main.own_relations;
 
 CREATE VIEW pg_class AS
 SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype,
@@ -215,15 +218,17 @@ SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGIN
        'n' AS deptype
 FROM colonnade_catalog.main.constraints WHERE kind = 'f';
 
+-- Comments on functions are left out: DuckDB takes its time to list its own thousands.
 CREATE VIEW pg_description AS
 SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
-FROM colonnade_catalog.main.relations WHERE comment IS NOT NULL
+FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
+      UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
+      UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
+      UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
+WHERE colonnade_catalog.main.is_shown(database_name) AND comment IS NOT NULL
 UNION ALL
 SELECT table_oid, 1259, column_index, comment
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND comment IS NOT NULL
-UNION ALL
-SELECT function_oid, 1255, 0, comment
-FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal AND comment IS NOT NULL;
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND comment IS NOT NULL;
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
 
 CREATE VIEW pg_attribute AS

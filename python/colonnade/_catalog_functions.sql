@@ -6,8 +6,15 @@ CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
 CREATE MACRO pg_get_userbyid(role) AS current_user;
 CREATE MACRO pg_table_is_visible(number) AS
-    number IN (SELECT oid FROM colonnade_catalog.main.relations
-               WHERE namespace = colonnade_catalog.main.schema_number(current_schema()) OR namespace = 11 OR temporary);
+    colonnade_catalog.main.table_of(number) IN (
+        SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = current_schema() OR temporary
+        UNION ALL
+        SELECT view_oid FROM duckdb_views() WHERE database_name = current_database() AND schema_name = current_schema() OR temporary
+        UNION ALL
+        SELECT sequence_oid FROM duckdb_sequences() WHERE database_name = current_database() AND schema_name = current_schema() OR temporary
+        UNION ALL
+        SELECT index_oid FROM duckdb_indexes() WHERE database_name = current_database() AND schema_name = current_schema()
+        UNION ALL FROM (SELECT oid FROM colonnade_catalog.main.own_relations));
 CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
      FROM duckdb_views() WHERE view_oid = number);
@@ -30,8 +37,8 @@ CREATE MACRO pg_backend_pid() AS 0;
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;
-CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonnade_catalog.main.constraints WHERE oid = number),
-    (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.constraints WHERE oid = number);
+CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number),
+    (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number);
 CREATE MACRO index_statement(number) AS
     (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
                 || ' ON ' || colonnade_catalog.main.quote_ident(schema) || '.' || colonnade_catalog.main.quote_ident(relation_name)
@@ -57,17 +64,16 @@ CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
      for word in regexp_extract_all(given, '"([^"]|"")*"|[^."]+')];
+CREATE MACRO to_regclass(given) AS
+    (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
+     WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(parts[-2], schema)
+     ORDER BY schema <> current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
 CREATE MACRO regclass_number(given) AS
-    coalesce(try_cast(given AS BIGINT),
-             (SELECT c.oid FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
-              WHERE lower(c.relname) = lower(colonnade_catalog.main.words(given::VARCHAR)[-1])
-                AND n.nspname = coalesce(colonnade_catalog.main.words(given::VARCHAR)[-2], n.nspname)
-              ORDER BY n.nspname <> current_schema(), n.nspname <> 'pg_catalog', c.oid LIMIT 1),
+    coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regclass_name(number) AS
-    coalesce((SELECT min(CASE WHEN n.nspname = 'pg_catalog' THEN c.relname ELSE colonnade_catalog.main.in_schema(n.nspname, c.relname) END)
-              FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
-              WHERE c.oid = try_cast(number AS BIGINT)), number::VARCHAR);
+CREATE MACRO regclass_name(given) AS
+    coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE colonnade_catalog.main.in_schema(schema, name) END)
+              FROM colonnade_catalog.main.relations WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR);
 CREATE MACRO regtype_number(given) AS
     coalesce(try_cast(given AS BIGINT),
              (SELECT min(oid) FROM (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
@@ -89,12 +95,6 @@ CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalo
 CREATE MACRO regproc_name(given) AS
     coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
              regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
-CREATE MACRO to_regclass(given) AS
-    (SELECT c.oid FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
-     WHERE lower(c.relname) = lower(colonnade_catalog.main.words(given)[-1])
-       AND n.nspname = coalesce(colonnade_catalog.main.words(given)[-2], n.nspname)
-     ORDER BY n.nspname <> current_schema(), n.nspname <> 'pg_catalog', c.oid LIMIT 1);
-
 -- The search path without this catalog, which is the last.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END || system.main.current_schemas(false)[:-2];

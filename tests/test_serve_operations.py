@@ -54,6 +54,10 @@ def test_the_numbers_count_what_happens(tmp_path: Path) -> None:
             with pytest.raises(psycopg.Error):
                 client.execute("select nothing")
             seen = numbers(url)
+            # Parse and Execute are one each.
+            client.execute("begin", prepare=True)
+            assert numbers(url)["statements_total"] == seen["statements_total"] + 2
+            client.execute("rollback")
         assert seen["sessions"] == 1
         assert (seen["connections_total"], seen["logins_total"], seen["failed_logins_total"]) == (2, 1, 1)
         assert (seen["statements_total"], seen["errors_total"]) == (2, 1)

@@ -127,3 +127,34 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
     connection.execute("ROLLBACK")
     with pytest.raises(psycopg.errors.ActiveSqlTransaction), connection.transaction():
         connection.execute("DISCARD ALL")
+
+
+def test_the_start_ups_options_are_what_the_session_begins_with(server: Server) -> None:
+    options = r"-c statement_timeout=5s --application-name=from\ options -cintegerdivision=1"
+    options = options.replace("integerdivision", "integer_division")
+    with psycopg.connect(server.dsn, autocommit=True, options=options) as connection:
+        assert show(connection, "statement_timeout") == "5s"
+        assert show(connection, "application_name") == "from options"
+        assert connection.execute("select 7 / 2").fetchone() == (3,)
+        connection.execute("set statement_timeout = 0")
+        connection.execute("reset statement_timeout")
+        assert show(connection, "statement_timeout") == "5s"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("-c nonsense=1", "nonsense"),
+        ("-c datestyle=German", "DateStyle"),
+        ("-c statement_timeout", "invalid command-line argument"),
+        ("-d 5", "invalid command-line argument"),
+    ],
+)
+def test_options_that_cannot_be_end_the_connection(server: Server, options: str, words: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match=words):
+        psycopg.connect(server.dsn, options=options)
+
+
+def test_databases_are_shown_without_the_catalogs(connection: psycopg.Connection) -> None:
+    for prepare in (False, True):
+        assert connection.execute("show  Databases", prepare=prepare).fetchall() == [("memory",)]

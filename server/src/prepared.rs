@@ -1,11 +1,14 @@
 //! Prepared statements: what Parse makes of a query.
 
 use crate::catalog;
-use crate::engine::{Columns, Session as Engine};
+use crate::certain;
+use crate::declared::{self, Declaration, Request};
+use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
+use crate::source;
 use crate::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
@@ -16,6 +19,10 @@ pub struct PreparedStatement {
     /// What it is.
     pub kind: StatementKind,
     placeholders: Placeholders,
+    /// What DECLARE is to make of it.
+    pub declaration: Option<Declaration>,
+    /// Whether it goes to a source, which finds its own placeholders.
+    is_passed: bool,
     /// The type of each parameter.
     pub types: Vec<Type>,
     /// What it gives.
@@ -27,8 +34,8 @@ pub struct PreparedStatement {
 pub struct Bound {
     /// The text, whose placeholders are cast to their types.
     pub text: String,
-    /// The values of those that occur in it, by number from 1.
-    pub values: Vec<(usize, Value)>,
+    /// The values of those that occur in it.
+    pub values: Vec<Parameter>,
 }
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go
@@ -43,17 +50,35 @@ impl PreparedStatement {
     /// # Errors
     /// If there are several statements, or the engine refuses this one.
     pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let statements = query::split(query);
+        let is_passed = engine.dialect() != Dialect::DuckDb;
+        let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
         }
         let text = statements.first().map_or("", |statement| statement.text).to_owned();
-        let kind = query::kind(&text);
+        let kind = if is_passed { source::kind(&text, engine.dialect()) } else { query::kind(&text) };
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        let mut prepared =
-            Self { kind, placeholders: Placeholders::default(), types: Vec::new(), columns: Columns::None, text };
-        let is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
-        if is_engines {
+        let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
+        let mut prepared = Self { text, kind, placeholders, declaration: None, is_passed, types, columns };
+        let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
+        if kind == StatementKind::Cursor {
+            match declared::parse(&prepared.text)? {
+                Request::Declare(declaration, query) => {
+                    let query = query.to_owned();
+                    (prepared.text, prepared.declaration, is_engines) = (query, Some(declaration), true);
+                }
+                // The cursor's columns.
+                Request::Fetch { is_move: false, .. } => prepared.columns = Columns::Late,
+                Request::Fetch { .. } | Request::Close(_) => {}
+            }
+        }
+        if is_engines && is_passed {
+            let description = engine.describe(&prepared.text, &[])?;
+            let mut types: Vec<_> = given.collect();
+            types.resize(types.len().max(description.parameters.len()), None);
+            prepared.types = types.into_iter().map(|type_| type_.unwrap_or_else(|| Type::named("UNKNOWN"))).collect();
+            prepared.columns = description.columns;
+        } else if is_engines {
             prepared.text = catalog::plain(&prepared.text).into_owned();
             if !query::is_preparation(&prepared.text) {
                 prepared.placeholders = Placeholders::find(&prepared.text);
@@ -77,7 +102,17 @@ impl PreparedStatement {
             }
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
         }
+        if prepared.declaration.is_some() {
+            prepared.columns = Columns::None;
+        }
         Ok(prepared)
+    }
+
+    /// The query of a cursor that has been declared.
+    pub fn running(query: &str) -> Self {
+        let (kind, types, columns) = (StatementKind::Other, Vec::new(), Columns::Late);
+        let (text, placeholders) = (query.to_owned(), Placeholders::default());
+        Self { text, kind, placeholders, declaration: None, is_passed: false, types, columns }
     }
 
     /// Finds the types that the client left open, and the columns.
@@ -99,7 +134,7 @@ impl PreparedStatement {
         if description.columns == Columns::Late && self.placeholders.count() > 0 {
             // The arguments of a table function, say. Any will do to learn the columns.
             let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
-            let samples: Vec<_> = samples.map(|(at, type_)| (at + 1, sample(type_.as_ref()))).collect();
+            let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
             description.columns =
                 engine.describe(&self.with_types(&types), &samples).map_or(Columns::Late, |found| found.columns);
         }
@@ -141,9 +176,12 @@ impl PreparedStatement {
                     from_text(type_, text)?
                 }
             };
-            if self.placeholders.has(at) {
+            let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
+            if self.is_passed {
+                bound.values.push(parameter(value));
+            } else if self.placeholders.has(at) {
                 casts[at] = Some(cast(type_, &value)?);
-                bound.values.push((at + 1, value));
+                bound.values.push(parameter(value));
             }
         }
         bound.text = self.placeholders.cast(&self.text, &casts);
@@ -151,11 +189,12 @@ impl PreparedStatement {
     }
 }
 
-fn sample(type_: Option<&Type>) -> Value {
-    match type_.map(|type_| &type_.kind) {
+fn sample(number: usize, type_: Option<&Type>) -> Parameter {
+    let value = match type_.map(|type_| &type_.kind) {
         Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {
             Value::Text("1".to_owned())
         }
         _ => Value::Null,
-    }
+    };
+    Parameter { number, type_: type_.cloned().unwrap_or_else(|| Type::named("UNKNOWN")), value }
 }

@@ -31,6 +31,8 @@ pub enum StatementKind {
     Setting,
     /// DISCARD of something that the session does not have.
     Discard,
+    /// DECLARE, FETCH, MOVE or CLOSE of a cursor; see `declared`.
+    Cursor,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -68,6 +70,7 @@ pub fn kind(statement: &str) -> StatementKind {
         "DEALLOCATE" => StatementKind::Deallocate,
         "DISCARD" if second == "ALL" => StatementKind::Deallocate,
         "DISCARD" => StatementKind::Discard,
+        "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => StatementKind::Cursor,
         "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,

@@ -130,7 +130,8 @@ impl Server {
         let observer = observer.map_err(|error| ServeError::Log(log.unwrap_or_default(), error))?;
         let registry = Arc::new(Registry::default());
         // PostgreSQL's clients read the number in front; it says which version's protocol and manners to expect.
-        let version = format!("15.0 (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
+        let postgres = engine.postgres_version();
+        let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
         let shared = Arc::new(Shared {
             engine,

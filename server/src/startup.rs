@@ -28,6 +28,8 @@ pub struct Settings {
     minor: u16,
     /// Protocol options, all unknown here.
     options: Vec<String>,
+    /// Settings that `options` names, each with its value.
+    pub given: Vec<(String, String)>,
 }
 
 /// Reads up to the message that says what the connection is for, and encrypts it if the client asks for that and `tls` is there.
@@ -93,12 +95,44 @@ fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, Protoco
             "user" => settings.user = (*value).to_owned(),
             "application_name" => settings.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+            "options" => settings.given = given(value)?,
             name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
             // The database is the one that is served; other settings are the engine's to change with SET.
             _ => {}
         }
     }
     Ok(settings)
+}
+
+/// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
+/// postinit.c): a backslash makes the next character an ordinary one.
+fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+    let (mut words, mut word, mut is_escaped) = (Vec::new(), None::<String>, false);
+    for c in options.chars() {
+        match c {
+            '\\' if !is_escaped => is_escaped = true,
+            c if c.is_ascii_whitespace() && !is_escaped => words.extend(word.take()),
+            c => {
+                word.get_or_insert_default().push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    words.extend(word);
+    let mut given = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let wrong = || ProtocolError::Options(word.clone());
+        let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
+            (Some(setting), _) => setting.to_owned(),
+            (None, Some("")) => words.next().ok_or_else(wrong)?,
+            (None, Some(setting)) => setting.to_owned(),
+            (None, None) => return Err(wrong()),
+        };
+        let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
+        given.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(given)
 }
 
 fn is_utf8(encoding: &str) -> bool {
@@ -138,10 +172,10 @@ pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process:
 /// Refuses a client before its session began.
 pub fn refuse(output: &mut Output, failure: &Failure) {
     let message = failure.to_string();
-    let hint = failure.hint();
+    let (code, hint) = (failure.code(), failure.hint());
     let report = Report {
         severity: "FATAL",
-        code: failure.code().0,
+        code: code.as_str(),
         message: &message,
         hint: hint.as_deref(),
         ..Report::default()
@@ -160,6 +194,17 @@ mod tests {
         assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
         assert!(!is_utf8("LATIN1") && !is_utf8(""));
         assert!(settings(0, &[("client_encoding", "LATIN1")]).is_err());
+    }
+
+    #[test]
+    fn options_are_settings() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            given("-c statement_timeout=5s  -csearch_path=a\\ b --lock-timeout=1").unwrap(),
+            [pair("statement_timeout", "5s"), pair("search_path", "a b"), pair("lock_timeout", "1")]
+        );
+        assert_eq!(given(" ").unwrap(), []);
+        assert!(given("-c").is_err() && given("-c x").is_err() && given("-d 5").is_err() && given("x=1").is_err());
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub enum ProtocolError {
     /// The client asks for an encoding that is not UTF-8.
     #[error("client_encoding {0:?} is not supported; use UTF8")]
     ClientEncoding(String),
+    /// The start-up's `options` are not what a backend takes.
+    #[error("invalid command-line argument for server process: {0}")]
+    Options(String),
     /// A message that makes no sense now.
     #[error("unexpected message {0:?}")]
     Unexpected(char),

@@ -57,9 +57,9 @@ impl InputError {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
-            Self::Binary(_) => SqlState("22P03"),
+            Self::Binary(_) => SqlState::new("22P03"),
             Self::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::Encoding => SqlState("22021"),
+            Self::Encoding => SqlState::new("22021"),
             Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         }
     }

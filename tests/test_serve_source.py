@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import subprocess
 import uuid
 from decimal import Decimal
 from typing import Any
 
+import asyncpg
 import colonnade
 import postgres as pg
 import psycopg
@@ -307,3 +309,33 @@ def test_cursors_of_the_source_and_of_the_server(in_postgres: Front, in_maria: F
             assert cursor.fetchmany(3) == [(1,), (2,), (3,)]
             assert client.execute("select 'between'").fetchall() == [("between",)]
             assert len(cursor.fetchall()) == 7
+
+
+def test_a_client_that_asks_before_it_runs(in_postgres: Front, in_maria: Front) -> None:
+    async def ask(front: Front) -> None:
+        server = front.server
+        connection = await asyncpg.connect(
+            host=server.host, port=server.port, user="tester", database="test", ssl=False
+        )
+        try:
+            rows = await connection.fetch("select $1::int + 1 as a, $2 as b", 41, "it's")
+            assert [tuple(row) for row in rows] == [(42, "it's")]
+            statement = await connection.prepare(
+                "select i, i::numeric / 4 as q from generate_series(1, $1) i where i > $2"
+            )
+            assert [parameter.name for parameter in statement.get_parameters()] == ["int4", "int4"]
+            assert [attribute.type.name for attribute in statement.get_attributes()] == ["int4", "numeric"]
+            assert [tuple(row) for row in await statement.fetch(4, 3)] == [(4, Decimal("1.0000000000000000"))]
+            async with connection.transaction():
+                assert len([row async for row in connection.cursor("select * from generate_series(1, 300)")]) == 300
+            with pytest.raises(asyncpg.UndefinedTableError):
+                await connection.fetch("select * from nowhere where i = $1", 1)
+            assert await connection.execute("create temp table asked (i int, t text)") == "CREATE TABLE"
+            assert await connection.execute("insert into asked values ($1, $2)", 1, None) == "INSERT 0 1"
+            assert await connection.fetchval("update asked set i = i + $1 returning i", 5) == 6
+        finally:
+            await connection.close()
+
+    asyncio.run(ask(in_postgres))
+    with pytest.raises(asyncpg.FeatureNotSupportedError, match="known only once it has run"):
+        asyncio.run(ask(in_maria))

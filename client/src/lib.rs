@@ -47,5 +47,5 @@ pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Time, Value, bind, placeholders};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use produced::Produced;
-pub use source::{Answer, Cancel, Connection, Keep, QueryOptions, ResultStream, Transaction};
+pub use source::{Answer, Cancel, Connection, Described, Keep, QueryOptions, ResultStream, Transaction};
 pub use stats::Stats;

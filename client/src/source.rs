@@ -31,6 +31,14 @@ pub trait Connection: Send + Sync {
     /// As for [`Connection::query`].
     fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
 
+    /// What a statement takes and gives. It does not run. `None` where that cannot be known before.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn describe(&self, _sql: &str, _keep: Keep<'_>) -> Result<Option<Described>, Error> {
+        Ok(None)
+    }
+
     /// Whether a transaction is open, as the source itself says; `None` if it does not say, or is busy.
     fn transaction(&self) -> Option<Transaction> {
         None
@@ -82,6 +90,15 @@ pub enum Answer {
     Rows(Box<dyn ResultStream>),
     /// No rows; how many it touched, if the database says.
     Done(Option<u64>),
+}
+
+/// What a statement takes and gives.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
+    pub parameters: Vec<u32>,
+    /// The columns, if it gives rows.
+    pub schema: Option<SchemaRef>,
 }
 
 /// What a connection is between statements.

@@ -66,6 +66,11 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         "--log", metavar="FILE", type=Path, help="a line for each login, failure and end; - is standard error"
     )
     watching.add_argument(
+        "--log-statements",
+        action="store_true",
+        help="statements too, without parameters' values; of those that may hold a password only their first words",
+    )
+    watching.add_argument(
         "--metrics", metavar="HOST:PORT", help="a loopback address for /metrics (Prometheus) and /health"
     )
     parser.set_defaults(run=run)
@@ -155,6 +160,8 @@ def run(args: argparse.Namespace) -> int:
         raise SystemExit("colonnade: --tls-certificate and --tls-key go together")
     if args.tls_client_ca is not None and args.tls_certificate is None:
         raise SystemExit("colonnade: --tls-client-ca needs --tls-certificate and --tls-key")
+    if args.log_statements and args.log is None:
+        raise SystemExit("colonnade: --log-statements needs --log")
     args.spool_bytes = _spool_bytes(args.temp_size)
     if args.source is not None:
         check_source_arguments(args)

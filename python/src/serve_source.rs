@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter::Value, types::Kind, types::Type,
+    SqlState, Status, Who, parameter::Value, parameter::cast_placeholders, types::Kind, types::Type,
 };
 use pyo3::prelude::*;
 
@@ -124,7 +124,11 @@ impl Session for SourceSession {
         }
     }
 
-    fn describe(&mut self, statement: &str, _parameters: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+        self.stopped.store(false, Ordering::Release);
+        if self.source.dialect() == client::Dialect::Postgres {
+            return self.described(statement, parameters);
+        }
         let count = client::placeholders(statement, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
@@ -166,6 +170,35 @@ impl Session for SourceSession {
 impl Drop for SourceSession {
     fn drop(&mut self) {
         self.source.close();
+    }
+}
+
+impl SourceSession {
+    /// What PostgreSQL says of a statement, whose placeholders have these types as far as they are known.
+    fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+        let count = parameters.iter().map(|parameter| parameter.number).max().unwrap_or(0);
+        let mut types = vec![None; count];
+        for parameter in parameters {
+            if let Some(name) = types.get_mut(parameter.number.wrapping_sub(1)) {
+                *name = cast_name(&parameter.type_.kind);
+            }
+        }
+        let sql = cast_placeholders(statement, &types);
+        let stopped = Arc::clone(&self.stopped);
+        let found = self.source.describe(&sql, &mut || !stopped.load(Ordering::Acquire));
+        let Some(found) = found.map_err(|error| engine_error(&error))? else {
+            return Ok(Description { parameters: Vec::new(), columns: Columns::Late });
+        };
+        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
+        let parameters = found.parameters.iter().enumerate().map(|(at, oid)| (at + 1, type_(oid))).collect();
+        let columns = match found.schema {
+            None => Columns::None,
+            Some(schema) => {
+                let column = |field: &FieldRef| Some((field.name().clone(), Type::of_field(field)?));
+                schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Late, Columns::Known)
+            }
+        };
+        Ok(Description { parameters, columns })
     }
 }
 
@@ -258,6 +291,15 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
         _ => client::Value::Text(text.clone()),
     })
+}
+
+/// The name of the type that a placeholder is cast to.
+fn cast_name(kind: &Kind) -> Option<String> {
+    match kind {
+        Kind::List(item) => cast_name(&item.kind).map(|name| format!("{name}[]")),
+        Kind::Bytes => Some("bytea".to_owned()),
+        kind => postgres_name(kind).map(str::to_owned),
+    }
 }
 
 /// The name of a type whose values are not texts.

@@ -40,7 +40,7 @@ impl Reason {
 pub struct Control {
     /// Whose it is.
     pub who: Who,
-    observer: Arc<Observer>,
+    pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
     state: Mutex<State>,
     idle: Condvar,

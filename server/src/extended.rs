@@ -198,7 +198,12 @@ impl Session {
     fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
         let (statement, formats) = match target {
             Target::Statement => {
-                let statement = Arc::clone(self.prepared.statement(name)?);
+                let mut statement = Arc::clone(self.prepared.statement(name)?);
+                if statement.is_open() {
+                    let _running = self.start()?;
+                    Arc::make_mut(&mut statement).look(self.engine()?)?;
+                    self.prepared.statements.insert(name.to_owned(), Arc::clone(&statement));
+                }
                 let types = statement.types.iter().map(crate::types::Type::parameter_oid);
                 backend::parameter_description(self.output.buffer(), types);
                 (statement, Formats::default())

@@ -73,11 +73,9 @@ impl PreparedStatement {
             }
         }
         if is_engines && is_passed {
-            let description = engine.describe(&prepared.text, &[])?;
-            let mut types: Vec<_> = given.collect();
-            types.resize(types.len().max(description.parameters.len()), None);
-            prepared.types = types.into_iter().map(|type_| type_.unwrap_or_else(|| Type::named("UNKNOWN"))).collect();
-            prepared.columns = description.columns;
+            // The source is asked when the client asks, or when it runs.
+            prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
+            prepared.columns = Columns::Late;
         } else if is_engines {
             prepared.text = catalog::plain(&prepared.text).into_owned();
             if !query::is_preparation(&prepared.text) {
@@ -90,22 +88,44 @@ impl PreparedStatement {
             types.resize(types.len().max(prepared.placeholders.count()), None);
             prepared.infer(engine, types)?;
         } else {
-            let unknown = || Type::named("VARCHAR");
+            let text = || Type::named("VARCHAR");
             let names = match settings::command(&prepared.text) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
                 _ => Vec::new(),
             };
             if !names.is_empty() {
-                let text = |name: &str| (name.to_owned(), Type::named("VARCHAR"));
-                prepared.columns = Columns::Known(names.into_iter().map(text).collect());
+                prepared.columns = Columns::Known(names.into_iter().map(|name| (name.to_owned(), text())).collect());
             }
-            prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
+            prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
         }
         if prepared.declaration.is_some() {
             prepared.columns = Columns::None;
         }
         Ok(prepared)
+    }
+
+    /// Asks the source what the statement takes and gives, as far as that is open.
+    ///
+    /// # Errors
+    /// What the source says of a wrong statement.
+    pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
+        let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
+        let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
+        let description = engine.describe(&self.text, &given.collect::<Vec<_>>())?;
+        for (number, type_) in description.parameters {
+            self.types.resize_with(self.types.len().max(number), unknown);
+            if let Some(open) = self.types.get_mut(number.wrapping_sub(1)).filter(|type_| type_.kind == Kind::Unknown) {
+                *open = type_;
+            }
+        }
+        self.columns = description.columns;
+        Ok(())
+    }
+
+    /// Whether a source is to be asked for its columns.
+    pub fn is_open(&self) -> bool {
+        self.is_passed && self.columns == Columns::Late
     }
 
     /// The query of a cursor that has been declared.
@@ -157,7 +177,8 @@ impl PreparedStatement {
     /// # Errors
     /// If their number is wrong, or one is not of its type.
     pub fn bind(&self, name: &str, formats: &[i16], values: &[Option<Vec<u8>>]) -> Result<Bound, Failure> {
-        if values.len() != self.types.len() {
+        let is_known = values.len() == self.types.len() || self.is_passed && values.len() > self.types.len();
+        if !is_known {
             let (given, wanted) = (values.len(), self.types.len());
             return Err(Failure::ParameterCount { name: name.to_owned(), given, wanted });
         }
@@ -166,7 +187,9 @@ impl PreparedStatement {
         }
         let mut bound = Bound { text: String::new(), values: Vec::new() };
         let mut casts = vec![None; values.len()];
-        for (at, (bytes, type_)) in values.iter().zip(&self.types).enumerate() {
+        let open = unknown();
+        let types = self.types.iter().chain(std::iter::repeat(&open));
+        for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let format = if formats.len() == 1 { formats[0] } else { formats.get(at).copied().unwrap_or(0) };
             let value = match bytes {
                 None => Value::Null,
@@ -189,6 +212,10 @@ impl PreparedStatement {
     }
 }
 
+fn unknown() -> Type {
+    Type::named("UNKNOWN")
+}
+
 fn sample(number: usize, type_: Option<&Type>) -> Parameter {
     let value = match type_.map(|type_| &type_.kind) {
         Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {
@@ -196,5 +223,5 @@ fn sample(number: usize, type_: Option<&Type>) -> Parameter {
         }
         _ => Value::Null,
     };
-    Parameter { number, type_: type_.cloned().unwrap_or_else(|| Type::named("UNKNOWN")), value }
+    Parameter { number, type_: type_.cloned().unwrap_or_else(unknown), value }
 }

@@ -200,6 +200,9 @@ impl Session {
     pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
         self.prepared.forget_portals(false);
+        if self.engine.status() == Some(Status::Idle) {
+            return Ok(());
+        }
         match self.engine.execute("ROLLBACK", &[], BATCH) {
             // The engine may have rolled back of its own accord.
             Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
@@ -221,6 +224,7 @@ impl Session {
     /// Runs one statement, and describes the columns it gives unless that is done.
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
+        self.log(text);
         if self.engine.dialect() != Dialect::DuckDb {
             return self.pass(text, described);
         }
@@ -274,6 +278,11 @@ impl Session {
             // A source knows by itself what it does then.
             || self.engine.dialect() != Dialect::DuckDb;
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
+    }
+
+    /// Writes a statement into the log, if the operator wants it there.
+    pub fn log(&self, text: &str) {
+        self.control.observer.statement(&self.control.who.name, text);
     }
 
     /// Lets others stop what runs from here on.

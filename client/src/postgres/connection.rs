@@ -15,10 +15,11 @@ use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
 use crate::rows::Rows;
-use crate::session::{self, Peer, Reader, Session};
+use crate::session::{self, Event, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{
-    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Transaction,
+    Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
+    Transaction,
 };
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
@@ -102,6 +103,21 @@ impl Connection for PostgresConnection {
                 Rows::<_, binary::Decoder>::answer(self.binary(sql, options, Wanted::Any, keep)?, options, keep)
             }
         }
+    }
+
+    fn describe(&self, sql: &str, keep: Keep<'_>) -> Result<Option<Described>, Error> {
+        if let Delivery::Served(_) = self.delivery() {
+            return Ok(None);
+        }
+        let sql = request::plain(sql, &QueryOptions::default(), Dialect::Postgres)?.to_owned();
+        let mut reader = self.session.start(keep, move |link, tick, tell| binary::describe(link, tick, &sql, tell))?;
+        let mut found = None;
+        while let Some(event) = reader.next(keep)? {
+            if let Event::Part(described) = event {
+                found = Some(described);
+            }
+        }
+        Ok(found)
     }
 
     fn transaction(&self) -> Option<Transaction> {

@@ -27,6 +27,11 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+/// The statement with a CAST around each of PostgreSQL's placeholders that `types` has a name for, by number from 0.
+pub fn cast_placeholders(statement: &str, types: &[Option<String>]) -> String {
+    Placeholders::find(statement).cast(statement, types)
+}
+
 /// A value that is not of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {

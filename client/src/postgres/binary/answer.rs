@@ -3,14 +3,15 @@
 use bytes::Bytes;
 
 use super::catalog::{self, Catalog};
+use super::decoder::Decoder;
 use super::kind::{self, Column};
 use crate::feed::POLL;
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
-use crate::rows::Part;
+use crate::rows::{Decoder as _, Part};
 use crate::session::{End, Outcome, Tick};
-use crate::{Error, ErrorKind, Pool, QueryOptions};
+use crate::{Described, Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -52,6 +53,27 @@ pub(in crate::postgres) fn answer(
     }
 }
 
+/// Asks what `sql` takes and gives.
+pub(in crate::postgres) fn describe(
+    link: &mut Link,
+    tick: Tick<'_>,
+    sql: &str,
+    tell: &mut dyn FnMut(Described),
+) -> Outcome {
+    link.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { link, tick, synced: false };
+    let described = match talk.description(sql) {
+        Err(End::Lost(error)) => return Err(error),
+        Err(End::Refused(error)) => Err(error),
+        Ok(described) => Ok(described),
+    };
+    talk.settle()?;
+    Ok(described.map(|described| {
+        tell(described);
+        None
+    }))
+}
+
 struct Talk<'a> {
     link: &'a mut Link,
     tick: Tick<'a>,
@@ -69,7 +91,7 @@ impl Talk<'_> {
         tell: &mut dyn FnMut(Part<Column, Bytes>),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
-        let Some(described) = self.describe(sql)? else {
+        let (_, Some(described)) = self.describe(sql)? else {
             if wanted == Wanted::Any {
                 return self.effect();
             }
@@ -133,16 +155,35 @@ impl Talk<'_> {
         }
     }
 
-    /// The columns of a statement; `None` if it gives no rows.
-    fn describe(&mut self, sql: &str) -> Result<Option<Vec<ResultColumn>>, End> {
+    /// A statement's parameters and columns as Arrow has them.
+    fn description(&mut self, sql: &str) -> Result<Described, End> {
+        self.agree_on_encoding()?;
+        let (parameters, described) = self.describe(sql)?;
+        let Some(described) = described else { return Ok(Described { parameters, schema: None }) };
+        let options = QueryOptions::default();
+        let catalog =
+            if kind::needs_catalog(&described, &options) { self.ask(&described)? } else { Catalog::default() };
+        let columns = kind::columns(&described, &catalog, &options).map_err(End::Refused)?;
+        Ok(Described { parameters, schema: Some(Decoder::new(&columns).0) })
+    }
+
+    /// The types of a statement's parameters, and its columns; `None` if it gives no rows.
+    fn describe(&mut self, sql: &str) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), End> {
+        let mut parameters = Vec::new();
         let batch = Batch::default().parse(USERS, sql).map_err(End::Refused)?;
         self.link.send(&batch.describe(USERS).flush())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
-                b'1' | b't' => {}
-                b'T' => return Ok(Some(row_description(&body)?)),
-                b'n' => return Ok(None),
+                b'1' => {}
+                b't' => {
+                    let mut body = Body(&body);
+                    for _ in 0..body.u16()? {
+                        parameters.push(body.u32()?);
+                    }
+                }
+                b'T' => return Ok((parameters, Some(row_description(&body)?))),
+                b'n' => return Ok((parameters, None)),
                 _ => return Err(unexpected(kind)),
             }
         }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import adbc_driver_sqlite
 import colonnade
+import fronts
 import mariadb
 import postgres as pg
 import psycopg
 import pytest
 import shop as shops
 from serving import Server, serve
+from sqlite_files import make
 
 
 @pytest.fixture(scope="session")
@@ -202,3 +205,44 @@ def place(request: pytest.FixtureRequest) -> shops.Place:
 def shop(stock_place: shops.Place) -> str:
     """PostgreSQL's URI."""
     return stock_place.uri
+
+
+@pytest.fixture(scope="session")
+def in_postgres(stock: pg.Cluster) -> Iterator[fronts.Front]:
+    """`colonnade serve` in front of each source. Tests share them as they share what is behind."""
+    with fronts.front(stock.uri()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def in_maria(maria: mariadb.Server) -> Iterator[fronts.Front]:
+    with fronts.front(maria.uri()) as running:
+        yield running
+
+
+SMALL = "create table t (i INTEGER, v TEXT); insert into t values (1, 'x'), (2, NULL), (3, 'ß漢🧀')"
+
+
+@pytest.fixture(scope="session")
+def in_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fronts.Front]:
+    with fronts.front(make(tmp_path_factory.mktemp("source") / "a.sqlite", SMALL)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def in_adbc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fronts.Front]:
+    path = tmp_path_factory.mktemp("source") / "a.sqlite"
+    make(path, SMALL)
+    with fronts.front(f"adbc:{adbc_driver_sqlite._driver_path()}?uri={path}") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def in_odbc(stock: pg.Cluster) -> Iterator[fronts.Front]:
+    with fronts.front(fronts.odbc(stock)) as running:
+        yield running
+
+
+@pytest.fixture(params=["postgres", "maria", "sqlite", "adbc", "odbc"])
+def front(request: pytest.FixtureRequest) -> fronts.Front:
+    return request.getfixturevalue(f"in_{request.param}")

@@ -186,3 +186,13 @@ def test_a_slow_client_keeps_nobody_waiting_and_memory_is_bounded(
         assert other.execute("SELECT count(*) FROM slow").fetchone() == (20_001,)
     # The 200 MB are DuckDB's to hold, since this database has no file; all else is a few batches.
     assert server.memory("VmHWM") - before < 600 << 20
+
+
+def test_a_condition_is_refused_by_name(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE conditional (i integer)")
+    for statement in (
+        "COPY conditional FROM STDIN (FORMAT csv) WHERE i > 1",
+        "COPY conditional FROM STDIN WHERE i > 1",
+    ):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="with WHERE"), connection.cursor().copy(statement):
+            pass

@@ -148,3 +148,16 @@ def test_the_grace_ends() -> None:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
         client.close()
+
+
+def test_what_is_set_aside_has_a_bound() -> None:
+    with serve("--temp-size", "5MB") as server, psycopg.connect(server.dsn) as client:
+        with client.cursor("large") as cursor:
+            cursor.execute("select i, repeat('x', 100) from range(1_000_000) r(i)")
+            assert len(cursor.fetchmany(10)) == 10
+            with pytest.raises(errors.ConfigurationLimitExceeded, match="set aside"):
+                client.execute("select 1")
+        client.rollback()
+        assert client.execute("select 1").fetchone() == (1,)
+    with pytest.raises(RuntimeError, match="--temp-size much is no size"), serve("--temp-size", "much"):
+        pass

@@ -54,6 +54,10 @@ def test_the_numbers_count_what_happens(tmp_path: Path) -> None:
             with pytest.raises(psycopg.Error):
                 client.execute("select nothing")
             seen = numbers(url)
+            # Parse and Execute are one each.
+            client.execute("begin", prepare=True)
+            assert numbers(url)["statements_total"] == seen["statements_total"] + 2
+            client.execute("rollback")
         assert seen["sessions"] == 1
         assert (seen["connections_total"], seen["logins_total"], seen["failed_logins_total"]) == (2, 1, 1)
         assert (seen["statements_total"], seen["errors_total"]) == (2, 1)
@@ -163,3 +167,21 @@ def comes_in(server: Server) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def test_statements_are_logged_if_the_operator_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="--log-statements needs --log"), serve("--log-statements"):
+        pass
+    log = tmp_path / "log"
+    with serve("--log", log, "--log-statements") as server, psycopg.connect(server.dsn, autocommit=True) as client:
+        client.execute("select %s || '!'", ["h1dden"])
+        client.execute("select 'plain'", prepare=True)
+        with pytest.raises(psycopg.Error):
+            client.execute("alter user x password 'h1dden'")
+    lines = [line for line in log.read_text().splitlines() if "event=statement" in line]
+    assert [line.partition(" sql=")[2] for line in lines] == [
+        "\"select $1 || '!'\"",
+        "\"select 'plain'\"",
+        '"alter user … (withheld)"',
+    ]
+    assert "h1dden" not in log.read_text()

@@ -305,3 +305,14 @@ def test_a_statement_whose_columns_change_is_not_misread(raw: Raw) -> None:
     (_, (kind, error), _) = raw.bind("", "s").execute().add(b"S").answers()
     assert kind == b"E"
     assert b"cached plan must not change result type" in error
+
+
+def test_errors_have_their_place_in_what_was_parsed(connection: psycopg.Connection) -> None:
+    for query, place in (("select  nothing_there", 9), (" select 1 +", 11), ("select 'é', * from nowhere", 20)):
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(query, prepare=True)
+        assert caught.value.diag.statement_position == str(place), query
+    with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
+        connection.execute("select %s + nothing_there", [1])
+    # Its placeholders were rewritten.
+    assert caught.value.diag.statement_position is None

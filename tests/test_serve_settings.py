@@ -157,3 +157,22 @@ def test_notifications_are_refused_by_name(connection: psycopg.Connection) -> No
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN"):
             connection.execute(statement)
     assert connection.execute("UNLISTEN *").statusmessage == "UNLISTEN"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("-c nonsense=1", "nonsense"),
+        ("-c datestyle=German", "DateStyle"),
+        ("-c statement_timeout", "invalid command-line argument"),
+        ("-d 5", "invalid command-line argument"),
+    ],
+)
+def test_options_that_cannot_be_end_the_connection(server: Server, options: str, words: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match=words):
+        psycopg.connect(server.dsn, options=options)
+
+
+def test_databases_are_shown_without_the_catalogs(connection: psycopg.Connection) -> None:
+    for prepare in (False, True):
+        assert connection.execute("show  Databases", prepare=prepare).fetchall() == [("memory",)]

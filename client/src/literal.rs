@@ -26,6 +26,8 @@ pub enum Dialect {
         /// Whether a backslash escapes within quotes: not if the session's `sql_mode` has NO_BACKSLASH_ESCAPES.
         backslashes: bool,
     },
+    /// Nobody knows whose: values have to be in the query already.
+    Unknown,
 }
 
 /// A parameter's value.
@@ -71,6 +73,8 @@ pub enum Value {
     Uuid([u8; 16]),
     /// Values of one type.
     List(Vec<Value>),
+    /// A text that PostgreSQL reads as a value of the type of this name; the others, where they want such a value.
+    Written(String, &'static str),
 }
 
 /// A date of the proleptic Gregorian calendar, years 1 to 9999.
@@ -136,6 +140,12 @@ pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<Stri
     }
 }
 
+/// The number of values for `$1`, `$2`, … that `sql` asks for.
+pub fn placeholders(sql: &str, dialect: Dialect) -> usize {
+    let number = |token| if let Token::Positional(name) = token { name.parse().ok() } else { None };
+    tokens(sql, dialect).filter_map(number).max().unwrap_or(0)
+}
+
 fn ends_in_quote(bound: &str, token: &Token<'_>) -> bool {
     matches!(token, Token::Positional(_) | Token::Named(_)) && bound.ends_with(['\'', '"'])
 }
@@ -181,6 +191,7 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
     match dialect {
         Dialect::Sqlite => return sqlite::literal(sql, value),
         Dialect::MySql { .. } => return crate::mysql::literal(sql, value),
+        Dialect::Unknown => return Err("how the source writes values is not known: write it into the query".to_owned()),
         Dialect::DuckDb | Dialect::Postgres => {}
     }
     let names = dialect.names();
@@ -197,7 +208,13 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS {})", names.double)),
         Value::Decimal { unscaled, scale } => decimal(sql, *unscaled, *scale)?,
         Value::Text(text) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
+        Value::Written(text, _) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
         Value::Text(text) => self::text(sql, text, dialect),
+        Value::Written(text, type_name) => {
+            sql.push_str("CAST(");
+            self::text(sql, text, dialect);
+            push(sql, format_args!(" AS {type_name})"));
+        }
         Value::Bytes(bytes) => self::bytes(sql, bytes, dialect),
         Value::Date(date) => push(sql, format_args!("CAST('{date}' AS DATE)")),
         Value::Time(time, None) => push(sql, format_args!("CAST('{time}' AS TIME)")),

@@ -5,7 +5,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::arrays::Length;
 use crate::session::{Event, Peer, Reader, died};
-use crate::{Batch, Error, Keep, QueryOptions, ResultStream, Stats};
+use crate::{Answer, Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
 /// Rows that each column takes at a time: few enough that they stay in the nearest cache.
 pub(crate) const GROUP: usize = 256;
@@ -134,9 +134,33 @@ impl<P: Peer, D: Decoder> Rows<P, D> {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Self, Error> {
-        let Some(Event::Part(Part::Columns(columns))) = reader.next(keep)? else { return Err(reader.refuse(died())) };
+        match reader.next(keep)? {
+            Some(Event::Part(Part::Columns(columns))) => Ok(Self::new(reader, &columns, options)),
+            _ => Err(reader.refuse(died())),
+        }
+    }
+
+    /// Waits for the columns, or for the end of a statement that has none.
+    pub(crate) fn answer(
+        mut reader: Reader<P, Part<D::Column, D::Block>>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Answer, Error>
+    where
+        D: 'static,
+    {
+        match reader.next(keep)? {
+            Some(Event::Part(Part::Columns(columns))) => {
+                Ok(Answer::Rows(Box::new(Self::new(reader, &columns, options))))
+            }
+            Some(Event::Finished(finished)) => Ok(Answer::Done(finished.rows)),
+            _ => Err(reader.refuse(died())),
+        }
+    }
+
+    fn new(mut reader: Reader<P, Part<D::Column, D::Block>>, columns: &[D::Column], options: &QueryOptions) -> Self {
         reader.meter.schema(columns.len());
-        Ok(Self { reader, batches: Batches::new(&columns, options), block: None, ended: false })
+        Self { reader, batches: Batches::new(columns, options), block: None, ended: false }
     }
 
     fn batch(&mut self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {

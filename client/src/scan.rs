@@ -48,6 +48,10 @@ pub(crate) fn statement(sql: &str) -> &str {
 
 /// The same in another dialect, whose strings and comments end elsewhere.
 pub(crate) fn statement_in(sql: &str, dialect: Dialect) -> &str {
+    if dialect == Dialect::Unknown {
+        // Nothing is known but that neither begins or ends a string.
+        return sql.trim_end_matches(|last: char| last == ';' || last.is_whitespace());
+    }
     let (mut position, mut end) = (0, 0);
     for token in tokens(sql, dialect) {
         position += token.len();

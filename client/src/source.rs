@@ -25,6 +25,25 @@ pub trait Connection: Send + Sync {
     /// As for [`Connection::query`].
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error>;
 
+    /// Runs one statement, once, of which nobody knows whether it gives rows.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
+
+    /// What a statement takes and gives. It does not run. `None` where that cannot be known before.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn describe(&self, _sql: &str, _keep: Keep<'_>) -> Result<Option<Described>, Error> {
+        Ok(None)
+    }
+
+    /// Whether a transaction is open, as the source itself says; `None` if it does not say, or is busy.
+    fn transaction(&self) -> Option<Transaction> {
+        None
+    }
+
     /// What it offers to whoever wants to read one result in parts.
     fn partitioning(&self) -> Offer<'_> {
         Offer::Nothing
@@ -63,6 +82,34 @@ pub trait ResultStream: Send {
 
     /// What has been read so far.
     fn stats(&self) -> Stats;
+}
+
+/// What a statement came to.
+pub enum Answer {
+    /// Rows.
+    Rows(Box<dyn ResultStream>),
+    /// No rows; how many it touched, if the database says.
+    Done(Option<u64>),
+}
+
+/// What a statement takes and gives.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
+    pub parameters: Vec<u32>,
+    /// The columns, if it gives rows.
+    pub schema: Option<SchemaRef>,
+}
+
+/// What a connection is between statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// Not in a transaction.
+    None,
+    /// In a transaction.
+    Open,
+    /// In a transaction that can only be rolled back.
+    Failed,
 }
 
 /// Stops a query from outside.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,14 @@ from ._arrow_source import ArrowSource
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._secrets import redacted, secrets
+
+#: What begins so gives no rows, unless it says that it does. Drivers count the rows of what is not read.
+_EFFECT = re.compile(
+    r"\s*(?:insert|update|delete|replace|merge|create|drop|alter|truncate|begin|start|commit|end|rollback|savepoint"
+    r"|release|set|grant|revoke)\b",
+    re.IGNORECASE,
+)
+_RETURNS = re.compile(r"\b(?:returning|output)\b", re.IGNORECASE)
 
 #: Where an option goes that begins so; the others are the database's.
 _CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
@@ -95,6 +104,9 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
     def _effect(self, query: tuple[str, Sequence[Any] | None]) -> int | None:
         rows = self._prepared(query).execute_update()
         return rows if rows >= 0 else None
+
+    def _is_effect(self, sql: str) -> bool:
+        return _EFFECT.match(sql) is not None and _RETURNS.search(sql) is None
 
     def _interrupt(self) -> None:
         # A statement that has just ended has nothing to cancel, and some drivers cannot.

@@ -31,6 +31,10 @@ def _close_all() -> None:
         source.close()
 
 
+class NoRows(_errors.ProgrammingError):
+    """A statement that gives no rows where some were wanted. It has run."""
+
+
 class ArrowSource(ABC, Generic[Query]):
     """One connection of another library's. It delivers one result at a time, as a server's would."""
 
@@ -92,6 +96,24 @@ class ArrowSource(ABC, Generic[Query]):
         bound = self._bind(sql, params)
         self._claim()
         return self._run(lambda: self._effect(bound))
+
+    def run(self, sql: str, **options: Unpack[QueryOptions]) -> _core.Stream | int | None:
+        """Runs a statement of which nobody knows whether it gives rows: a stream, or the number of rows it touched."""
+        if self._is_effect(sql):
+            return self.execute(sql)
+        try:
+            stream = self.query(sql, **options)
+        except NoRows:
+            return None
+        if stream.names:
+            return stream
+        # Some drivers run a statement when its stream is read.
+        stream.read(False)
+        return None
+
+    def _is_effect(self, sql: str) -> bool:
+        """Whether a statement certainly gives no rows, and is better run for its effect."""
+        return False
 
     def cancel(self) -> None:
         self._interrupt()

@@ -7,7 +7,19 @@ from typing import TypedDict, Unpack, final, type_check_only
 from ._options import Params, QueryOptions
 
 __version__: str
-__all__ = ["Batch", "Column", "Connection", "Production", "Server", "Stream", "Table", "__version__", "bind", "connect"]
+__all__ = [
+    "Batch",
+    "Column",
+    "Connection",
+    "Production",
+    "Server",
+    "SourceEngine",
+    "Stream",
+    "Table",
+    "__version__",
+    "bind",
+    "connect",
+]
 
 @type_check_only
 class StatsDict(TypedDict):
@@ -86,6 +98,13 @@ class Production:
     def is_open(self) -> bool: ...
     def close(self) -> None: ...
     def wait(self, seconds: float) -> bool: ...
+
+@final
+class SourceEngine:
+    def __new__(cls, connect: Callable[[], object]) -> SourceEngine: ...
+    @property
+    def version(self) -> str: ...
+    def close(self) -> None: ...
 
 @final
 class Server:

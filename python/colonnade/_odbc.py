@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _errors
-from ._arrow_source import RELEASE_SECONDS, ArrowSource
+from ._arrow_source import RELEASE_SECONDS, ArrowSource, NoRows
 from ._calls import Abandoned, Calls
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
@@ -107,7 +107,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         )
         told = described[0]
         if len(told) == 0:
-            raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
+            raise NoRows("the statement returns no rows: use execute()", source=self.name)
         if missing := as_text - set(told.names):
             raise InterfaceError(
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name

@@ -52,7 +52,8 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
 }
 
 impl Connection {
-    fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
+    /// What it is made of.
+    pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
         inner.ok_or_else(|| {
             let error = client::Error::new(client::ErrorKind::Unavailable, "the connection is closed: open a new one");

@@ -13,8 +13,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Role, Rows,
-    ServeError, Server, Session, SqlState, Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
+    Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role,
+    Rows, ServeError, Server, Session, SqlState, Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -24,10 +24,12 @@ use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 use crate::capsule::{self, take_stream};
 use crate::ffi_stream;
 use crate::serve_options::PyOptions;
+use crate::serve_source::SourceEngine;
 use crate::stream::struct_field;
 
 /// Adds what `colonnade serve` needs to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<SourceEngine>()?;
     module.add_class::<PyServer>()
 }
 
@@ -45,7 +47,7 @@ impl PyServer {
 
 #[pymethods]
 impl PyServer {
-    /// Starts to listen. `engine` is a `colonnade._engine.Engine`.
+    /// Starts to listen. `engine` is a `colonnade._engine.Engine` or a `SourceEngine`.
     #[new]
     #[pyo3(signature = (engine, options, listen=None, unix=None))]
     fn new(
@@ -57,8 +59,10 @@ impl PyServer {
     ) -> PyResult<Self> {
         let listen = listen.map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
         let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
-        let version = engine.bind(py).getattr("version")?.extract()?;
-        let engine = Arc::new(PyEngine { engine, version });
+        let engine: Arc<dyn Engine> = match engine.bind(py).cast::<SourceEngine>() {
+            Ok(front) => front.get().engine(),
+            Err(_) => Arc::new(PyEngine { version: engine.bind(py).getattr("version")?.extract()?, engine }),
+        };
         let options = options.try_into()?;
         let server = py.detach(|| Server::start(engine, &addresses, options)).map_err(|error| to_py(&error))?;
         Ok(Self { server: Mutex::new(server) })
@@ -154,9 +158,9 @@ struct PyDescription {
 }
 
 /// Values by name, which is their number; `None` if there are none.
-fn named_values(parameters: &[(usize, Value)]) -> Option<HashMap<String, PyValue<'_>>> {
-    (!parameters.is_empty())
-        .then(|| parameters.iter().map(|(number, value)| (number.to_string(), PyValue(value))).collect())
+fn named_values(parameters: &[Parameter]) -> Option<HashMap<String, PyValue<'_>>> {
+    let values = parameters.iter().map(|parameter| (parameter.number.to_string(), PyValue(&parameter.value)));
+    (!parameters.is_empty()).then(|| values.collect())
 }
 
 /// A parameter's value on its way to Python.
@@ -207,12 +211,7 @@ impl PySession {
 }
 
 impl Session for PySession {
-    fn execute(
-        &mut self,
-        statement: &str,
-        parameters: &[(usize, Value)],
-        size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
         let answer = self.call("execute", (statement, size.rows, size.bytes, named_values(parameters)), statement);
         if !matches!(answer, Ok(Answer::Rows(_))) {
             self.finish();
@@ -220,7 +219,7 @@ impl Session for PySession {
         answer
     }
 
-    fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
         let described: PyResult<PyDescription> = Python::attach(|py| {
             self.session.bind(py).call_method1("describe", (statement, named_values(parameters)))?.extract()
         });

@@ -24,7 +24,9 @@ pub(crate) struct PyOptions {
     idle_timeout: f64,
     idle_transaction_timeout: f64,
     max_result_bytes: u64,
+    spool_bytes: u64,
     log: Option<PathBuf>,
+    log_statements: bool,
     metrics: Option<String>,
 }
 
@@ -50,8 +52,10 @@ impl TryFrom<PyOptions> for Options {
             idle: seconds(options.idle_timeout),
             idle_in_transaction: seconds(options.idle_transaction_timeout),
             result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
+            spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
         };
-        Ok(Self { encode_cpu: options.encode_cpu, users: options.users, tls, limits, log: options.log, metrics })
+        let PyOptions { encode_cpu, users, log, log_statements, .. } = options;
+        Ok(Self { encode_cpu, users, tls, limits, log, log_statements, metrics })
     }
 }
 

@@ -127,6 +127,13 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// What is left of it. This stream is used up by it.
+    pub(crate) fn rest(&self) -> Box<dyn ResultStream> {
+        Box::new(Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() })
+    }
+}
+
 #[pymethods]
 impl Stream {
     /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
@@ -197,9 +204,9 @@ impl Stream {
             .into_iter()
             .map(|(index, given, lossy)| Ok((index, dtype(&given, lossy)?)))
             .collect::<PyResult<Vec<(usize, Dtype)>>>()?;
-        let rest = Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() };
+        let rest = self.rest();
         // An error drops the rest, which gives the query up.
-        let converted = py.detach(|| client::dtype::convert(Box::new(rest), &dtypes));
+        let converted = py.detach(|| client::dtype::convert(rest, &dtypes));
         let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
         Self::new(converted, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }

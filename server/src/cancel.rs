@@ -40,8 +40,8 @@ impl Reason {
 pub struct Control {
     /// Whose it is.
     pub who: Who,
-    observer: Arc<Observer>,
-    limits: Arc<Limits>,
+    pub observer: Arc<Observer>,
+    pub limits: Arc<Limits>,
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
@@ -107,8 +107,8 @@ impl Control {
     /// A statement has failed. What it was and what it held is not written down.
     pub fn failed(&self, failure: &Failure) {
         count(&self.observer.errors);
-        let fields = [("user", Value::Text(&self.who.name)), ("code", Value::Text(failure.code().0))];
-        self.observer.tell("error", &fields);
+        let user = Value::Text(&self.who.name);
+        self.observer.tell("error", &[("user", user), ("code", Value::Text(failure.code().as_str()))]);
     }
 
     /// The session waits for its client's next word, within a transaction or not.

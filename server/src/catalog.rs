@@ -34,6 +34,10 @@ const TYPES: &str = "\
        OR t.oid IN (SELECT a.typelem FROM pg_type a WHERE list_contains($1::BIGINT[], a.oid)) \
     ORDER BY t.typelem";
 
+/// SHOW DATABASES without the one that the catalog is in.
+const DATABASES: &str = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog' \
+                         ORDER BY database_name";
+
 /// The types of a statement's parameters where DuckDB has another type than PostgreSQL's, and the client counts on that.
 pub fn parameter_types(statement: &str) -> &'static [u32] {
     const OID_ARRAY: u32 = 1028;
@@ -44,6 +48,9 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
 pub fn plain(statement: &str) -> Cow<'_, str> {
     if statement.starts_with(INTROSPECTION) {
         return Cow::Borrowed(TYPES);
+    }
+    if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
+        return Cow::Borrowed(DATABASES);
     }
     let is_concerned =
         |at: usize| [SCHEMA, INFORMATION].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name));

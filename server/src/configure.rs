@@ -1,12 +1,14 @@
 //! SET, RESET and SHOW in a session.
 
+use crate::engine::Dialect;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
-use crate::query;
+use crate::query::{self, StatementKind};
 use crate::session::Session;
 use crate::settings::{self, Command, Settings};
+use crate::source;
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
@@ -17,9 +19,7 @@ impl Session {
                 None
             }
             Command::ResetAll => {
-                for setting in self.settings.changed() {
-                    self.set(setting, None, false)?;
-                }
+                self.reset_settings()?;
                 None
             }
             Command::Transaction(modes) if modes.read_only || modes.serializable => {
@@ -52,8 +52,11 @@ impl Session {
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
             let text = format!("SET \"{}\" = '{}'", name.replace('"', "\"\""), value.replace('\'', "''"));
+            let is_passed = source::kind(&text, self.engine.dialect()) == StatementKind::Other;
             match settings::command(&text) {
-                Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
+                Some(Command::Set { setting, value, .. }) if !is_passed || self.engine.dialect() == Dialect::DuckDb => {
+                    self.set(setting, value.as_deref(), false)?;
+                }
                 _ => {
                     let _running = self.start()?;
                     self.run_plain(&text)?;
@@ -62,6 +65,11 @@ impl Session {
         }
         self.settings.settle();
         Ok(())
+    }
+
+    /// Gives all settings the values that they had when the session began.
+    pub fn reset_settings(&mut self) -> Result<(), Failure> {
+        self.settings.changed().into_iter().try_for_each(|setting| self.set(setting, None, false))
     }
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
@@ -78,8 +86,8 @@ impl Session {
         }
         if change.is_idle {
             let message = format!("{} has no effect here; the server's own limits hold", Settings::name(setting));
-            let code = SqlState::FEATURE_NOT_SUPPORTED.0;
-            let report = Report { severity: "WARNING", code, message: &message, ..Report::default() };
+            let code = SqlState::FEATURE_NOT_SUPPORTED;
+            let report = Report { severity: "WARNING", code: code.as_str(), message: &message, ..Report::default() };
             backend::notice_response(self.output.buffer(), &report);
         }
         Ok(())

@@ -64,8 +64,8 @@ fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
         _ => {}
     }
     // The text of a login's failure names the user, and nothing that was to prove it.
-    let (peer, reason) = (peer(socket), failure.to_string());
-    let fields = [("peer", &*peer), ("code", failure.code().0), ("reason", &*reason)];
+    let (peer, code, reason) = (peer(socket), failure.code(), failure.to_string());
+    let fields = [("peer", &*peer), ("code", code.as_str()), ("reason", &*reason)];
     observer.tell("refused", &fields.map(|(name, text)| (name, Value::Text(text))));
 }
 
@@ -132,10 +132,12 @@ fn session(
     let encode_cpu = shared.encode_cpu;
     let settings = Settings::new(&[
         ("server_version", &shared.version),
+        ("server_version_num", &version_number(&shared.version)),
         ("session_authorization", &client.user),
         ("application_name", &client.application_name),
     ]);
-    Session { input, output, engine, control, status: Status::Idle, prepared, settings, encode_cpu }.run(&client.given);
+    let (status, dialect) = (Status::Idle, "");
+    Session { input, output, engine, control, status, prepared, settings, dialect, encode_cpu }.run(&client.given);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", Value::Text(&peer)),
@@ -146,4 +148,25 @@ fn session(
     ];
     observer.tell("end", &fields);
     Ok(())
+}
+
+/// PostgreSQL's number for a version: 150004 for 15.4, 90624 for 9.6.24.
+fn version_number(version: &str) -> String {
+    let numbers = version.split(' ').next().unwrap_or_default().split('.');
+    let mut numbers = numbers.map(|part| part.parse().unwrap_or(0u32)).chain([0, 0, 0]);
+    let (first, second, third) = (numbers.next(), numbers.next(), numbers.next());
+    let [first, second, third] = [first, second, third].map(|number| number.unwrap_or(0).min(9999));
+    if first < 10 { format!("{first}{second:02}{third:02}") } else { format!("{first}{second:04}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_have_their_numbers() {
+        assert_eq!(version_number("15.0 (Colonnade 0.1.0, DuckDB 1.0)"), "150000");
+        assert_eq!(version_number("17.4"), "170004");
+        assert_eq!(version_number("9.6.24"), "90624");
+    }
 }

@@ -230,7 +230,7 @@ mod tests {
             ),
             ("something new", "XX000"),
         ] {
-            assert_eq!(error(text, "").code.0, expected, "{text}");
+            assert_eq!(error(text, "").code.as_str(), expected, "{text}");
         }
     }
 }

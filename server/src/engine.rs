@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::SqlState;
+use crate::message::backend::Status;
 use crate::parameter::Value;
 use crate::types::Type;
 
@@ -15,6 +16,11 @@ use crate::types::Type;
 pub trait Engine: Send + Sync {
     /// Name and version, as clients see it in `server_version`: `DuckDB 2.0.0`.
     fn version(&self) -> String;
+
+    /// The version of PostgreSQL that clients are to take the server for: its catalog is that one's.
+    fn postgres_version(&self) -> String {
+        "15.0".to_owned()
+    }
 
     /// A session of its own: statements, transactions and settings do not reach other sessions. It does what `who` may do.
     ///
@@ -72,24 +78,19 @@ impl FromStr for Role {
 
 /// One client's conversation with the engine. At most one answer is open at a time.
 pub trait Session: Send {
-    /// Runs one statement, with values for its placeholders: each with its number, from 1. Rows are handed out while the
+    /// Runs one statement, with values for its placeholders. Rows are handed out while the
     /// engine still works on the next ones.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(
-        &mut self,
-        statement: &str,
-        parameters: &[(usize, Value)],
-        size: BatchSize,
-    ) -> Result<Answer, EngineError>;
+    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError>;
 
     /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
     /// they are [`Columns::Late`] then.
     ///
     /// # Errors
     /// What the engine says of a wrong statement.
-    fn describe(&mut self, statement: &str, parameters: &[(usize, Value)]) -> Result<Description, EngineError>;
+    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError>;
 
     /// Runs `statement`, an INSERT that reads the rows of `batch` under the name [`BATCH_NAME`]; gives their number.
     ///
@@ -99,6 +100,64 @@ pub trait Session: Send {
 
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
+
+    /// Whose SQL it takes. What is not DuckDB's is passed on as the client wrote it.
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
+    }
+
+    /// Whether it is in a transaction, if it knows better than those who count BEGIN and COMMIT, and is not at work.
+    fn status(&self) -> Option<Status> {
+        None
+    }
+
+    /// Whether it can go on. What has lost its database cannot.
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// Whose SQL an engine takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// DuckDB's, which this server knows its way around.
+    DuckDb,
+    /// PostgreSQL's.
+    Postgres,
+    /// SQLite's.
+    Sqlite,
+    /// MySQL's and MariaDB's.
+    MySql {
+        /// Whether a backslash escapes within quotes.
+        backslashes: bool,
+    },
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Dialect {
+    /// How clients are told of it (PROTOCOL §1).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DuckDb => "duckdb",
+            Self::Postgres => "postgresql",
+            Self::Sqlite => "sqlite",
+            Self::MySql { backslashes: true } => "mysql",
+            Self::MySql { backslashes: false } => "mysql-no-backslash-escapes",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A value for a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The placeholder's number, from 1.
+    pub number: usize,
+    /// The type that the client gave it, or that the engine did.
+    pub type_: Type,
+    /// The value.
+    pub value: Value,
 }
 
 /// What the rows that are inserted are called in the INSERT.

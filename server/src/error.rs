@@ -2,6 +2,8 @@
 //!
 //! The codes are PostgreSQL's (Appendix A of its manual), so that drivers map them to their own classes.
 
+use std::fmt;
+
 use crate::auth::LoginError;
 use crate::copy::{CopyError, input::CopyDataError, options::OptionError};
 use crate::engine::EngineError;
@@ -12,61 +14,89 @@ use crate::settings::SettingError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SqlState(pub &'static str);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState([u8; 5]);
+
+impl SqlState {
+    /// The class of this name; an internal error if it has not five characters.
+    pub const fn new(code: &str) -> Self {
+        match *code.as_bytes() {
+            [a, b, c, d, e] => Self([a, b, c, d, e]),
+            _ => Self(*b"XX000"),
+        }
+    }
+
+    /// The class that another database gave, if it is one.
+    pub fn parse(code: &str) -> Option<Self> {
+        let is_one = code.len() == 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        is_one.then(|| Self::new(code))
+    }
+
+    /// Its five characters.
+    pub fn as_str(&self) -> &str {
+        // They are ASCII.
+        std::str::from_utf8(&self.0).unwrap_or("XX000")
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 #[allow(missing_docs, reason = "the names are those of PostgreSQL's Appendix A")]
 impl SqlState {
-    pub const FEATURE_NOT_SUPPORTED: Self = Self("0A000");
-    pub const PROTOCOL_VIOLATION: Self = Self("08P01");
-    pub const CARDINALITY_VIOLATION: Self = Self("21000");
-    pub const DATA_EXCEPTION: Self = Self("22000");
-    pub const NUMERIC_VALUE_OUT_OF_RANGE: Self = Self("22003");
-    pub const DATETIME_FIELD_OVERFLOW: Self = Self("22008");
-    pub const DIVISION_BY_ZERO: Self = Self("22012");
-    pub const INVALID_PARAMETER_VALUE: Self = Self("22023");
-    pub const INVALID_TEXT_REPRESENTATION: Self = Self("22P02");
-    pub const INTEGRITY_CONSTRAINT_VIOLATION: Self = Self("23000");
-    pub const NOT_NULL_VIOLATION: Self = Self("23502");
-    pub const FOREIGN_KEY_VIOLATION: Self = Self("23503");
-    pub const UNIQUE_VIOLATION: Self = Self("23505");
-    pub const CHECK_VIOLATION: Self = Self("23514");
-    pub const INVALID_TRANSACTION_STATE: Self = Self("25000");
-    pub const ACTIVE_SQL_TRANSACTION: Self = Self("25001");
-    pub const READ_ONLY_SQL_TRANSACTION: Self = Self("25006");
-    pub const NO_ACTIVE_SQL_TRANSACTION: Self = Self("25P01");
-    pub const IN_FAILED_SQL_TRANSACTION: Self = Self("25P02");
-    pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self("2BP01");
-    pub const INVALID_SCHEMA_NAME: Self = Self("3F000");
-    pub const SERIALIZATION_FAILURE: Self = Self("40001");
-    pub const SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION: Self = Self("42000");
-    pub const INSUFFICIENT_PRIVILEGE: Self = Self("42501");
-    pub const SYNTAX_ERROR: Self = Self("42601");
-    pub const DUPLICATE_COLUMN: Self = Self("42701");
-    pub const AMBIGUOUS_COLUMN: Self = Self("42702");
-    pub const UNDEFINED_COLUMN: Self = Self("42703");
-    pub const UNDEFINED_OBJECT: Self = Self("42704");
-    pub const DUPLICATE_OBJECT: Self = Self("42710");
-    pub const GROUPING_ERROR: Self = Self("42803");
-    pub const DATATYPE_MISMATCH: Self = Self("42804");
-    pub const UNDEFINED_FUNCTION: Self = Self("42883");
-    pub const UNDEFINED_TABLE: Self = Self("42P01");
-    pub const UNDEFINED_PARAMETER: Self = Self("42P02");
-    pub const DUPLICATE_SCHEMA: Self = Self("42P06");
-    pub const DUPLICATE_TABLE: Self = Self("42P07");
-    pub const INDETERMINATE_DATATYPE: Self = Self("42P18");
-    pub const TOO_MANY_CONNECTIONS: Self = Self("53300");
-    pub const OUT_OF_MEMORY: Self = Self("53200");
-    pub const PROGRAM_LIMIT_EXCEEDED: Self = Self("54000");
-    pub const TOO_MANY_COLUMNS: Self = Self("54011");
-    pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self("55000");
-    pub const OBJECT_IN_USE: Self = Self("55006");
-    pub const QUERY_CANCELED: Self = Self("57014");
-    pub const ADMIN_SHUTDOWN: Self = Self("57P01");
-    pub const SYSTEM_ERROR: Self = Self("58000");
-    pub const IO_ERROR: Self = Self("58030");
-    pub const UNDEFINED_FILE: Self = Self("58P01");
-    pub const INTERNAL_ERROR: Self = Self("XX000");
+    pub const FEATURE_NOT_SUPPORTED: Self = Self::new("0A000");
+    pub const PROTOCOL_VIOLATION: Self = Self::new("08P01");
+    pub const CARDINALITY_VIOLATION: Self = Self::new("21000");
+    pub const DATA_EXCEPTION: Self = Self::new("22000");
+    pub const NUMERIC_VALUE_OUT_OF_RANGE: Self = Self::new("22003");
+    pub const DATETIME_FIELD_OVERFLOW: Self = Self::new("22008");
+    pub const DIVISION_BY_ZERO: Self = Self::new("22012");
+    pub const INVALID_PARAMETER_VALUE: Self = Self::new("22023");
+    pub const INVALID_TEXT_REPRESENTATION: Self = Self::new("22P02");
+    pub const INTEGRITY_CONSTRAINT_VIOLATION: Self = Self::new("23000");
+    pub const NOT_NULL_VIOLATION: Self = Self::new("23502");
+    pub const FOREIGN_KEY_VIOLATION: Self = Self::new("23503");
+    pub const UNIQUE_VIOLATION: Self = Self::new("23505");
+    pub const CHECK_VIOLATION: Self = Self::new("23514");
+    pub const INVALID_TRANSACTION_STATE: Self = Self::new("25000");
+    pub const ACTIVE_SQL_TRANSACTION: Self = Self::new("25001");
+    pub const READ_ONLY_SQL_TRANSACTION: Self = Self::new("25006");
+    pub const NO_ACTIVE_SQL_TRANSACTION: Self = Self::new("25P01");
+    pub const IN_FAILED_SQL_TRANSACTION: Self = Self::new("25P02");
+    pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self::new("2BP01");
+    pub const INVALID_SCHEMA_NAME: Self = Self::new("3F000");
+    pub const SERIALIZATION_FAILURE: Self = Self::new("40001");
+    pub const SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION: Self = Self::new("42000");
+    pub const INSUFFICIENT_PRIVILEGE: Self = Self::new("42501");
+    pub const SYNTAX_ERROR: Self = Self::new("42601");
+    pub const DUPLICATE_COLUMN: Self = Self::new("42701");
+    pub const AMBIGUOUS_COLUMN: Self = Self::new("42702");
+    pub const UNDEFINED_COLUMN: Self = Self::new("42703");
+    pub const UNDEFINED_OBJECT: Self = Self::new("42704");
+    pub const DUPLICATE_OBJECT: Self = Self::new("42710");
+    pub const GROUPING_ERROR: Self = Self::new("42803");
+    pub const DATATYPE_MISMATCH: Self = Self::new("42804");
+    pub const UNDEFINED_FUNCTION: Self = Self::new("42883");
+    pub const UNDEFINED_TABLE: Self = Self::new("42P01");
+    pub const UNDEFINED_PARAMETER: Self = Self::new("42P02");
+    pub const DUPLICATE_SCHEMA: Self = Self::new("42P06");
+    pub const DUPLICATE_TABLE: Self = Self::new("42P07");
+    pub const INDETERMINATE_DATATYPE: Self = Self::new("42P18");
+    pub const TOO_MANY_CONNECTIONS: Self = Self::new("53300");
+    pub const OUT_OF_MEMORY: Self = Self::new("53200");
+    pub const PROGRAM_LIMIT_EXCEEDED: Self = Self::new("54000");
+    pub const TOO_MANY_COLUMNS: Self = Self::new("54011");
+    pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self::new("55000");
+    pub const OBJECT_IN_USE: Self = Self::new("55006");
+    pub const QUERY_CANCELED: Self = Self::new("57014");
+    pub const ADMIN_SHUTDOWN: Self = Self::new("57P01");
+    pub const SYSTEM_ERROR: Self = Self::new("58000");
+    pub const IO_ERROR: Self = Self::new("58030");
+    pub const UNDEFINED_FILE: Self = Self::new("58P01");
+    pub const INTERNAL_ERROR: Self = Self::new("XX000");
 }
 
 /// Why a statement, or the whole session, ends early.
@@ -130,6 +160,12 @@ pub enum Failure {
     /// Bind would replace a named portal.
     #[error("portal \"{0}\" already exists")]
     PortalExists(String),
+    /// A cursor that goes forward only is to go back.
+    #[error("cursor can only scan forward")]
+    Backward,
+    /// No such cursor.
+    #[error("cursor \"{0}\" does not exist")]
+    NoCursor(String),
     /// No such prepared statement.
     #[error("prepared statement \"{0}\" does not exist")]
     NoStatement(String),
@@ -178,6 +214,9 @@ pub enum Failure {
     /// A statement that makes sense within a transaction only.
     #[error("{0} can only be used in transaction blocks")]
     NoTransaction(&'static str),
+    /// The engine's own database is gone, and with it what the session had there.
+    #[error("the connection to the source is lost")]
+    SourceLost,
     /// A portal that has run to its end.
     #[error("portal \"{0}\" cannot be run")]
     PortalDone(String),
@@ -219,27 +258,29 @@ impl Failure {
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,
             Self::SeveralStatements => SqlState::SYNTAX_ERROR,
-            Self::StatementExists(_) => SqlState("42P05"),
-            Self::PortalExists(_) => SqlState("42P03"),
-            Self::NoStatement(_) => SqlState("26000"),
-            Self::NoPortal(_) => SqlState("34000"),
+            Self::StatementExists(_) => SqlState::new("42P05"),
+            Self::PortalExists(_) => SqlState::new("42P03"),
+            Self::NoStatement(_) => SqlState::new("26000"),
+            Self::NoPortal(_) | Self::NoCursor(_) => SqlState::new("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            Self::Setting(SettingError::Fixed(_)) => SqlState("55P02"),
+            Self::Setting(SettingError::Fixed(_)) => SqlState::new("55P02"),
             Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
             Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::NoSavepoint(_) => SqlState("3B001"),
+            Self::NoSavepoint(_) => SqlState::new("3B001"),
             Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
-            Self::PortalDone(_) => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Self::PortalDone(_) | Self::Backward => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Self::SourceLost => SqlState::new("08006"),
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
             Self::Login(error) => error.code(),
             Self::Limit(error) => error.code(),
             Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Protocol(ProtocolError::Options(_)) => SqlState::SYNTAX_ERROR,
             Self::Protocol(_) => SqlState::PROTOCOL_VIOLATION,
             Self::Disconnected(_) => SqlState::IO_ERROR,
         }
@@ -248,7 +289,7 @@ impl Failure {
     /// Whether the session ends with it.
     pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown | Self::Login(_) => true,
+            Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown | Self::Login(_) | Self::SourceLost => true,
             Self::Limit(error) => error.is_fatal(),
             _ => false,
         }
@@ -279,6 +320,7 @@ impl Failure {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
             Self::AbortedTransaction => "Issue ROLLBACK.",
+            Self::SourceLost => "Connect again: each session has a connection of its own there.",
             Self::Limit(error) => return error.hint(),
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
             Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::cancel::Control;
 use crate::engine::Columns;
 use crate::error::Failure;
+use crate::lex::Lexer;
 use crate::message::backend;
 use crate::message::frontend::{Message, Target};
-use crate::portal::Portal;
+use crate::portal::{Life, Portal};
 use crate::prepared::PreparedStatement;
 use crate::rows::{self, Formats};
 use crate::savepoint::Savepoints;
@@ -44,6 +45,14 @@ impl Step {
             _ => return None,
         })
     }
+
+    /// The query string that an error's place is in, and where the engine's text begins there: unless that is not what the client
+    /// wrote, since placeholders became casts or names lost their schema.
+    pub fn place(&self) -> Option<(&str, usize)> {
+        let Self::Parse { query, .. } = self else { return None };
+        let is_plain = !query.contains('$') && !query.contains("pg_catalog");
+        is_plain.then(|| (query.as_str(), Lexer::new(query).next().map_or(0, |first| first.start)))
+    }
 }
 
 /// What a client has prepared. The one without a name is replaced by the next without a name.
@@ -54,6 +63,8 @@ pub struct Prepared {
     /// Whether statements since the last Sync run in a transaction that the session began for them.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
+    /// A portal whose columns the client wants to know, and that says them when it runs.
+    pub waiting: Option<String>,
 }
 
 /// So many statements, and portals, may a client have prepared at a time.
@@ -66,10 +77,28 @@ impl Prepared {
         self.portals.remove("");
     }
 
-    /// The end of a transaction ends all portals, and savepoints.
-    pub fn forget_portals(&mut self) {
+    /// The end of a transaction ends savepoints and all portals but those that are to be held: the ones of before, and of
+    /// this one if it `commits`.
+    pub fn forget_portals(&mut self, commits: bool) {
         self.savepoints.clear();
-        self.portals.clear();
+        self.portals.retain(|_, portal| {
+            if commits && portal.life == Life::Holdable {
+                portal.life = Life::Held;
+            }
+            portal.life == Life::Held
+        });
+    }
+
+    pub fn retain_portals(&mut self, keep: impl Fn(&Portal) -> bool) {
+        self.portals.retain(|_, portal| keep(portal));
+    }
+
+    /// Checks that a cursor of this name may be declared.
+    pub fn check_cursor(&self, name: &str) -> Result<(), Failure> {
+        if self.portals.contains_key(name) {
+            return Err(Failure::PortalExists(name.to_owned()));
+        }
+        if self.portals.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
     }
 
     /// Forgets a statement, or all of them; says whether there was such a one.
@@ -94,6 +123,10 @@ impl Prepared {
 
     pub fn put_portal(&mut self, name: &str, portal: Portal) {
         self.portals.insert(name.to_owned(), portal);
+    }
+
+    pub fn has_portal(&self, name: &str) -> bool {
+        self.portals.contains_key(name)
     }
 
     /// Checks that a statement of this name may be made.
@@ -127,25 +160,26 @@ impl Prepared {
 
 impl Session {
     /// Answers one message.
-    pub fn step(&mut self, step: Step) -> Result<(), Failure> {
+    pub fn step(&mut self, step: &Step) -> Result<(), Failure> {
         match step {
-            Step::Parse { name, query, types } => self.parse(name, &query, &types)?,
+            Step::Parse { name, query, types } => self.parse(name.clone(), query, types)?,
             Step::Bind { portal, statement, formats, values, results } => {
-                let prepared = Arc::clone(self.prepared.statement(&statement)?);
+                let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(prepared.kind)?;
-                let bound = prepared.bind(&statement, &formats, &values)?;
-                self.prepared.add_portal(portal, Portal::new(prepared, bound, Formats::new(results)))?;
+                let bound = prepared.bind(statement, formats, values)?;
+                let portal_of = Portal::new(prepared, bound, Formats::new(results.clone()));
+                self.prepared.add_portal(portal.clone(), portal_of)?;
                 backend::bind_complete(self.output.buffer());
             }
-            Step::Describe(target, name) => self.describe(target, &name)?,
+            Step::Describe(target, name) => self.describe(*target, name)?,
             Step::Close(target, name) => {
                 match target {
-                    Target::Statement => drop(self.prepared.statements.remove(&name)),
-                    Target::Portal => drop(self.prepared.portals.remove(&name)),
+                    Target::Statement => drop(self.prepared.statements.remove(name)),
+                    Target::Portal => drop(self.prepared.portals.remove(name)),
                 }
                 backend::close_complete(self.output.buffer());
             }
-            Step::Execute { portal, rows } => self.run_portal(&portal, (rows > 0).then_some(rows.into()))?,
+            Step::Execute { portal, rows } => self.run_portal(portal, (*rows > 0).then_some((*rows).into()))?,
         }
         Ok(())
     }
@@ -164,19 +198,29 @@ impl Session {
     fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
         let (statement, formats) = match target {
             Target::Statement => {
-                let statement = Arc::clone(self.prepared.statement(name)?);
+                let mut statement = Arc::clone(self.prepared.statement(name)?);
+                if statement.is_open() {
+                    let _running = self.start()?;
+                    Arc::make_mut(&mut statement).look(self.engine()?)?;
+                    self.prepared.statements.insert(name.to_owned(), Arc::clone(&statement));
+                }
                 backend::parameter_description(self.output.buffer(), statement.parameter_oids());
                 (statement, Formats::default())
             }
+            // One of the source's own cursors.
+            Target::Portal if self.is_elsewhere(name) => return self.describe_elsewhere(name),
             Target::Portal => {
                 let portal = self.prepared.portals.get(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))?;
                 (Arc::clone(&portal.statement), portal.formats.clone())
             }
         };
-        match &statement.columns {
-            Columns::None => backend::no_data(self.output.buffer()),
-            Columns::Known(columns) => rows::describe(self.output.buffer(), columns, &formats)?,
-            Columns::Late => return Err(Failure::LateColumns),
+        let cursor = self.prepared.portals.get_mut(name).filter(|_| target == Target::Portal).and_then(Portal::cursor);
+        match (&statement.columns, cursor) {
+            (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
+            (Columns::Late, None) if target == Target::Portal => self.prepared.waiting = Some(name.to_owned()),
+            (Columns::None, _) => backend::no_data(self.output.buffer()),
+            (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
+            (Columns::Late, None) => return Err(Failure::LateColumns),
         }
         Ok(())
     }

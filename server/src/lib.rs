@@ -34,9 +34,11 @@ pub mod value;
 
 mod cancel;
 mod catalog;
+mod certain;
 mod configure;
 mod connection;
 mod copy_in;
+mod declared;
 mod extended;
 mod listen;
 mod literal;
@@ -50,12 +52,17 @@ mod serve;
 mod session;
 mod settings;
 mod socket;
+mod source;
 mod spool;
 mod startup;
 mod transaction;
 mod watch;
 
-pub use engine::{Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Role, Rows, Session, Who};
+pub use engine::{
+    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
+    Who,
+};
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
+pub use message::backend::Status;
 pub use serve::{Options, ServeError, Server};

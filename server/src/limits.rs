@@ -21,6 +21,8 @@ pub struct Limits {
     pub idle_in_transaction: Option<Duration>,
     /// Bytes of one statement's result as they are sent, before encryption.
     pub result_bytes: Option<u64>,
+    /// Bytes of the rest of one result that is set aside in a file while something else runs.
+    pub spool_bytes: Option<u64>,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             idle: Some(12 * hour),
             idle_in_transaction: Some(hour / 6),
             result_bytes: None,
+            spool_bytes: None,
         }
     }
 }
@@ -90,6 +93,11 @@ pub enum LimitError {
     /// Of a result's size.
     #[error("canceling statement because its result is larger than {0} bytes")]
     Result(u64),
+    /// Of what is set aside in a file.
+    #[error(
+        "canceling statement because the rest of an earlier result, which is set aside for it, is larger than {0} bytes"
+    )]
+    Spool(u64),
     /// No new sessions while the server waits for those that are there to end.
     #[error("the database system is shutting down")]
     Draining,
@@ -101,22 +109,24 @@ impl LimitError {
         match self {
             Self::Connections | Self::UserConnections(_) => SqlState::TOO_MANY_CONNECTIONS,
             Self::Statement => SqlState::QUERY_CANCELED,
-            Self::Idle => SqlState("57P05"),
-            Self::IdleInTransaction => SqlState("25P03"),
+            Self::Idle => SqlState::new("57P05"),
+            Self::IdleInTransaction => SqlState::new("25P03"),
             Self::Result(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            Self::Draining => SqlState("57P03"),
+            Self::Spool(_) => SqlState::new("53400"),
+            Self::Draining => SqlState::new("57P03"),
         }
     }
 
     /// Whether the session ends with it.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Self::Statement | Self::Result(_))
+        !matches!(self, Self::Statement | Self::Result(_) | Self::Spool(_))
     }
 
     /// What the user can do.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Statement | Self::Result(_) => "Select less, or ask the operator for a higher limit.",
+            Self::Spool(_) => "Read that result to its end first, or ask the operator for a higher --temp-size.",
             _ => return None,
         };
         Some(hint.to_owned())

@@ -122,7 +122,7 @@ fn oid(field: &Field) -> u32 {
         Logical::Bool8 => return BOOL,
         Logical::Uuid => return UUID,
         Logical::Json => return JSON,
-        Logical::Integer => return NUMERIC,
+        Logical::Integer | Logical::Numeric => return NUMERIC,
         Logical::TimeTz => return TIMETZ,
         Logical::Bits => return VARBIT,
         Logical::Storage | Logical::Opaque => {}

@@ -17,6 +17,20 @@ pub struct Portal {
     pub formats: Formats,
     bound: Bound,
     state: State,
+    pub life: Life,
+}
+
+/// How long a portal lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Made by Bind: to the end of its transaction.
+    Protocol,
+    /// Made by DECLARE: likewise.
+    Declared,
+    /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
+    Holdable,
+    /// That has happened.
+    Held,
 }
 
 enum State {
@@ -27,7 +41,14 @@ enum State {
 
 impl Portal {
     pub fn new(statement: Arc<PreparedStatement>, bound: Bound, formats: Formats) -> Self {
-        Self { statement, formats, bound, state: State::New }
+        Self { statement, formats, bound, state: State::New, life: Life::Protocol }
+    }
+
+    /// A cursor that has begun to run.
+    pub fn declared(query: &str, cursor: Cursor, life: Life) -> Self {
+        let statement = Arc::new(PreparedStatement::running(query));
+        let bound = Bound { text: String::new(), values: Vec::new() };
+        Self { statement, formats: Formats::default(), bound, state: State::Open(cursor), life }
     }
 
     /// The result it is in the middle of.
@@ -59,33 +80,46 @@ impl Session {
             return Ok(());
         }
         self.check_transaction(statement.kind)?;
-        if matches!(portal.state, State::New) {
+        let is_new = matches!(portal.state, State::New);
+        if is_new {
             self.begin_pipeline(statement.kind)?;
         }
+        if is_new && !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
+            portal.state = State::Done;
+            if statement.kind == StatementKind::Cursor {
+                self.log(&statement.text);
+                return self.prepared_cursors(statement.declaration.as_ref(), &portal.bound, &portal.formats);
+            }
+            return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
+        }
+        let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
+        if is_new {
+            self.log(&statement.text);
+        }
         match &mut portal.state {
             State::Done if statement.kind == StatementKind::Other && statement.columns.are_rows() => {
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(0), None));
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => {
-                if !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
+            State::New => match self.run_engine(&portal.bound.text, &portal.bound.values, &portal.formats)? {
+                Outcome::Rows(cursor) => {
+                    check(&statement.columns, &cursor)?;
+                    if is_waiting {
+                        cursor.describe(self.output.buffer(), &portal.formats);
+                    }
+                    portal.state = State::Open(cursor);
+                }
+                Outcome::Done(changed) => {
                     portal.state = State::Done;
-                    return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
-                }
-                match self.run_engine(&portal.bound.text, &portal.bound.values, &portal.formats)? {
-                    Outcome::Rows(cursor) => {
-                        check(&statement.columns, &cursor)?;
-                        portal.state = State::Open(cursor);
+                    if is_waiting {
+                        backend::no_data(self.output.buffer());
                     }
-                    Outcome::Done(changed) => {
-                        portal.state = State::Done;
-                        backend::command_complete(self.output.buffer(), &query::tag(&statement.text, None, changed));
-                        return Ok(());
-                    }
+                    backend::command_complete(self.output.buffer(), &query::tag(&statement.text, None, changed));
+                    return Ok(());
                 }
-            }
+            },
             State::Open(_) => {}
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };

@@ -1,12 +1,15 @@
 //! Prepared statements: what Parse makes of a query.
 
 use crate::catalog;
-use crate::engine::{Columns, Session as Engine};
+use crate::certain;
+use crate::declared::{self, Declaration, Request};
+use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::literal;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
+use crate::source;
 use crate::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
@@ -17,6 +20,10 @@ pub struct PreparedStatement {
     /// What it is.
     pub kind: StatementKind,
     placeholders: Placeholders,
+    /// What DECLARE is to make of it.
+    pub declaration: Option<Declaration>,
+    /// Whether it goes to a source, which finds its own placeholders.
+    is_passed: bool,
     /// The type of each parameter.
     pub types: Vec<Type>,
     /// PostgreSQL's numbers for those that the client gave a type that is known here.
@@ -30,8 +37,8 @@ pub struct PreparedStatement {
 pub struct Bound {
     /// The text, whose placeholders are cast to their types.
     pub text: String,
-    /// The values of those that occur in it, by number from 1.
-    pub values: Vec<(usize, Value)>,
+    /// The values of those that occur in it.
+    pub values: Vec<Parameter>,
 }
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go
@@ -46,23 +53,35 @@ impl PreparedStatement {
     /// # Errors
     /// If there are several statements, or the engine refuses this one.
     pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let statements = query::split(query);
+        let is_passed = engine.dialect() != Dialect::DuckDb;
+        let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
         }
         let text = statements.first().map_or("", |statement| statement.text).to_owned();
-        let kind = query::kind(&text);
+        let kind = if is_passed { source::kind(&text, engine.dialect()) } else { query::kind(&text) };
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        let mut prepared = Self {
-            kind,
-            placeholders: Placeholders::default(),
-            types: Vec::new(),
-            given: oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect(),
-            columns: Columns::None,
-            text,
-        };
-        let is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
-        if is_engines {
+        let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
+        let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
+        let mut prepared =
+            Self { text, kind, placeholders, declaration: None, is_passed, types, given: known, columns };
+        let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
+        if kind == StatementKind::Cursor {
+            match declared::parse(&prepared.text)? {
+                Request::Declare(declaration, query) => {
+                    let query = query.to_owned();
+                    (prepared.text, prepared.declaration, is_engines) = (query, Some(declaration), true);
+                }
+                // The cursor's columns.
+                Request::Fetch { is_move: false, .. } => prepared.columns = Columns::Late,
+                Request::Fetch { .. } | Request::Close(_) => {}
+            }
+        }
+        if is_engines && is_passed {
+            // The source is asked when the client asks, or when it runs.
+            prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
+            prepared.columns = Columns::Late;
+        } else if is_engines {
             prepared.text = literal::translate(&catalog::plain(&prepared.text)).into_owned();
             if !query::is_preparation(&prepared.text) {
                 prepared.placeholders = Placeholders::find(&prepared.text);
@@ -74,19 +93,51 @@ impl PreparedStatement {
             types.resize(types.len().max(prepared.placeholders.count()), None);
             prepared.infer(engine, types)?;
         } else {
-            let unknown = || Type::named("VARCHAR");
+            let text = || Type::named("VARCHAR");
             let names = match settings::command(&prepared.text) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
                 _ => Vec::new(),
             };
             if !names.is_empty() {
-                let text = |name: &str| (name.to_owned(), Type::named("VARCHAR"));
-                prepared.columns = Columns::Known(names.into_iter().map(text).collect());
+                prepared.columns = Columns::Known(names.into_iter().map(|name| (name.to_owned(), text())).collect());
             }
-            prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
+            prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
+        }
+        if prepared.declaration.is_some() {
+            prepared.columns = Columns::None;
         }
         Ok(prepared)
+    }
+
+    /// Asks the source what the statement takes and gives, as far as that is open.
+    ///
+    /// # Errors
+    /// What the source says of a wrong statement.
+    pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
+        let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
+        let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
+        let description = engine.describe(&self.text, &given.collect::<Vec<_>>())?;
+        for (number, type_) in description.parameters {
+            self.types.resize_with(self.types.len().max(number), unknown);
+            if let Some(open) = self.types.get_mut(number.wrapping_sub(1)).filter(|type_| type_.kind == Kind::Unknown) {
+                *open = type_;
+            }
+        }
+        self.columns = description.columns;
+        Ok(())
+    }
+
+    /// Whether a source is to be asked for its columns.
+    pub fn is_open(&self) -> bool {
+        self.is_passed && self.columns == Columns::Late
+    }
+
+    /// The query of a cursor that has been declared.
+    pub fn running(query: &str) -> Self {
+        let (kind, types, columns) = (StatementKind::Other, Vec::new(), Columns::Late);
+        let (text, placeholders) = (query.to_owned(), Placeholders::default());
+        Self { text, kind, placeholders, declaration: None, is_passed: false, types, given: Vec::new(), columns }
     }
 
     /// Finds the types that the client left open, and the columns.
@@ -109,7 +160,7 @@ impl PreparedStatement {
         if description.columns == Columns::Late && self.placeholders.count() > 0 {
             // The arguments of a table function, say. Any will do to learn the columns.
             let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
-            let samples: Vec<_> = samples.map(|(at, type_)| (at + 1, sample(type_.as_ref()))).collect();
+            let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
             description.columns =
                 engine.describe(&self.with_types(&types), &samples).map_or(Columns::Late, |found| found.columns);
         }
@@ -156,7 +207,8 @@ impl PreparedStatement {
     /// # Errors
     /// If their number is wrong, or one is not of its type.
     pub fn bind(&self, name: &str, formats: &[i16], values: &[Option<Vec<u8>>]) -> Result<Bound, Failure> {
-        if values.len() != self.types.len() {
+        let is_known = values.len() == self.types.len() || self.is_passed && values.len() > self.types.len();
+        if !is_known {
             let (given, wanted) = (values.len(), self.types.len());
             return Err(Failure::ParameterCount { name: name.to_owned(), given, wanted });
         }
@@ -165,7 +217,9 @@ impl PreparedStatement {
         }
         let mut bound = Bound { text: String::new(), values: Vec::new() };
         let mut casts = vec![None; values.len()];
-        for (at, (bytes, type_)) in values.iter().zip(&self.types).enumerate() {
+        let open = unknown();
+        let types = self.types.iter().chain(std::iter::repeat(&open));
+        for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let format = if formats.len() == 1 { formats[0] } else { formats.get(at).copied().unwrap_or(0) };
             let value = match bytes {
                 None => Value::Null,
@@ -175,9 +229,12 @@ impl PreparedStatement {
                     from_text(type_, text)?
                 }
             };
-            if self.placeholders.has(at) {
+            let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
+            if self.is_passed {
+                bound.values.push(parameter(value));
+            } else if self.placeholders.has(at) {
                 casts[at] = Some(cast(type_, &value)?);
-                bound.values.push((at + 1, value));
+                bound.values.push(parameter(value));
             }
         }
         bound.text = self.placeholders.cast(&self.text, &casts);
@@ -185,11 +242,16 @@ impl PreparedStatement {
     }
 }
 
-fn sample(type_: Option<&Type>) -> Value {
-    match type_.map(|type_| &type_.kind) {
+fn unknown() -> Type {
+    Type::named("UNKNOWN")
+}
+
+fn sample(number: usize, type_: Option<&Type>) -> Parameter {
+    let value = match type_.map(|type_| &type_.kind) {
         Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {
             Value::Text("1".to_owned())
         }
         _ => Value::Null,
-    }
+    };
+    Parameter { number, type_: type_.cloned().unwrap_or_else(unknown), value }
 }

@@ -33,6 +33,8 @@ pub enum StatementKind {
     Discard,
     /// LISTEN or NOTIFY.
     Notification,
+    /// DECLARE, FETCH, MOVE or CLOSE of a cursor; see `declared`.
+    Cursor,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -71,6 +73,7 @@ pub fn kind(statement: &str) -> StatementKind {
         "DISCARD" if second == "ALL" => StatementKind::Deallocate,
         "DISCARD" | "UNLISTEN" => StatementKind::Discard,
         "LISTEN" | "NOTIFY" => StatementKind::Notification,
+        "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => StatementKind::Cursor,
         "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,

@@ -64,6 +64,8 @@ pub struct Cursor {
     schema: Schema,
     /// What is left of the batch that was read last.
     rest: Option<RecordBatch>,
+    /// Whether the result has given its last batch.
+    has_ended: bool,
     is_set_aside: bool,
 }
 
@@ -85,13 +87,20 @@ impl Cursor {
         let schema = lines::schema(rows.as_ref());
         check_count(schema.fields().len())?;
         lines::check(&schema, TEXT)?;
-        for (at, field) in schema.fields().iter().enumerate() {
+        let cursor = Self { rows, schema, rest: None, has_ended: false, is_set_aside: false };
+        cursor.check(formats)?;
+        Ok(cursor)
+    }
+
+    /// Fails if a column cannot be sent in its format.
+    pub fn check(&self, formats: &Formats) -> Result<(), Failure> {
+        for (at, field) in self.schema.fields().iter().enumerate() {
             let empty = arrow_array::new_empty_array(field.data_type());
             if formats.is_binary(at) && Column::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
                 return Err(Unsupported::new(field, BINARY).into());
             }
         }
-        Ok(Self { rows, schema, rest: None, is_set_aside: false })
+        Ok(())
     }
 
     /// Writes RowDescription.
@@ -119,11 +128,7 @@ impl Cursor {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
             let Some(batch) = self.next(control)? else { return Ok(Sent::All(sent)) };
-            let wanted = limit.map_or(u64::MAX, |limit| limit - sent);
-            let count = usize::try_from(wanted).unwrap_or(usize::MAX).min(batch.num_rows());
-            if count < batch.num_rows() {
-                self.rest = Some(batch.slice(count, batch.num_rows() - count));
-            }
+            let count = self.cut(&batch, limit.map(|limit| limit - sent));
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
             if limit.is_none() {
@@ -139,24 +144,48 @@ impl Cursor {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
         }
-        loop {
+        while !self.has_ended {
             control.check()?;
             match self.rows.next() {
                 Ok(Some(batch)) if batch.num_rows() == 0 => {}
-                Ok(batch) => return Ok(batch),
+                Ok(Some(batch)) => return Ok(Some(batch)),
+                Ok(None) => self.has_ended = true,
                 // An interrupted engine fails, and why it was interrupted says more than its error.
                 Err(error) => return Err(interrupted(control, error)),
             }
         }
+        Ok(None)
+    }
+
+    /// Leaves out rows, `limit` at most; gives their number.
+    pub fn pass_over(&mut self, control: &Control, limit: Option<u64>) -> Result<u64, Failure> {
+        let mut passed = 0;
+        while limit.is_none_or(|limit| passed < limit) {
+            let Some(batch) = self.next(control)? else { break };
+            passed += self.cut(&batch, limit.map(|limit| limit - passed)) as u64;
+        }
+        Ok(passed)
+    }
+
+    /// How many rows of a batch are wanted; the others come next.
+    fn cut(&mut self, batch: &RecordBatch, wanted: Option<u64>) -> usize {
+        let wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok()).unwrap_or(usize::MAX);
+        let count = wanted.min(batch.num_rows());
+        if count < batch.num_rows() {
+            self.rest = Some(batch.slice(count, batch.num_rows() - count));
+        }
+        count
     }
 
     /// Reads what is left into a file, so that the engine can run something else.
     pub fn set_aside(&mut self, control: &Control) -> Result<(), Failure> {
-        if self.is_set_aside {
+        if self.is_set_aside || self.has_ended {
             return Ok(());
         }
         let (schema, names) = (self.rows.schema(), self.rows.type_names().to_vec());
-        self.rows = Box::new(Spool::write(schema, names, || self.next(control))?);
+        let limit = control.limits.spool_bytes;
+        self.rows = Box::new(Spool::write(schema, names, limit, || self.next(control))?);
+        self.has_ended = false;
         self.is_set_aside = true;
         Ok(())
     }

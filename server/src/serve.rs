@@ -41,13 +41,16 @@ pub struct Options {
     pub limits: Limits,
     /// A file for the log, or `-` for standard error.
     pub log: Option<PathBuf>,
+    /// Whether statements are in it.
+    pub log_statements: bool,
     /// Where `/metrics` and `/health` are, on this machine.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { encode_cpu: 1.0, users: None, tls: None, limits: Limits::default(), log: None, metrics: None }
+        let (limits, log_statements) = (Limits::default(), false);
+        Self { encode_cpu: 1.0, users: None, tls: None, limits, log: None, log_statements, metrics: None }
     }
 }
 
@@ -116,7 +119,7 @@ impl Server {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
         }
-        let Options { encode_cpu, users, tls, limits, log, metrics } = options;
+        let Options { encode_cpu, users, tls, limits, log, log_statements, metrics } = options;
         if users.is_none() || tls.is_none() {
             for address in addresses {
                 if let (Address::Tcp(far), false) = (address, address.is_local()) {
@@ -126,11 +129,12 @@ impl Server {
         }
         let gate = Gate::new(users.as_deref().map(Users::read).transpose()?)?;
         let config = tls.as_ref().map(tls::Config::load).transpose()?;
-        let observer = Observer::open(log.as_deref());
+        let observer = Observer::open(log.as_deref(), log_statements);
         let observer = observer.map_err(|error| ServeError::Log(log.unwrap_or_default(), error))?;
         let registry = Arc::new(Registry::default());
         // PostgreSQL's clients read the number in front; it says which version's protocol and manners to expect.
-        let version = format!("15.0 (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
+        let postgres = engine.postgres_version();
+        let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
         let shared = Arc::new(Shared {
             engine,

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use crate::cancel::{Control, Running};
 use crate::catalog;
+use crate::certain;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
-use crate::engine::{Answer, BatchSize, EngineError, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
 use crate::literal;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
-use crate::parameter::Value;
 use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::settings::{self, Command, Settings};
 use crate::socket::{Input, Output};
-use crate::transaction;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
@@ -31,6 +30,8 @@ pub struct Session {
     pub status: Status,
     pub prepared: Prepared,
     pub settings: Settings,
+    /// Whose SQL the client was told that this is, if it is not this server's own.
+    pub dialect: &'static str,
     pub encode_cpu: f64,
 }
 
@@ -43,7 +44,7 @@ pub enum Outcome {
 }
 
 /// A message, without what it borrows.
-enum Request {
+pub enum Request {
     Query(String),
     Extended(Step),
     FunctionCall,
@@ -69,6 +70,11 @@ impl Session {
         let mut is_skipping = false;
         self.ready()?;
         while let Some(request) = self.input.message(Phase::Ready, request)? {
+            if !is_skipping && let Err(failure) = self.end_wait_for_columns(&request) {
+                is_skipping = true;
+                self.fail(&failure, None);
+                self.abandon_pipeline()?;
+            }
             match request {
                 Request::Terminate => return Ok(()),
                 Request::Sync => {
@@ -83,12 +89,12 @@ impl Session {
                     self.query(&sql)?;
                     self.ready()?;
                 }
-                Request::Extended(step) => match self.step(step) {
+                Request::Extended(step) => match self.step(&step) {
                     Ok(()) => self.output.flush_if_full()?,
                     Err(failure) if failure.is_fatal() => return Err(failure),
                     Err(failure) => {
                         is_skipping = true;
-                        self.fail(&failure, None);
+                        self.fail(&failure, step.place());
                         self.abandon_pipeline()?;
                         // As PostgreSQL does: a client may wait for it before it sends Sync.
                         self.output.flush()?;
@@ -108,6 +114,10 @@ impl Session {
     }
 
     fn ready(&mut self) -> Result<(), Failure> {
+        self.follow();
+        if !self.engine.is_open() {
+            return Err(Failure::SourceLost);
+        }
         backend::ready_for_query(self.output.buffer(), self.status);
         // First, since the client may act on it sooner than this thread goes on.
         self.control.wait(self.is_in_transaction());
@@ -116,7 +126,16 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = query::split(sql);
+        let statements = match self.engine.dialect() {
+            Dialect::DuckDb => query::split(sql),
+            dialect => match certain::split(sql, dialect) {
+                Ok(statements) => statements,
+                Err(failure) => {
+                    self.fail(&failure, None);
+                    return Ok(());
+                }
+            },
+        };
         if statements.is_empty() {
             backend::empty_query(self.output.buffer());
             return Ok(());
@@ -139,8 +158,10 @@ impl Session {
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
     pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy);
-        if self.status == Status::Idle && !self.prepared.is_pipeline && is_ordinary && !self.input.is_sync_next() {
+        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor);
+        let is_able = self.engine.dialect() != Dialect::Unknown;
+        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
+        if is_able && is_outside && is_ordinary && !self.input.is_sync_next() {
             self.run_plain("BEGIN")?;
             self.prepared.is_pipeline = true;
         }
@@ -149,7 +170,7 @@ impl Session {
 
     fn end_pipeline(&mut self) {
         if self.status == Status::Idle {
-            self.prepared.forget_portals();
+            self.prepared.forget_portals(true);
         }
         if std::mem::take(&mut self.prepared.is_pipeline)
             && let Err(failure) = self.run_plain("COMMIT")
@@ -160,7 +181,7 @@ impl Session {
 
     fn abandon_pipeline(&mut self) -> Result<(), Failure> {
         if self.status == Status::Idle {
-            self.prepared.forget_portals();
+            self.prepared.forget_portals(false);
         }
         if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) }
     }
@@ -169,15 +190,20 @@ impl Session {
     /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
     fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
         let is_ordinary = |statement: &Statement<'_>| {
-            matches!(query::kind(statement.text), StatementKind::Other | StatementKind::Copy)
+            let kind = query::kind(statement.text);
+            matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor)
         };
-        let wanted = self.status == Status::Idle && statements.len() > 1 && statements.iter().all(is_ordinary);
+        let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
+        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
         self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
-        self.prepared.forget_portals();
+        self.prepared.forget_portals(false);
+        if self.engine.status() == Some(Status::Idle) {
+            return Ok(());
+        }
         match self.engine.execute("ROLLBACK", &[], BATCH) {
             // The engine may have rolled back of its own accord.
             Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
@@ -199,6 +225,10 @@ impl Session {
     /// Runs one statement, and describes the columns it gives unless that is done.
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
+        self.log(text);
+        if self.engine.dialect() != Dialect::DuckDb {
+            return self.pass(text, described);
+        }
         let kind = query::kind(text);
         self.check_transaction(kind)?;
         match kind {
@@ -234,6 +264,7 @@ impl Session {
             }
             StatementKind::Notification => Err(Failure::NotSupported("LISTEN")),
             StatementKind::Savepoint => self.savepoint(text),
+            StatementKind::Cursor => self.cursors(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -245,50 +276,15 @@ impl Session {
     /// In a failed transaction only its end is possible.
     pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
         // What savepoints can do then, they know themselves.
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint);
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint)
+            // A source knows by itself what it does then.
+            || self.engine.dialect() != Dialect::DuckDb;
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
-    fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
-        match transaction::step(self.status, kind) {
-            transaction::Step::Warn(code, message) => {
-                if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
-                    self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
-                }
-                let report = Report { severity: "WARNING", code: code.0, message, ..Report::default() };
-                backend::notice_response(self.output.buffer(), &report);
-            }
-            transaction::Step::RollBack => {
-                self.roll_back()?;
-                self.end_local_settings();
-                backend::command_complete(self.output.buffer(), "ROLLBACK");
-                return Ok(());
-            }
-            transaction::Step::Run if kind == StatementKind::Begin => {
-                // What a pipeline has done so far is a part of the transaction that it begins.
-                if !std::mem::take(&mut self.prepared.is_pipeline) {
-                    let modes = settings::begin_modes(text);
-                    if modes.serializable {
-                        return Err(settings::SettingError::Transaction.into());
-                    }
-                    let _running = self.start()?;
-                    self.run_plain(if modes.read_only { "BEGIN TRANSACTION READ ONLY" } else { "BEGIN TRANSACTION" })?;
-                }
-                self.status = Status::InTransaction;
-            }
-            transaction::Step::Run => {
-                // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK, and no portal.
-                self.status = Status::Idle;
-                self.prepared.forget_portals();
-                let _running = self.start()?;
-                // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
-                let ended = self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" });
-                self.end_local_settings();
-                ended?;
-            }
-        }
-        backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
-        Ok(())
+    /// Writes a statement into the log, if the operator wants it there.
+    pub fn log(&self, text: &str) {
+        self.control.observer.statement(&self.control.who.name, text);
     }
 
     /// Lets others stop what runs from here on.
@@ -298,7 +294,8 @@ impl Session {
         Ok(running)
     }
 
-    fn execute(&mut self, text: &str) -> Result<(), Failure> {
+    /// Runs a statement of the engine's, and sends what it gives.
+    pub fn execute(&mut self, text: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
         let tag = match self.run_engine(text, &[], &formats)? {
@@ -315,14 +312,15 @@ impl Session {
     }
 
     /// Has the engine run a statement; its rows are to be read.
-    pub fn run_engine(&mut self, text: &str, values: &[(usize, Value)], formats: &Formats) -> Result<Outcome, Failure> {
+    pub fn run_engine(&mut self, text: &str, values: &[Parameter], formats: &Formats) -> Result<Outcome, Failure> {
         Ok(match self.answer(text, values, BATCH)? {
             Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             Answer::Done { changed } => Outcome::Done(changed),
         })
     }
 
-    fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+    /// Runs COPY … TO STDOUT.
+    pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
         let _running = self.start()?;
         // A batch becomes a chunk where the engine manages to keep to its size.
         let options = &copy.options.colonnade;
@@ -347,10 +345,12 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, text: &str, values: &[(usize, Value)], size: BatchSize) -> Result<Answer, Failure> {
+    fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
-        let text = catalog::plain(text);
-        let answer = self.engine()?.execute(&literal::translate(&text), values, size);
+        let is_ours = self.engine.dialect() == Dialect::DuckDb;
+        let text = if is_ours { catalog::plain(text) } else { text.into() };
+        let text = if is_ours { literal::translate(&text) } else { text.as_ref().into() };
+        let answer = self.engine()?.execute(&text, values, size);
         answer.map_err(|error| rows::interrupted(&self.control, error))
     }
 
@@ -365,14 +365,14 @@ impl Session {
     /// `place` is the query string and where, in bytes, the statement starts in it.
     fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
         self.control.failed(failure);
-        let (message, detail, hint) = (failure.to_string(), failure.detail(), failure.hint());
+        let (code, message, detail, hint) = (failure.code(), failure.to_string(), failure.detail(), failure.hint());
         let position = failure.position().zip(place).map(|(position, (sql, start))| {
             // From 1, in characters of the whole query string.
             sql[..start].chars().count() + position + 1
         });
         let report = Report {
             severity,
-            code: failure.code().0,
+            code: code.as_str(),
             message: &message,
             detail: detail.as_deref(),
             hint: hint.as_deref(),

@@ -200,6 +200,7 @@ impl Settings {
                 }),
             },
             Engine => {
+                let value = if known.name == "search_path" { without_catalog(value) } else { value.to_owned() };
                 let sql = format!("SET {} = '{}'", known.name, value.replace('\'', "''"));
                 Ok(Change { engine: Some(sql), ..Change::default() })
             }
@@ -237,6 +238,13 @@ impl Settings {
     pub fn changed(&self) -> Vec<usize> {
         (0..KNOWN.len()).filter(|&at| self.values[at] != self.defaults[at]).collect()
     }
+}
+
+/// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone).
+fn without_catalog(path: &str) -> String {
+    let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog");
+    let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();
+    if names.is_empty() { "main".to_owned() } else { names.join(",") }
 }
 
 /// A setting's place, by its name in any case.
@@ -342,62 +350,5 @@ impl Words<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {
-        match command(statement)? {
-            Command::Set { setting, value, is_local } => Some((Settings::name(setting), value, is_local)),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn reads_what_drivers_send() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(set("SET extra_float_digits = 3"), Some(("extra_float_digits", some("3"), false)));
-        assert_eq!(set("set session datestyle to 'ISO'"), Some(("DateStyle", some("ISO"), false)));
-        assert_eq!(set("SET LOCAL application_name TO DEFAULT"), Some(("application_name", None, true)));
-        assert_eq!(set("SET search_path = a, \"B\""), Some(("search_path", some("a, B"), false)));
-        assert_eq!(set("SET TIME ZONE 'Europe/Berlin'"), Some(("TimeZone", some("Europe/Berlin"), false)));
-        assert_eq!(set("SET NAMES 'UTF8'"), Some(("client_encoding", some("UTF8"), false)));
-        assert_eq!(set("SET lock_timeout = -1"), Some(("lock_timeout", some("-1"), false)));
-        assert_eq!(set("RESET application_name"), Some(("application_name", None, false)));
-        assert_eq!(set("SET threads = 2"), None);
-        assert_eq!(set("RESET threads"), None);
-        assert_eq!(command("SHOW ALL TABLES"), None);
-        assert_eq!(command("SHOW tables"), None);
-        assert_eq!(command("SHOW ALL"), Some(Command::ShowAll));
-        assert!(matches!(command("SHOW TRANSACTION ISOLATION LEVEL"), Some(Command::Show(_))));
-        let serializable = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY";
-        let modes = Modes { read_only: true, serializable: true };
-        assert_eq!(command(serializable), Some(Command::Transaction(modes)));
-    }
-
-    #[test]
-    fn refuses_what_would_change_how_values_look() {
-        let settings = Settings::new(&[("server_version", "15.0")]);
-        let plan = |name: &str, value: &str| settings.plan(find(name).unwrap(), Some(value));
-        assert_eq!(plan("datestyle", "iso, mdy"), Ok(Change::default()));
-        assert!(plan("datestyle", "German").is_err());
-        assert!(plan("client_encoding", "LATIN1").is_err());
-        assert!(plan("server_version", "16").is_err());
-        assert!(plan("lock_timeout", "100").unwrap().is_idle);
-        let time = plan("statement_timeout", "2s").unwrap().time;
-        assert_eq!(time, Some((Time::Statement, Some(Duration::from_secs(2)))));
-        assert!(plan("statement_timeout", "soon").is_err());
-        assert_eq!(plan("timezone", "it's").unwrap().engine.as_deref(), Some("SET TimeZone = 'it''s'"));
-    }
-
-    #[test]
-    fn local_values_are_given_back() {
-        let mut settings = Settings::new(&[("application_name", "a")]);
-        let name = find("application_name").unwrap();
-        assert_eq!(settings.set(name, Some("b"), true), Some(("application_name", "b".to_owned())));
-        settings.set(name, Some("c"), true);
-        assert_eq!(settings.take_local(), [(name, "b".to_owned()), (name, "a".to_owned())]);
-        assert_eq!(settings.changed(), [name]);
-        settings.set(name, None, false);
-        assert!(settings.changed().is_empty());
-    }
-}
+#[path = "settings_tests.rs"]
+mod tests;

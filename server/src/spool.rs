@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 
 use crate::engine::{EngineError, Rows};
 use crate::error::{Failure, SqlState};
+use crate::limits::LimitError;
 
 /// Rows in a file without a name, as an Arrow IPC stream. The file is gone when this is dropped.
 pub struct Spool {
@@ -19,18 +20,24 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Writes all that `next` gives.
+    /// Writes all that `next` gives, `limit` bytes at most.
     ///
     /// # Errors
-    /// If there is no room for it, or `next` fails.
+    /// If there is no room for it, it is more than that, or `next` fails.
     pub fn write(
         schema: SchemaRef,
         type_names: Vec<String>,
+        limit: Option<u64>,
         mut next: impl FnMut() -> Result<Option<RecordBatch>, Failure>,
     ) -> Result<Self, Failure> {
         let mut writer = StreamWriter::try_new(BufWriter::new(nameless().map_err(failed)?), &schema)?;
         while let Some(batch) = next()? {
             writer.write(&batch)?;
+            // What the buffer still holds comes on top with the next batch.
+            let written = writer.get_ref().get_ref().metadata().map_err(failed)?.len();
+            if let Some(limit) = limit.filter(|limit| written > *limit) {
+                return Err(LimitError::Spool(limit).into());
+            }
         }
         writer.finish()?;
         let mut file = writer.into_inner()?.into_inner().map_err(|error| failed(error.into_error()))?;

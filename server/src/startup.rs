@@ -177,10 +177,10 @@ pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process:
 /// Refuses a client before its session began.
 pub fn refuse(output: &mut Output, failure: &Failure) {
     let message = failure.to_string();
-    let hint = failure.hint();
+    let (code, hint) = (failure.code(), failure.hint());
     let report = Report {
         severity: "FATAL",
-        code: failure.code().0,
+        code: code.as_str(),
         message: &message,
         hint: hint.as_deref(),
         ..Report::default()

@@ -100,6 +100,16 @@ impl Type {
         Some(Self { name: name.to_owned(), kind })
     }
 
+    /// The type that a column of rows is announced as; `None` if parameters cannot have it.
+    pub fn of_field(field: &arrow_schema::Field) -> Option<Self> {
+        let info = oid::of(field);
+        let type_ = Self::of_oid(info.oid)?;
+        Some(match type_.kind {
+            Kind::Numeric(_) => Self { kind: Kind::Numeric(info.modifier), ..type_ },
+            _ => type_,
+        })
+    }
+
     /// How clients are told of it.
     pub fn info(&self) -> TypeInfo {
         let oid = self.oid();

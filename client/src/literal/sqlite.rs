@@ -23,8 +23,10 @@ pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
         }
         Value::Float(number) => signed(sql, number.is_sign_negative(), &format!("{number:e}")),
         Value::Decimal { unscaled, scale } => return decimal(sql, *unscaled, *scale),
-        Value::Text(value) if value.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
-        Value::Text(value) => text(sql, value, Dialect::Sqlite),
+        Value::Text(value) | Value::Written(value, _) if value.contains('\0') => {
+            return Err("text cannot hold a NUL character".to_owned());
+        }
+        Value::Text(value) | Value::Written(value, _) => text(sql, value, Dialect::Sqlite),
         Value::Bytes(bytes) => {
             sql.push_str("X'");
             bytes.iter().for_each(|byte| push(sql, format_args!("{byte:02X}")));

@@ -17,6 +17,15 @@ const UNSUPPORTED_PREPARED: &str = "HY000";
 /// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
+/// What a statement is to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Rows; one that is known to have none does not run.
+    Rows,
+    /// Rows or none.
+    Any,
+}
+
 /// Asks for the rows of `sql` in binary and passes them on.
 pub(super) fn rows(
     link: &mut Link,
@@ -24,9 +33,10 @@ pub(super) fn rows(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
+    wanted: Wanted,
     tell: &mut dyn FnMut(Part<Column, Block>),
 ) -> Outcome {
-    outcome(Talk { link, tick }.rows(pool, sql, options, tell).map(|()| None))
+    outcome(Talk { link, tick }.rows(pool, sql, options, wanted, tell))
 }
 
 /// Runs a statement and passes over what it returns. Gives the rows that it changed, or returned.
@@ -59,10 +69,16 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
+        wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
-    ) -> Result<(), End> {
-        let prepared = self.prepare(sql)?;
-        let result = self.run(&prepared, pool, sql, options, tell);
+    ) -> Result<Option<u64>, End> {
+        let prepared = match self.prepare(sql) {
+            Err(End::Refused(error)) if wanted == Wanted::Any && error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
+                return self.effect(sql).map(Some);
+            }
+            prepared => prepared?,
+        };
+        let result = self.run(&prepared, pool, sql, options, wanted, tell);
         if !matches!(result, Err(End::Lost(_))) {
             self.link.command(Command::CloseStatement, &prepared.number)?;
         }
@@ -114,24 +130,28 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
+        wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
-    ) -> Result<(), End> {
+    ) -> Result<Option<u64>, End> {
         let unforeseen = prepared.columns.is_empty() && is_unforeseen(sql);
-        if prepared.columns.is_empty() && !unforeseen {
+        if prepared.columns.is_empty() && !unforeseen && wanted == Wanted::Rows {
             return Err(no_rows());
         }
-        // What cannot be told afterwards is settled before anything runs.
-        let utc = if unforeseen || prepared.columns.iter().any(kind::is_instant) { self.is_utc()? } else { true };
+        // What cannot be told afterwards is settled before anything runs. Nobody expects rows of a statement without columns.
+        let utc = match unforeseen || prepared.columns.iter().any(kind::is_instant) {
+            true => self.is_utc()?,
+            false => !prepared.columns.is_empty(),
+        };
         let place = kind::Place { collation: self.link.server.collation, utc };
         kind::columns(&prepared.columns, &place, options)
             .map_err(End::Refused)
-            .or_else(|end| if unforeseen { Ok(Vec::new()) } else { Err(end) })?;
+            .or_else(|end| if prepared.columns.is_empty() { Ok(Vec::new()) } else { Err(end) })?;
         self.link.command(Command::Execute, &[&prepared.number[..], &NO_CURSOR_ONCE].concat())?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
             let done = self.link.note(Done::ok(&packet)?);
             self.pass_over_results(done)?;
-            return Err(no_rows());
+            return if wanted == Wanted::Any { Ok(Some(done.rows)) } else { Err(no_rows()) };
         }
         let count = self.count(&packet)?;
         let definitions = self.link.columns(count, self.tick)?;
@@ -148,7 +168,22 @@ impl Talk<'_> {
             let error = Error::new(ErrorKind::Unsupported, "the statement returns more than one result");
             return Err(End::Refused(error.with_hint("let it return one, or run its statements one by one")));
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Runs a statement that cannot be prepared. Those that return rows are few, and refused when they have run.
+    fn effect(&mut self, sql: &str) -> Result<u64, End> {
+        self.link.command(Command::Query, sql.as_bytes())?;
+        let packet = self.packet()?;
+        if packet.first() == Some(&0) {
+            let done = self.link.note(Done::ok(&packet)?);
+            self.pass_over_results(done)?;
+            return Ok(done.rows);
+        }
+        let (done, _) = self.pass_over_rows(&packet)?;
+        self.pass_over_results(done)?;
+        let message = "the statement has run, but it cannot be prepared, and so its rows cannot be read";
+        Err(End::Refused(Error::new(ErrorKind::Unsupported, message)))
     }
 
     /// Rows in binary up to their end.

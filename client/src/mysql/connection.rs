@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use super::answer;
+use super::answer::{self, Wanted};
 use super::decoder::Decoder;
+use super::incoming::Block;
+use super::kind::Column;
 use super::link::{Link, Server};
 use super::packet::status;
 use super::uri::Target;
 use crate::partition::Offer;
-use crate::rows::Rows;
+use crate::rows::{Part, Rows};
 use crate::session::{self, Peer, Reader, Session};
 use crate::socket::Socket;
-use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream};
+use crate::{
+    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Transaction,
+};
 
 /// How long a server may take to take notice of a request to stop.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
@@ -80,15 +84,16 @@ impl Peer for Mysql {
 
 impl Connection for MysqlConnection {
     fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        check(options)?;
-        let (statement, chosen) = (sql.to_owned(), options.clone());
-        let (pool, status) = (self.pool.clone(), self.status.clone());
-        let reader = self.session.start(keep, move |link, tick, tell| {
-            let outcome = answer::rows(link, &pool, tick, &statement, &chosen, tell);
-            status.store(link.status, Ordering::Release);
-            outcome
-        })?;
-        Ok(Box::new(Rows::<_, Decoder>::open(reader, options, keep)?))
+        Ok(Box::new(Rows::<_, Decoder>::open(self.prepared(sql, options, Wanted::Rows, keep)?, options, keep)?))
+    }
+
+    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+        Rows::<_, Decoder>::answer(self.prepared(sql, options, Wanted::Any, keep)?, options, keep)
+    }
+
+    fn transaction(&self) -> Option<Transaction> {
+        let status = self.session.look(|link| link.status)?;
+        Some(if status & status::IN_TRANSACTION == 0 { Transaction::None } else { Transaction::Open })
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
@@ -125,6 +130,24 @@ impl Connection for MysqlConnection {
 }
 
 impl MysqlConnection {
+    /// Starts a prepared statement.
+    fn prepared(
+        &self,
+        sql: &str,
+        options: &QueryOptions,
+        wanted: Wanted,
+        keep: Keep<'_>,
+    ) -> Result<Reader<Mysql, Part<Column, Block>>, Error> {
+        check(options)?;
+        let (statement, chosen) = (sql.to_owned(), options.clone());
+        let (pool, status) = (self.pool.clone(), self.status.clone());
+        self.session.start(keep, move |link, tick, tell| {
+            let outcome = answer::rows(link, &pool, tick, &statement, &chosen, wanted, tell);
+            status.store(link.status, Ordering::Release);
+            outcome
+        })
+    }
+
     /// Sends a statement that is run for its effect, and does not wait for that.
     pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<Reader<Mysql, ()>, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());

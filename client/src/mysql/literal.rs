@@ -33,8 +33,10 @@ pub(crate) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
         Value::Float(number) => format!("({number:e})"),
         Value::Decimal { unscaled, scale } => decimal(*unscaled, *scale)?,
         // In hexadecimal nothing can escape, if something would.
-        Value::Text(text) if text.contains(['\\', '\0']) => format!("_utf8mb4 X'{}'", hexadecimal(text.as_bytes())),
-        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Text(text) | Value::Written(text, _) if text.contains(['\\', '\0']) => {
+            format!("_utf8mb4 X'{}'", hexadecimal(text.as_bytes()))
+        }
+        Value::Text(text) | Value::Written(text, _) => format!("'{}'", text.replace('\'', "''")),
         Value::Bytes(bytes) => format!("_binary X'{}'", hexadecimal(bytes)),
         Value::Date(date) => format!("CAST('{date}' AS DATE)"),
         Value::Time(time, None) => format!("CAST('{time}' AS TIME(6))"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::binary;
+use super::binary::{self, Wanted};
 use super::cancel;
 use super::copy_out::CopyOut;
 use super::delivery::Delivery;
@@ -15,9 +15,12 @@ use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
 use crate::rows::Rows;
-use crate::session::{self, Peer, Session};
+use crate::session::{self, Event, Peer, Reader, Session};
 use crate::socket::Socket;
-use crate::{Cancel, Connection, Dialect, Error, Keep, Pool, QueryOptions, ResultStream};
+use crate::{
+    Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
+    Transaction,
+};
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
 pub struct PostgresConnection {
@@ -68,13 +71,10 @@ impl Connection for PostgresConnection {
     fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
         let (pool, delivery) = (self.pool.clone(), self.delivery());
         if *delivery == Delivery::Stock {
-            let (sql, chosen) = (request::plain(sql, options)?.to_owned(), options.clone());
-            let reader = self
-                .session
-                .start(keep, move |link, tick, tell| binary::answer(link, &pool, tick, &sql, &chosen, tell))?;
+            let reader = self.binary(sql, options, Wanted::Rows, keep)?;
             return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
         }
-        let copy = request::copy(sql, options)?;
+        let copy = request::copy(sql, options, self.dialect())?;
         let limit = options.max_message_bytes;
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;
@@ -92,6 +92,38 @@ impl Connection for PostgresConnection {
         reader.finish(keep)
     }
 
+    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+        match self.delivery() {
+            Delivery::Served(_) => {
+                let message = "a Colonnade server cannot be told a statement that may or may not give rows";
+                Err(Error::new(ErrorKind::Unsupported, message).with_origin(self.name()))
+            }
+            Delivery::Extension { .. } if request::is_read(sql) => self.query(sql, options, keep).map(Answer::Rows),
+            Delivery::Extension { .. } | Delivery::Stock => {
+                Rows::<_, binary::Decoder>::answer(self.binary(sql, options, Wanted::Any, keep)?, options, keep)
+            }
+        }
+    }
+
+    fn describe(&self, sql: &str, keep: Keep<'_>) -> Result<Option<Described>, Error> {
+        if let Delivery::Served(_) = self.delivery() {
+            return Ok(None);
+        }
+        let sql = request::plain(sql, &QueryOptions::default(), Dialect::Postgres)?.to_owned();
+        let mut reader = self.session.start(keep, move |link, tick, tell| binary::describe(link, tick, &sql, tell))?;
+        let mut found = None;
+        while let Some(event) = reader.next(keep)? {
+            if let Event::Part(described) = event {
+                found = Some(described);
+            }
+        }
+        Ok(found)
+    }
+
+    fn transaction(&self) -> Option<Transaction> {
+        self.session.look(|link| link.transaction)
+    }
+
     fn canceller(&self) -> Arc<dyn Cancel> {
         self.session.clone()
     }
@@ -105,7 +137,8 @@ impl Connection for PostgresConnection {
     }
 
     fn dialect(&self) -> Dialect {
-        self.delivery().dialect()
+        // What a Colonnade server is in front of may change how it reads literals, and says so then.
+        self.session.look(|link| link.server.dialect()).unwrap_or_else(|| self.session.peer.server.dialect())
     }
 
     fn name(&self) -> &str {
@@ -126,6 +159,19 @@ impl Connection for PostgresConnection {
 }
 
 impl PostgresConnection {
+    /// Starts a statement by the extended query protocol.
+    fn binary(
+        &self,
+        sql: &str,
+        options: &QueryOptions,
+        wanted: Wanted,
+        keep: Keep<'_>,
+    ) -> Result<Reader<Postgres, binary::Part>, Error> {
+        let (sql, chosen) = (request::plain(sql, options, Dialect::Postgres)?.to_owned(), options.clone());
+        let pool = self.pool.clone();
+        self.session.start(keep, move |link, tick, tell| binary::answer(link, &pool, tick, &sql, &chosen, wanted, tell))
+    }
+
     fn delivery(&self) -> &Delivery {
         &self.session.peer.server.delivery
     }

@@ -6,7 +6,7 @@ use super::link::Link;
 use super::message::{self, protocol, shown};
 use super::request;
 use crate::session::Tick;
-use crate::{Dialect, Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 /// Where the extension's functions are; no row if there is none. It touches nothing but the catalog and fails on no
 /// PostgreSQL since 9.1.
@@ -58,14 +58,6 @@ impl Delivery {
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint("update the server, or its extension"));
         }
         Ok(delivery)
-    }
-
-    /// How the server writes literals.
-    pub(crate) fn dialect(&self) -> Dialect {
-        match self {
-            Self::Served(_) => Dialect::DuckDb,
-            Self::Extension { .. } | Self::Stock => Dialect::Postgres,
-        }
     }
 
     /// The server's software; `version` is what it reports as `server_version`.

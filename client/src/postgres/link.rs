@@ -14,7 +14,7 @@ use crate::channel::Channel;
 use crate::channel::lost;
 use crate::session::Tick;
 use crate::tls;
-use crate::{Error, ErrorKind};
+use crate::{Dialect, Error, ErrorKind, Transaction};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -26,8 +26,8 @@ pub(crate) struct Link {
     pub(crate) server: Server,
     /// How it was reached.
     pub(crate) route: Arc<Route>,
-    /// Whether no transaction was open when the last query had ended.
-    pub(crate) idle: bool,
+    /// The transaction's state when the last query had ended.
+    pub(crate) transaction: Transaction,
 }
 
 /// What the server said of itself.
@@ -35,6 +35,8 @@ pub(crate) struct Link {
 pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
+    /// Whose SQL a Colonnade server takes, in PROTOCOL §1's words; none if it is its own.
+    pub(crate) dialect: String,
     pub(crate) key: BackendKey,
     /// The encoding in which it sends text.
     pub(crate) encoding: String,
@@ -51,6 +53,7 @@ impl Server {
         match &*name {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
+            "colonnade.dialect" => self.dialect = value.into_owned(),
             name => {
                 if let Some(delivery) = Delivery::announced(name, &value) {
                     self.delivery = delivery;
@@ -58,6 +61,18 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// How literals are written there.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match (&self.delivery, self.dialect.as_str()) {
+            (Delivery::Extension { .. } | Delivery::Stock, _) | (_, "postgresql") => Dialect::Postgres,
+            (_, "" | "duckdb") => Dialect::DuckDb,
+            (_, "sqlite") => Dialect::Sqlite,
+            (_, "mysql") => Dialect::MySql { backslashes: true },
+            (_, "mysql-no-backslash-escapes") => Dialect::MySql { backslashes: false },
+            _ => Dialect::Unknown,
+        }
     }
 
     /// Whether text comes in the encoding that was asked for at login.
@@ -116,9 +131,23 @@ impl Link {
     fn log_in(route: Route, channel: Channel, tick: Tick<'_>) -> Result<Self, Error> {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, tick).map_err(|error| route.explain(error))?;
-        let mut link = Self { incoming, server, route: Arc::new(route), idle: true };
+        let mut link = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
         link.server.delivery = Delivery::find(&mut link, tick)?;
         Ok(link)
+    }
+
+    /// Takes the byte of ReadyForQuery.
+    pub(crate) fn note_status(&mut self, status: u8) {
+        self.transaction = match status {
+            b'I' => Transaction::None,
+            b'E' => Transaction::Failed,
+            _ => Transaction::Open,
+        };
+    }
+
+    /// Whether no transaction is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.transaction == Transaction::None
     }
 
     /// Sends a whole message.

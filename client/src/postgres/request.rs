@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use colonnade_wire::Config;
 
-use crate::scan::statement;
-use crate::{Error, ErrorKind, QueryOptions};
+use crate::scan::{Token, first_word, statement_in, tokens};
+use crate::{Dialect, Error, ErrorKind, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
@@ -16,8 +16,8 @@ const DECIMAL_DIGITS: u8 = 76;
 ///
 /// # Errors
 /// There is no statement in `sql`, or an option has a value that none could mean.
-pub(crate) fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
-    let query = plain(sql, options)?;
+pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Result<String, Error> {
+    let query = plain(sql, options, dialect)?;
     // The line break ends a comment in the query's last line.
     let mut copy = format!("COPY (\n{query}\n) TO STDOUT (FORMAT colonnade, version {VERSION}");
     if let Some(compression) = &options.compression {
@@ -46,9 +46,9 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
 ///
 /// # Errors
 /// As for [`copy`].
-pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions) -> Result<&'a str, Error> {
+pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) -> Result<&'a str, Error> {
     let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
-    let query = statement(sql);
+    let query = statement_in(sql, dialect);
     if query.is_empty() {
         return usage("the query is empty".to_owned());
     }
@@ -70,6 +70,15 @@ pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions) -> Result<&'a str,
         None | Some("auto" | "on" | "off") => Ok(query),
         Some(word) => usage(format!("parallel {word:?} is none of auto, on, off")),
     }
+}
+
+/// Whether COPY takes a statement, as far as its words tell: it gives rows and does nothing else.
+pub(crate) fn is_read(sql: &str) -> bool {
+    const READS: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "("];
+    const MORE: [&str; 5] = ["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"];
+    let is_one_of = |word: &str, words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
+    is_one_of(first_word(sql, Dialect::Postgres), &READS)
+        && !tokens(sql, Dialect::Postgres).any(|token| matches!(token, Token::Code(word) if is_one_of(word, &MORE)))
 }
 
 fn sizes(options: &QueryOptions) -> [(&'static str, Option<u64>); 3] {
@@ -109,7 +118,7 @@ mod tests {
 
     #[test]
     fn options_are_named_only_where_they_differ() {
-        let plain = copy("select 1; -- x", &QueryOptions::default()).unwrap();
+        let plain = copy("select 1; -- x", &QueryOptions::default(), Dialect::Postgres).unwrap();
         assert_eq!(plain, "COPY (\nselect 1\n) TO STDOUT (FORMAT colonnade, version 1)");
         let options = QueryOptions {
             compression: Some("light+zstd-3".to_owned()),
@@ -121,7 +130,7 @@ mod tests {
             parallel: Some("off".to_owned()),
         };
         assert_eq!(
-            copy("table t", &options).unwrap(),
+            copy("table t", &options, Dialect::Postgres).unwrap(),
             "COPY (\ntable t\n) TO STDOUT (FORMAT colonnade, version 1, compression 'light+zstd-3', chunk_rows 10, \
              chunk_bytes 20, max_message_bytes 30, numeric '38,9', as_text 'plain_1,\"Odd, \"\"it''s\"\"\"', \
              parallel 'off')"
@@ -131,15 +140,15 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_refused() {
         let bad = QueryOptions { compression: Some("x', oops '".to_owned()), ..QueryOptions::default() };
-        assert!(copy("select 1", &bad).unwrap_err().message().contains("or auto"));
+        assert!(copy("select 1", &bad, Dialect::Postgres).unwrap_err().message().contains("or auto"));
         let none = QueryOptions { chunk_rows: Some(0), ..QueryOptions::default() };
-        assert!(copy("select 1", &none).is_err());
+        assert!(copy("select 1", &none, Dialect::Postgres).is_err());
         let sideways = QueryOptions { parallel: Some("sideways".to_owned()), ..QueryOptions::default() };
-        assert!(copy("select 1", &sideways).unwrap_err().message().contains("auto, on, off"));
+        assert!(copy("select 1", &sideways, Dialect::Postgres).unwrap_err().message().contains("auto, on, off"));
         for numeric in [(0, 0), (77, 0), (5, 6)] {
             let odd = QueryOptions { numeric: Some(numeric), ..QueryOptions::default() };
-            assert!(copy("select 1", &odd).is_err());
+            assert!(copy("select 1", &odd, Dialect::Postgres).is_err());
         }
-        assert!(copy(" ; -- nothing", &QueryOptions::default()).is_err());
+        assert!(copy(" ; -- nothing", &QueryOptions::default(), Dialect::Postgres).is_err());
     }
 }

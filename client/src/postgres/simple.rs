@@ -36,7 +36,7 @@ pub(crate) fn answer(link: &mut Link, tick: Tick<'_>, job: Job<'_>, query: &[u8]
     let mut answer = Answer { link, tick, job, preceded: false, copied: false };
     match (answer.read(query), again) {
         // In a transaction block nothing can be tried again.
-        (Ok(Err(error)), Some(again)) if !answer.copied && answer.link.idle && is_unknown_format(&error) => {
+        (Ok(Err(error)), Some(again)) if !answer.copied && answer.link.is_idle() && is_unknown_format(&error) => {
             answer.preceded = true;
             answer.read(again)
         }
@@ -124,7 +124,7 @@ impl Answer<'_, '_> {
                 (b'N' | b'A', _) => link.incoming.skip(len, tick)?,
                 (b'Z', _) if !copying => {
                     let body = link.incoming.body(kind, len, tick)?;
-                    link.idle = Body(&body).byte()? == b'I';
+                    link.note_status(Body(&body).byte()?);
                     return Ok(rows);
                 }
                 _ => return Err(protocol(format!("a message {}", shown(kind)))),

@@ -7,13 +7,13 @@ use arrow_schema::SchemaRef;
 
 use super::library::{self, Database, Interrupt};
 use super::location::Location;
-use super::rows::Rows;
+use super::rows::{Rows, several};
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
-use crate::{Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+use crate::{Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Transaction};
 
 /// An SQLite file, opened to read.
 pub struct SqliteConnection(Arc<Shared>);
@@ -73,17 +73,41 @@ fn open(location: &Location) -> Result<Database, Error> {
     Ok(database)
 }
 
+/// What is known of a statement once it has begun.
+enum Begun {
+    Rows(SchemaRef),
+    /// It has ended, and gives no rows.
+    Done(Option<u64>),
+}
+
 /// Hands on a query's schema, then its batches. Gives what is to come behind them.
 fn deliver(
     database: &Database,
     sql: &str,
     options: &QueryOptions,
-    schema: SyncSender<SchemaRef>,
+    rows_only: bool,
+    begun: SyncSender<Begun>,
     batches: &SyncSender<Pulled>,
 ) -> Pulled {
+    if !rows_only && let Some(changed) = effect(database, sql)? {
+        let _ = begun.send(Begun::Done(changed));
+        return Ok(None);
+    }
     let mut rows = Rows::open(database, sql, options)?;
-    let _ = schema.send(rows.schema().clone());
+    let _ = begun.send(Begun::Rows(rows.schema().clone()));
     produced::pump(batches, || rows.next())
+}
+
+/// Runs a statement that gives no rows, if it is one.
+fn effect(database: &Database, sql: &str) -> Result<Option<Option<u64>>, Error> {
+    let (statement, rest) = database.prepare(sql)?;
+    if statement.is_some_and(|statement| statement.columns() > 0) {
+        return Ok(None);
+    }
+    if database.prepare(rest)?.0.is_some() {
+        return Err(several());
+    }
+    run(database, sql).map(Some)
 }
 
 /// Runs statements for their effect, and counts the rows that they changed if any could.
@@ -104,27 +128,22 @@ fn run(database: &Database, sql: &str) -> Result<Option<u64>, Error> {
 
 impl Connection for SqliteConnection {
     fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        let meter = Meter::start();
-        let (database, lease) = self.0.take(keep)?;
-        let canceller = lease.canceller();
-        let (schema, opened) = sync_channel(1);
-        let (sender, batches) = produced::queue();
-        let (sql, options) = (sql.to_owned(), options.clone());
-        feed::spawn("colonnade-sqlite", move || {
-            let end = deliver(&database, &sql, &options, schema, &sender);
-            // In this order: the reader may start another query when it learns of the end.
-            lease.give_back(database);
-            let _ = sender.send(end);
-        })?;
-        let schema = match self.0.wait(&opened, &canceller, keep)? {
-            Some(schema) => schema,
-            // The end comes where a batch would.
-            None => match self.0.wait(&batches, &canceller, keep)? {
-                Some(Err(error)) => return Err(error.with_origin(&self.0.name)),
-                _ => return Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
-            },
-        };
-        Ok(Box::new(Produced::new(schema, batches, Arc::new(canceller), meter, &self.0.name)))
+        match self.begin(sql, options, true, keep)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done(_) => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+        }
+    }
+
+    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+        self.begin(sql, options, false, keep)
+    }
+
+    fn transaction(&self) -> Option<Transaction> {
+        match &*self.0.state() {
+            State::Idle(database, _) if database.in_transaction() => Some(Transaction::Open),
+            State::Idle(..) => Some(Transaction::None),
+            State::Busy(_) | State::Closed => None,
+        }
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
@@ -167,6 +186,36 @@ impl Connection for SqliteConnection {
 }
 
 impl SqliteConnection {
+    /// Starts a statement, and returns when its columns are known, or when it has ended without any.
+    fn begin(&self, sql: &str, options: &QueryOptions, rows_only: bool, keep: Keep<'_>) -> Result<Answer, Error> {
+        let meter = Meter::start();
+        let (database, lease) = self.0.take(keep)?;
+        let canceller = lease.canceller();
+        let (begun, opened) = sync_channel(1);
+        let (sender, batches) = produced::queue();
+        let (sql, options) = (sql.to_owned(), options.clone());
+        feed::spawn("colonnade-sqlite", move || {
+            let end = deliver(&database, &sql, &options, rows_only, begun, &sender);
+            // In this order: the reader may start another query when it learns of the end.
+            lease.give_back(database);
+            let _ = sender.send(end);
+        })?;
+        let schema = match self.0.wait(&opened, &canceller, keep)? {
+            Some(Begun::Rows(schema)) => schema,
+            Some(Begun::Done(changed)) => {
+                // The end comes when the database is free again.
+                self.0.wait(&batches, &canceller, keep)?;
+                return Ok(Answer::Done(changed));
+            }
+            // The end comes where a batch would.
+            None => match self.0.wait(&batches, &canceller, keep)? {
+                Some(Err(error)) => return Err(error.with_origin(&self.0.name)),
+                _ => return Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+            },
+        };
+        Ok(Answer::Rows(Box::new(Produced::new(schema, batches, Arc::new(canceller), meter, &self.0.name))))
+    }
+
     pub(super) fn location(&self) -> &Location {
         &self.0.location
     }

@@ -171,12 +171,17 @@ fn only_statement<'d>(database: &'d Database, sql: &str) -> Result<Statement<'d>
     while !rest.is_empty() {
         let (next, after) = database.prepare(rest)?;
         if next.is_some() {
-            let error = Error::new(ErrorKind::Database, "the query has more than one statement").with_sqlstate("42000");
-            return Err(error.with_hint("run the others with execute() before it"));
+            return Err(several());
         }
         rest = after;
     }
     Ok(statement)
+}
+
+/// The error of a text with more than one statement.
+pub(super) fn several() -> Error {
+    let error = Error::new(ErrorKind::Database, "the query has more than one statement").with_sqlstate("42000");
+    error.with_hint("run the others with execute() before it")
 }
 
 fn columns(statement: &Statement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {

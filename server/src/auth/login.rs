@@ -49,11 +49,11 @@ impl LoginError {
     /// The SQLSTATE a client is told.
     pub fn code(&self) -> SqlState {
         match self {
-            Self::Password(_) => SqlState("28P01"),
+            Self::Password(_) => SqlState::new("28P01"),
             Self::Scram(_) => SqlState::PROTOCOL_VIOLATION,
             Self::Late => SqlState::QUERY_CANCELED,
             Self::TooManyFailures(_) | Self::NoUser | Self::NotEncrypted | Self::Certificate(_) | Self::Binding(_) => {
-                SqlState("28000")
+                SqlState::new("28000")
             }
         }
     }

@@ -49,6 +49,9 @@ pub fn parse(sql: &str) -> Result<Parsed, crate::error::Failure> {
     if parser.word("from") {
         return match source {
             Source::Table { table, columns } if parser.word("stdin") => {
+                if parser.tokens[parser.at..].iter().any(|token| token.is_word("where")) {
+                    return Err(crate::error::Failure::NotSupported("COPY … FROM STDIN with WHERE"));
+                }
                 let options = Options::from_raw(&parser.last_options()?)?;
                 Ok(Parsed::FromStdin(Box::new(CopyIn { table, columns, options })))
             }
@@ -61,6 +64,35 @@ pub fn parse(sql: &str) -> Result<Parsed, crate::error::Failure> {
     let raw = parser.last_options()?;
     let (query, query_start) = source.query();
     Ok(Parsed::ToStdout(Box::new(Copy { query, query_start, options: Options::from_raw(&raw)? })))
+}
+
+/// Reads a COPY whose query is another database's SQL, whose quotes may end elsewhere: it reaches to the last parenthesis that TO
+/// STDOUT and options follow, and nothing else.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn parse_passed(sql: &str) -> Result<Parsed, crate::error::Failure> {
+    /// Options have no more parentheses.
+    const MOST: usize = 64;
+    let mut begin = Lexer::new(sql).skip(1);
+    let Some(open) = begin.next().filter(|token| token.kind == Kind::Symbol(b'(')) else { return parse(sql) };
+    for (at, _) in sql.rmatch_indices(')').take(MOST) {
+        let tail = sql.get(at + 1..).unwrap_or_default();
+        let tokens: Vec<_> = Lexer::new(tail).collect();
+        let mut parser = Parser { sql: tail, tokens: &tokens, at: 0 };
+        if !parser.word("to") || !parser.word("stdout") {
+            continue;
+        }
+        if let (Ok(raw), Some(query)) = (parser.last_options(), sql.get(open.end()..at)) {
+            let options = Options::from_raw(&raw)?;
+            return Ok(Parsed::ToStdout(Box::new(Copy {
+                query: query.to_owned(),
+                query_start: Some(open.end()),
+                options,
+            })));
+        }
+    }
+    parse(sql)
 }
 
 /// What is copied.
@@ -329,6 +361,20 @@ mod tests {
     }
 
     #[test]
+    fn a_query_of_another_dialect_ends_where_the_options_begin() {
+        for (query, rest) in [
+            (r"select '') to stdout (format csv)'", " to stdout"),
+            ("select `)`", " TO STDOUT (FORMAT colonnade, chunk_rows 5)"),
+            ("select 1", " to stdout (format csv, null ') to stdout', force_quote (a, b))"),
+        ] {
+            let Ok(Parsed::ToStdout(copy)) = parse_passed(&format!("copy ({query}){rest}")) else { panic!("{query}") };
+            assert_eq!((copy.query.as_str(), copy.query_start), (query, Some(6)));
+        }
+        assert_eq!(parse_passed("copy t to 'x'").unwrap(), Parsed::Engine);
+        assert!(parse_passed("copy (select 1 to stdout").is_err());
+    }
+
+    #[test]
     fn says_where_a_statement_goes_wrong() {
         for (sql, position) in [
             ("copy (select 1 to stdout", 24),
@@ -345,6 +391,7 @@ mod tests {
         #[test]
         fn arbitrary_statements_never_panic(rest in r#"[a-z(),*'"; 0-9+-]{0,60}"#) {
             let _ = parse(&format!("copy {rest}"));
+            let _ = parse_passed(&format!("copy ({rest}"));
             let _ = parse(&format!("copy t to stdout {rest}"));
             let _ = parse(&format!("copy t to stdout ({rest})"));
         }

@@ -2,6 +2,7 @@
 
 mod http;
 mod log;
+mod statement;
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,6 +17,8 @@ pub(crate) use log::{Log, Value};
 #[derive(Default)]
 pub(crate) struct Observer {
     log: Option<Log>,
+    /// Whether statements are written there.
+    shows_statements: bool,
     /// Connections that were accepted.
     pub connections: AtomicU64,
     /// Sessions that have begun.
@@ -32,15 +35,23 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Appends to this file, or writes to standard error if it is `-`.
-    pub fn open(log: Option<&Path>) -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { log: log.map(Log::open).transpose()?, ..Self::default() }))
+    /// Appends to this file, or writes to standard error if it is `-`; statements too if they are to be shown.
+    pub fn open(log: Option<&Path>, shows_statements: bool) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { log: log.map(Log::open).transpose()?, shows_statements, ..Self::default() }))
     }
 
     /// Writes a line, if there is a log.
     pub fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
+        }
+    }
+
+    /// Writes a statement down, if that is wanted; without values of parameters, which are not in it.
+    pub fn statement(&self, user: &str, statement: &str) {
+        if self.shows_statements {
+            let shown = statement::shown(statement);
+            self.tell("statement", &[("user", Value::Text(user)), ("sql", Value::Text(&shown))]);
         }
     }
 

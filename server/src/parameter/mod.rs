@@ -27,6 +27,11 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+/// The statement with a CAST around each of PostgreSQL's placeholders that `types` has a name for, by number from 0.
+pub fn cast_placeholders(statement: &str, types: &[Option<String>]) -> String {
+    Placeholders::find(statement).cast(statement, types)
+}
+
 /// A value that is not of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
@@ -57,9 +62,9 @@ impl InputError {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
-            Self::Binary(_) => SqlState("22P03"),
+            Self::Binary(_) => SqlState::new("22P03"),
             Self::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::Encoding => SqlState("22021"),
+            Self::Encoding => SqlState::new("22021"),
             Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         }
     }

@@ -26,6 +26,7 @@ impl Column<'_> {
             Values::Float64(_) => oid::FLOAT8,
             Values::UInt64(_)
             | Values::Integer(_)
+            | Values::Numeric(_)
             | Values::Decimal32(..)
             | Values::Decimal64(..)
             | Values::Decimal128(..)
@@ -90,6 +91,7 @@ impl Column<'_> {
             Values::Int64(values) => out.extend_from_slice(&values[row].to_be_bytes()),
             Values::UInt64(values) => numeric(values[row].into(), 0, out)?,
             Values::Integer(text) => numeric_from_digits(text.value(row).as_bytes(), 0, out)?,
+            Values::Numeric(text) => numeric_from_text(text.value(row), out)?,
             Values::Float16(values) => out.extend_from_slice(&values[row].to_f32().to_be_bytes()),
             Values::Float32(values) => out.extend_from_slice(&values[row].to_be_bytes()),
             Values::Float64(values) => out.extend_from_slice(&values[row].to_be_bytes()),
@@ -236,7 +238,7 @@ fn numeric(value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> 
         first -= 1;
         (groups[first], rest) = ((rest % BASE) as u16, rest / BASE);
     }
-    send_numeric(&groups[first..], behind, if value < 0 { NEGATIVE } else { 0 }, scale, out)
+    send_numeric(&groups[first..], behind, if value < 0 { NEGATIVE } else { 0 }, scale.into(), out)
 }
 
 /// The same of decimal digits with an optional minus before them.
@@ -250,12 +252,38 @@ fn numeric_from_digits(text: &[u8], scale: i8, out: &mut Vec<u8>) -> Result<(), 
     digits.resize(digits.len() + padding, b'0');
     let group = |group: &[u8]| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
     let groups: Vec<u16> = digits.rchunks(BASE_DIGITS).rev().map(group).collect();
-    send_numeric(&groups, behind, sign, scale, out)
+    send_numeric(&groups, behind, sign, scale.into(), out)
+}
+
+/// The NUMERIC that PostgreSQL prints so.
+fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let (sign, digits) = text.strip_prefix('-').map_or((0, text), |digits| (NEGATIVE, digits));
+    let special = match (digits, sign) {
+        ("NaN", _) => Some(0xc000),
+        ("Infinity", 0) => Some(0xd000),
+        ("Infinity", _) => Some(0xf000),
+        _ => None,
+    };
+    if let Some(special) = special {
+        out.extend([0u16, 0, special, 0].iter().flat_map(|part| part.to_be_bytes()));
+        return Ok(());
+    }
+    let (before, after) = digits.split_once('.').unwrap_or((digits, ""));
+    let too_large = ValueError::TooLarge { format: FORMAT };
+    let digits = [before.as_bytes(), after.as_bytes()].concat();
+    let (Ok(scale), true) = (i16::try_from(after.len()), digits.iter().all(u8::is_ascii_digit)) else {
+        return Err(too_large);
+    };
+    let padding = (BASE_DIGITS - after.len() % BASE_DIGITS) % BASE_DIGITS;
+    let digits = [digits, vec![b'0'; padding]].concat();
+    let group = |group: &[u8]| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
+    let groups: Vec<u16> = digits.rchunks(BASE_DIGITS).rev().map(group).collect();
+    send_numeric(&groups, after.len().div_ceil(BASE_DIGITS), sign, scale, out)
 }
 
 /// Base-10000 digits without zeros around them, the weight of the first, a sign, and how many decimal digits to show
 /// (PostgreSQL's `numeric_send`). `behind` of the digits given are behind the point.
-fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i16, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let leading = groups.iter().take_while(|&&group| group == 0).count();
     let weight = groups.len() as i64 - behind as i64 - 1 - leading as i64;
     let groups = &groups[leading..];
@@ -266,7 +294,7 @@ fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i8, out: &mut V
     out.extend_from_slice(&i16::try_from(kept.len()).map_err(too_large)?.to_be_bytes());
     out.extend_from_slice(&i16::try_from(weight).map_err(too_large)?.to_be_bytes());
     out.extend_from_slice(&sign.to_be_bytes());
-    out.extend_from_slice(&i16::from(scale.max(0)).to_be_bytes());
+    out.extend_from_slice(&scale.max(0).to_be_bytes());
     kept.iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
     Ok(())
 }
@@ -274,6 +302,24 @@ fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i8, out: &mut V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_in_text_are_those_of_integers() {
+        let of = |text: &str| {
+            let mut out = Vec::new();
+            numeric_from_text(text, &mut out).map(|()| out)
+        };
+        for (text, value, scale) in
+            [("-12345.678", -12_345_678, 3), ("0.00", 0, 2), ("10000", 10_000, 0), ("7.0000", 70_000, 4)]
+        {
+            let mut out = Vec::new();
+            numeric(value, scale, &mut out).unwrap();
+            assert_eq!(of(text).unwrap(), out, "{text}");
+        }
+        assert_eq!(of("NaN").unwrap(), [0, 0, 0, 0, 0xc0, 0, 0, 0]);
+        assert_eq!(of("-Infinity").unwrap(), [0, 0, 0, 0, 0xf0, 0, 0, 0]);
+        assert!(of("1e5").is_err() && of(&format!("0.{}", "1".repeat(40_000))).is_err());
+    }
 
     fn numeric_of(value: i128, scale: i8) -> Vec<i16> {
         let mut out = Vec::new();

@@ -38,6 +38,7 @@ pub(super) enum Values<'a> {
     UInt32(&'a [u32]),
     UInt64(&'a [u64]),
     Integer(Text<'a>),
+    Numeric(Text<'a>),
     Float16(&'a [half::f16]),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
@@ -160,6 +161,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
             });
         }
         Logical::Integer => return text(array).map(Values::Integer),
+        Logical::Numeric => return text(array).map(Values::Numeric),
         Logical::TimeTz => return text(array).map(Values::TimeTz),
         Logical::Bits => return text(array).map(Values::Bits),
         Logical::Opaque => return None,

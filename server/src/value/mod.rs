@@ -92,6 +92,8 @@ pub(crate) enum Logical {
     Json,
     /// Text that is an integer.
     Integer,
+    /// Text that is a number with any digits, or none.
+    Numeric,
     /// Text that is a time with an offset.
     TimeTz,
     /// Text of zeros and ones.
@@ -116,8 +118,10 @@ pub(crate) fn logical(field: &Field) -> Logical {
         Some("UUID") if is_text => Logical::Uuid,
         Some("JSON") if is_text => Logical::Json,
         Some("UHUGEINT" | "BIGNUM") if is_text => Logical::Integer,
-        Some("TIME WITH TIME ZONE") if is_text => Logical::TimeTz,
+        Some("TIME WITH TIME ZONE" | "time with time zone") if is_text => Logical::TimeTz,
         Some("BIT") if is_text => Logical::Bits,
+        // PostgreSQL's own name, as a source.
+        Some(name) if is_text && name.starts_with("numeric") => Logical::Numeric,
         _ => Logical::Storage,
     }
 }

@@ -55,6 +55,7 @@ impl Column<'_> {
             }
             Values::Text(text)
             | Values::Integer(text)
+            | Values::Numeric(text)
             | Values::Bits(text)
             | Values::UuidText(text)
             | Values::TimeTz(text) => out.extend_from_slice(text.value(row).as_bytes()),

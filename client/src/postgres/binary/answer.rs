@@ -3,14 +3,15 @@
 use bytes::Bytes;
 
 use super::catalog::{self, Catalog};
+use super::decoder::Decoder;
 use super::kind::{self, Column};
 use crate::feed::POLL;
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
-use crate::rows::Part;
+use crate::rows::{Decoder as _, Part};
 use crate::session::{End, Outcome, Tick};
-use crate::{Error, ErrorKind, Pool, QueryOptions};
+use crate::{Described, Error, ErrorKind, Pool, QueryOptions};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -20,6 +21,15 @@ const USERS: &str = "";
 /// Tags that count rows.
 const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
 
+/// What a statement is to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::postgres) enum Wanted {
+    /// Rows; another statement does not run.
+    Rows,
+    /// Rows or none.
+    Any,
+}
+
 /// Asks for the rows of `sql` and passes them on.
 pub(in crate::postgres) fn answer(
     link: &mut Link,
@@ -27,11 +37,12 @@ pub(in crate::postgres) fn answer(
     tick: Tick<'_>,
     sql: &str,
     options: &QueryOptions,
+    wanted: Wanted,
     tell: &mut dyn FnMut(Part<Column, Bytes>),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
-    match talk.rows(pool, sql, options, tell) {
+    match talk.rows(pool, sql, options, wanted, tell) {
         Ok(rows) => Ok(Ok(rows)),
         Err(End::Lost(error)) => Err(error),
         // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
@@ -40,6 +51,27 @@ pub(in crate::postgres) fn answer(
             Err(_) => Err(error),
         },
     }
+}
+
+/// Asks what `sql` takes and gives.
+pub(in crate::postgres) fn describe(
+    link: &mut Link,
+    tick: Tick<'_>,
+    sql: &str,
+    tell: &mut dyn FnMut(Described),
+) -> Outcome {
+    link.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { link, tick, synced: false };
+    let described = match talk.description(sql) {
+        Err(End::Lost(error)) => return Err(error),
+        Err(End::Refused(error)) => Err(error),
+        Ok(described) => Ok(described),
+    };
+    talk.settle()?;
+    Ok(described.map(|described| {
+        tell(described);
+        None
+    }))
 }
 
 struct Talk<'a> {
@@ -55,10 +87,17 @@ impl Talk<'_> {
         pool: &Pool,
         sql: &str,
         options: &QueryOptions,
+        wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Bytes>),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
-        let described = self.describe(sql)?;
+        let (_, Some(described)) = self.describe(sql)? else {
+            if wanted == Wanted::Any {
+                return self.effect();
+            }
+            let error = Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it");
+            return Err(End::Refused(error));
+        };
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
         let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
@@ -94,19 +133,57 @@ impl Talk<'_> {
         Ok(())
     }
 
-    fn describe(&mut self, sql: &str) -> Result<Vec<ResultColumn>, End> {
+    /// Runs the user's statement, which has no columns. Gives the rows that it touched.
+    fn effect(&mut self) -> Result<Option<u64>, End> {
+        self.synced = true;
+        self.link.send(&Batch::default().run(USERS, &[]).sync())?;
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'2' => {}
+                b'C' => {
+                    let rows = message::rows_of_tag(&Body(&body).text()?);
+                    self.settle()?;
+                    return Ok(rows);
+                }
+                b'I' => {
+                    self.settle()?;
+                    return Ok(None);
+                }
+                _ => return Err(unexpected(kind)),
+            }
+        }
+    }
+
+    /// A statement's parameters and columns as Arrow has them.
+    fn description(&mut self, sql: &str) -> Result<Described, End> {
+        self.agree_on_encoding()?;
+        let (parameters, described) = self.describe(sql)?;
+        let Some(described) = described else { return Ok(Described { parameters, schema: None }) };
+        let options = QueryOptions::default();
+        let catalog =
+            if kind::needs_catalog(&described, &options) { self.ask(&described)? } else { Catalog::default() };
+        let columns = kind::columns(&described, &catalog, &options).map_err(End::Refused)?;
+        Ok(Described { parameters, schema: Some(Decoder::new(&columns).0) })
+    }
+
+    /// The types of a statement's parameters, and its columns; `None` if it gives no rows.
+    fn describe(&mut self, sql: &str) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), End> {
+        let mut parameters = Vec::new();
         let batch = Batch::default().parse(USERS, sql).map_err(End::Refused)?;
         self.link.send(&batch.describe(USERS).flush())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
-                b'1' | b't' => {}
-                b'T' => return Ok(row_description(&body)?),
-                b'n' => {
-                    return Err(End::Refused(
-                        Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"),
-                    ));
+                b'1' => {}
+                b't' => {
+                    let mut body = Body(&body);
+                    for _ in 0..body.u16()? {
+                        parameters.push(body.u32()?);
+                    }
                 }
+                b'T' => return Ok((parameters, Some(row_description(&body)?))),
+                b'n' => return Ok((parameters, None)),
                 _ => return Err(unexpected(kind)),
             }
         }
@@ -150,7 +227,7 @@ impl Talk<'_> {
         }
         batch = batch.run(USERS, formats);
         // In a transaction of the user's they would outlive the statement.
-        if styled && !self.link.idle {
+        if styled && !self.link.is_idle() {
             batch = own(batch, &catalog.restore_styles())?;
         }
         self.synced = true;
@@ -175,7 +252,7 @@ impl Talk<'_> {
             match kind {
                 b'Z' => {
                     let body = self.link.incoming.body(kind, len, self.tick)?;
-                    self.link.idle = Body(&body).byte()? == b'I';
+                    self.link.note_status(Body(&body).byte()?);
                     return Ok(());
                 }
                 b'S' => {

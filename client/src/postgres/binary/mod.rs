@@ -21,5 +21,8 @@ mod scalars;
 mod text;
 mod value;
 
-pub(super) use answer::answer;
+pub(super) use answer::{Wanted, answer, describe};
 pub(super) use decoder::Decoder;
+
+/// A part of an answer.
+pub(super) type Part = crate::rows::Part<kind::Column, bytes::Bytes>;

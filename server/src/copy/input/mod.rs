@@ -112,7 +112,7 @@ impl CopyDataError {
             Self::Failed(_) => SqlState::QUERY_CANCELED,
             Self::Value { error, .. } => error.code(),
             Self::TooLong => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            _ => SqlState("22P04"),
+            _ => SqlState::new("22P04"),
         }
     }
 

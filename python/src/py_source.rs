@@ -1,0 +1,107 @@
+//! A source that is made of Python, `colonnade._arrow_source.ArrowSource`, as the client's own ones.
+
+use std::sync::Arc;
+
+use client::{Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+use colonnade_client as client;
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict as _;
+
+use crate::stream::Stream;
+
+/// One connection of another library's.
+pub(crate) struct PySource {
+    source: Arc<Py<PyAny>>,
+    name: String,
+    server: String,
+}
+
+impl PySource {
+    pub(crate) fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (name, server) = (source.getattr("name")?.extract()?, source.getattr("server")?.extract()?);
+        Ok(Self { source: Arc::new(source.clone().unbind()), name, server })
+    }
+}
+
+impl Connection for PySource {
+    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+        match self.run(sql, options, keep)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done(_) => Err(Error::new(ErrorKind::Usage, "the statement returns no rows")),
+        }
+    }
+
+    fn run(&self, sql: &str, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+        let run = |py: Python<'_>| {
+            let named = [("chunk_rows", options.chunk_rows.map(u64::from)), ("chunk_bytes", options.chunk_bytes)];
+            let answer = self.source.bind(py).call_method("run", (sql,), Some(&named.into_py_dict(py)?))?;
+            match answer.cast::<Stream>() {
+                Ok(stream) => Ok(Answer::Rows(stream.get().rest())),
+                Err(_) => Ok(Answer::Done(answer.extract()?)),
+            }
+        };
+        Python::attach(|py| run(py).map_err(|error| from_py(py, &error)))
+    }
+
+    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        match self.run(sql, &QueryOptions::default(), keep)? {
+            Answer::Done(changed) => Ok(changed),
+            Answer::Rows(mut rows) => {
+                while rows.next(keep)?.is_some() {}
+                Ok(None)
+            }
+        }
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller(Arc::clone(&self.source)))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Unknown
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn server(&self) -> &str {
+        &self.server
+    }
+
+    fn is_open(&self) -> bool {
+        let is_open = |py: Python<'_>| self.source.bind(py).getattr("is_open")?.extract();
+        Python::attach(|py| is_open(py).unwrap_or(false))
+    }
+
+    fn close(&self) {
+        Python::attach(|py| {
+            // Whether it closes well or not, nobody is left who would want to know.
+            let _ = self.source.bind(py).call_method0("close");
+        });
+    }
+}
+
+struct Canceller(Arc<Py<PyAny>>);
+
+impl Cancel for Canceller {
+    fn cancel(&self) -> Result<(), Error> {
+        Python::attach(|py| self.0.bind(py).call_method0("cancel").map(drop).map_err(|error| from_py(py, &error)))
+    }
+}
+
+/// An exception of the package's as the error that it was made of; any other as one of the database's.
+pub(crate) fn from_py(py: Python<'_>, error: &PyErr) -> Error {
+    let value = error.value(py);
+    let text = |name: &str| value.getattr(name).ok().and_then(|text| text.extract::<Option<String>>().ok()).flatten();
+    let message = text("message").unwrap_or_else(|| value.to_string());
+    let kind = match error.get_type(py).name() {
+        Ok(name) if name == "InterfaceError" => ErrorKind::Usage,
+        Ok(name) if name == "NotSupportedError" => ErrorKind::Unsupported,
+        _ => ErrorKind::Database,
+    };
+    let made = Error::new(kind, message).with_detail(text("detail"));
+    let made = text("sqlstate").into_iter().fold(made, Error::with_sqlstate);
+    let made = text("hint").into_iter().fold(made, Error::with_hint);
+    text("source").into_iter().fold(made, |made, source| made.with_origin(&source))
+}

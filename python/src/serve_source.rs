@@ -1,0 +1,369 @@
+//! The server in front of another database: each session has a connection of the client's to it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{FieldRef, SchemaRef};
+use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transaction};
+use colonnade_client as client;
+use colonnade_server::{
+    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
+    SqlState, Status, Who, parameter::Value, parameter::cast_placeholders, types::Kind, types::Type,
+};
+use pyo3::prelude::*;
+
+use crate::connection::Connection;
+use crate::error::to_py;
+use crate::py_source::{PySource, from_py};
+
+/// A database to stand in front of.
+#[pyclass(module = "colonnade._core", frozen)]
+pub(crate) struct SourceEngine(Arc<Front>);
+
+struct Front {
+    /// Gives a new connection, a source in the sense of `colonnade._connection`.
+    connect: Py<PyAny>,
+    server: String,
+}
+
+#[pymethods]
+impl SourceEngine {
+    /// Connects once, to see whether that works and to what.
+    #[new]
+    fn new(py: Python<'_>, connect: Py<PyAny>) -> PyResult<Self> {
+        let mut front = Front { connect, server: String::new() };
+        let session = front.connect(py).map_err(|error| to_py(py, &error))?;
+        front.server = session.source.server().to_owned();
+        py.detach(|| drop(session));
+        Ok(Self(Arc::new(front)))
+    }
+
+    /// The source's software, as it calls itself.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.0.server
+    }
+
+    /// Nothing is shared by the sessions.
+    #[allow(clippy::unused_self, reason = "DuckDB's engine has something to close")]
+    fn close(&self) {}
+}
+
+impl SourceEngine {
+    pub(crate) fn engine(&self) -> Arc<dyn Engine> {
+        self.0.clone()
+    }
+}
+
+impl Front {
+    /// A session of its own there.
+    fn connect(&self, py: Python<'_>) -> Result<SourceSession, client::Error> {
+        let connected = || -> PyResult<SourceSession> {
+            let source = self.connect.bind(py).call0()?;
+            if let Ok(connection) = source.cast::<Connection>() {
+                let source = connection.get().inner(py)?;
+                return Ok(SourceSession { source, canceller: None, stopped: Arc::default() });
+            }
+            let source: Arc<dyn client::Connection> = Arc::new(PySource::new(&source)?);
+            let canceller = Some(source.canceller());
+            Ok(SourceSession { source, canceller, stopped: Arc::default() })
+        };
+        connected().map_err(|error| from_py(py, &error))
+    }
+}
+
+impl Engine for Front {
+    fn version(&self) -> String {
+        self.server.clone()
+    }
+
+    fn postgres_version(&self) -> String {
+        // Clients ask its catalog, which is not the same in all versions.
+        let version = self.server.strip_prefix("PostgreSQL ").and_then(|rest| rest.split(' ').next());
+        version.unwrap_or("15.0").to_owned()
+    }
+
+    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
+        let session = Python::attach(|py| self.connect(py)).map_err(|error| at_login(&error))?;
+        // SQLite's files are opened for reading only; what others would let themselves be told, a user could take back.
+        if who.role == Role::ReadOnly && session.source.dialect() != client::Dialect::Sqlite {
+            let message = "a read-only user cannot be held to reading at this source";
+            let hint = "Serve it once more with a login of the source's that may only read.";
+            return Err(EngineError {
+                hint: Some(hint.to_owned()),
+                ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            });
+        }
+        Ok(Box::new(session))
+    }
+}
+
+struct SourceSession {
+    source: Arc<dyn client::Connection>,
+    /// What stops a call that does not look at `stopped`.
+    canceller: Option<Arc<dyn Cancel>>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Session for SourceSession {
+    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+        self.stopped.store(false, Ordering::Release);
+        let sql = bound(statement, parameters, self.source.dialect())?;
+        let options = QueryOptions {
+            chunk_rows: u32::try_from(size.rows).ok(),
+            chunk_bytes: Some(size.bytes as u64),
+            ..QueryOptions::default()
+        };
+        let stopped = Arc::clone(&self.stopped);
+        match self.source.run(&sql, &options, &mut || !stopped.load(Ordering::Acquire)) {
+            Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
+            Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
+            Err(error) => Err(engine_error(&error)),
+        }
+    }
+
+    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+        self.stopped.store(false, Ordering::Release);
+        if self.source.dialect() == client::Dialect::Postgres {
+            return self.described(statement, parameters);
+        }
+        let count = client::placeholders(statement, self.source.dialect());
+        if count > usize::from(u16::MAX) {
+            return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
+        }
+        let parameters = (1..=count).map(|number| (number, Type::named("UNKNOWN"))).collect();
+        Ok(Description { parameters, columns: Columns::Late })
+    }
+
+    fn insert(&mut self, _statement: &str, _batch: RecordBatch) -> Result<u64, EngineError> {
+        Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "rows are not copied into a source"))
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
+        Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
+    }
+
+    fn dialect(&self) -> Dialect {
+        match self.source.dialect() {
+            client::Dialect::Postgres => Dialect::Postgres,
+            client::Dialect::Sqlite => Dialect::Sqlite,
+            client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
+            _ => Dialect::Unknown,
+        }
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.source.transaction().map(|transaction| match transaction {
+            Transaction::None => Status::Idle,
+            Transaction::Open => Status::InTransaction,
+            Transaction::Failed => Status::Failed,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.source.is_open()
+    }
+}
+
+impl Drop for SourceSession {
+    fn drop(&mut self) {
+        self.source.close();
+    }
+}
+
+impl SourceSession {
+    /// What PostgreSQL says of a statement, whose placeholders have these types as far as they are known.
+    fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+        let count = parameters.iter().map(|parameter| parameter.number).max().unwrap_or(0);
+        let mut types = vec![None; count];
+        for parameter in parameters {
+            if let Some(name) = types.get_mut(parameter.number.wrapping_sub(1)) {
+                *name = cast_name(&parameter.type_.kind);
+            }
+        }
+        let sql = cast_placeholders(statement, &types);
+        let stopped = Arc::clone(&self.stopped);
+        let found = self.source.describe(&sql, &mut || !stopped.load(Ordering::Acquire));
+        let Some(found) = found.map_err(|error| engine_error(&error))? else {
+            return Ok(Description { parameters: Vec::new(), columns: Columns::Late });
+        };
+        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
+        let parameters = found.parameters.iter().enumerate().map(|(at, oid)| (at + 1, type_(oid))).collect();
+        let columns = match found.schema {
+            None => Columns::None,
+            Some(schema) => {
+                let column = |field: &FieldRef| Some((field.name().clone(), Type::of_field(field)?));
+                schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Late, Columns::Known)
+            }
+        };
+        Ok(Description { parameters, columns })
+    }
+}
+
+struct Stop {
+    stopped: Arc<AtomicBool>,
+    canceller: Option<Arc<dyn Cancel>>,
+}
+
+impl Interrupt for Stop {
+    fn interrupt(&self) {
+        // Whoever waits for the source looks at it ten times a second, and has the source stop.
+        self.stopped.store(true, Ordering::Release);
+        if let Some(canceller) = &self.canceller {
+            // It is asked again if this does nothing.
+            let _ = canceller.cancel();
+        }
+    }
+}
+
+struct SourceRows {
+    rows: Box<dyn ResultStream>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Rows for SourceRows {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(self.rows.schema())
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        let stopped = &self.stopped;
+        let batch = self.rows.next(&mut || !stopped.load(Ordering::Acquire));
+        let decoded = batch.and_then(|batch| batch.map(client::Batch::decode).transpose());
+        decoded.map_err(|error| engine_error(&error))
+    }
+}
+
+/// The statement with its parameters written in, each as a value of the type that the client gave it.
+fn bound<'a>(sql: &'a str, parameters: &[Parameter], dialect: client::Dialect) -> Result<Cow<'a, str>, EngineError> {
+    if parameters.is_empty() {
+        return Ok(Cow::Borrowed(sql));
+    }
+    if dialect == client::Dialect::Unknown {
+        let message = "parameters are not passed to this source, since how it writes values is not known";
+        let hint = "Have the driver write them into the statement (a client-side cursor, preferQueryMode=simple).";
+        return Err(EngineError {
+            hint: Some(hint.to_owned()),
+            ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        });
+    }
+    let values = parameters.iter().map(|parameter| value(&parameter.type_, &parameter.value, dialect));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    let bound = client::bind(sql, &Parameters::Positional(values), dialect);
+    bound.map(Cow::Owned).map_err(|error| engine_error(&error))
+}
+
+fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client::Value, EngineError> {
+    let text = match value {
+        Value::Null => return Ok(client::Value::Null),
+        Value::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
+        Value::List(items) => {
+            let mut item = type_;
+            while let Kind::List(inner) = &item.kind {
+                item = inner;
+            }
+            let items = items.iter().map(|one| self::value(item, one, dialect));
+            return items.collect::<Result<_, _>>().map(client::Value::List);
+        }
+        Value::Text(text) => text,
+    };
+    let wrong = || {
+        EngineError::new(
+            SqlState::INVALID_TEXT_REPRESENTATION,
+            format!("invalid input syntax for type {}: \"{text}\"", type_.name),
+        )
+    };
+    if dialect == client::Dialect::Postgres {
+        return Ok(match postgres_name(&type_.kind) {
+            Some(name) => client::Value::Written(text.clone(), name),
+            None => client::Value::Text(text.clone()),
+        });
+    }
+    Ok(match &type_.kind {
+        Kind::Bool => client::Value::Bool(text == "true"),
+        Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => {
+            client::Value::Integer(text.trim().parse().map_err(|_| wrong())?)
+        }
+        Kind::Float4 | Kind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
+        Kind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
+        Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
+        _ => client::Value::Text(text.clone()),
+    })
+}
+
+/// The name of the type that a placeholder is cast to.
+fn cast_name(kind: &Kind) -> Option<String> {
+    match kind {
+        Kind::List(item) => cast_name(&item.kind).map(|name| format!("{name}[]")),
+        Kind::Bytes => Some("bytea".to_owned()),
+        kind => postgres_name(kind).map(str::to_owned),
+    }
+}
+
+/// The name of a type whose values are not texts.
+fn postgres_name(kind: &Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Bool => "boolean",
+        Kind::Int2 => "smallint",
+        Kind::Int4 => "integer",
+        Kind::Int8 => "bigint",
+        Kind::Oid => "oid",
+        Kind::Float4 => "real",
+        Kind::Float8 => "double precision",
+        Kind::Numeric(_) => "numeric",
+        Kind::Date => "date",
+        Kind::Time => "time",
+        Kind::TimeTz => "time with time zone",
+        Kind::Timestamp => "timestamp",
+        Kind::TimestampTz => "timestamp with time zone",
+        Kind::Interval => "interval",
+        Kind::Uuid => "uuid",
+        // json or jsonb, bit or varbit: PostgreSQL knows what it wants.
+        _ => return None,
+    })
+}
+
+fn decimal(text: &str) -> Option<client::Value> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let scale = u8::try_from(fraction.len()).ok()?;
+    let is_number = fraction.bytes().all(|b| b.is_ascii_digit());
+    let unscaled = format!("{whole}{fraction}").parse().ok().filter(|_| is_number)?;
+    Some(client::Value::Decimal { unscaled, scale })
+}
+
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
+    let number = (digits.len() == 32 && digits.is_ascii()).then(|| u128::from_str_radix(&digits, 16).ok())??;
+    Some(number.to_be_bytes())
+}
+
+/// What the source said, with its SQLSTATE. The source's name is the operator's business.
+fn engine_error(error: &client::Error) -> EngineError {
+    let code = error.sqlstate().and_then(SqlState::parse).unwrap_or_else(|| {
+        SqlState::new(match error.kind() {
+            ErrorKind::Connect => "08001",
+            ErrorKind::ConnectionLost | ErrorKind::Unavailable => "08006",
+            ErrorKind::Protocol => "08P01",
+            ErrorKind::Unsupported => "0A000",
+            ErrorKind::Interrupted => "57014",
+            ErrorKind::Usage => "42000",
+            // Foreign databases that give none: PostgreSQL's fdw_error.
+            _ => "HV000",
+        })
+    });
+    let (detail, hint) = (error.detail().map(str::to_owned), error.hint().map(str::to_owned));
+    EngineError { detail, hint, ..EngineError::new(code, error.message()) }
+}
+
+/// Why there is no connection for a client. How the server logs in is not the client's business.
+fn at_login(error: &client::Error) -> EngineError {
+    match error.sqlstate() {
+        Some(code) if code.starts_with("28") => {
+            EngineError::new(SqlState::new("08004"), "the source does not let this server in; its operator has to look")
+        }
+        Some(_) => EngineError { detail: None, ..engine_error(error) },
+        None => EngineError { code: SqlState::new("08001"), detail: None, ..engine_error(error) },
+    }
+}

@@ -129,6 +129,7 @@ def test_open_types_come_from_the_statement(connection: psycopg.Connection) -> N
         "SELECT i + %s, date_part('year', %s) FROM typed", ["2", datetime.date(2024, 1, 1)]
     ).fetchall() == [(3, 2024)]
     assert connection.execute("SELECT count(*) FROM range(%s) LIMIT %s", [3, 1]).fetchone() == (3,)
+    assert connection.execute("SELECT i FROM generate_series(1, %s) t(i)", ["2"]).fetchall() == [(1,), (2,)]
     for query, words, error in [
         ("SELECT %s::integer", "not convert string 'x'", psycopg.errors.InvalidTextRepresentation),
         ("SELECT i FROM typed WHERE d = %s", "invalid input syntax", psycopg.errors.InvalidTextRepresentation),

@@ -149,24 +149,33 @@ impl PreparedStatement {
                 *open = (type_.kind != Kind::Unknown).then_some(type_);
             }
         }
+        description.columns = self.sampled(engine, description.columns, &types);
         if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
             let mut guesses = GUESSES.iter().filter_map(|name| {
                 let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
                 let guessed: Vec<_> = types.iter().map(guess).collect();
-                Some((engine.describe(&self.with_types(&guessed), &[]).ok()?, guessed))
+                let columns = engine.describe(&self.with_types(&guessed), &[]).ok()?.columns;
+                Some((self.sampled(engine, columns, &guessed), guessed))
             });
-            (description, types) = guesses.next().ok_or(Failure::UnknownParameter(open + 1))?;
-        }
-        if description.columns == Columns::Late && self.placeholders.count() > 0 {
-            // The arguments of a table function, say. Any will do to learn the columns.
-            let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
-            let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
-            description.columns =
-                engine.describe(&self.with_types(&types), &samples).map_or(Columns::Late, |found| found.columns);
+            let first = guesses.next().ok_or(Failure::UnknownParameter(open + 1))?;
+            // A type that leaves the columns open may be one that does not fit.
+            let is_late = first.0 == Columns::Late;
+            let better = if is_late { guesses.find(|(columns, _)| *columns != Columns::Late) } else { None };
+            (description.columns, types) = better.unwrap_or(first);
         }
         self.columns = description.columns;
         self.types = types.into_iter().map(|type_| type_.unwrap_or_else(|| Type::named("VARCHAR"))).collect();
         Ok(())
+    }
+
+    /// The columns, where the engine needs values to tell them: the arguments of a table function, say. Any will do.
+    fn sampled(&self, engine: &mut dyn Engine, columns: Columns, types: &[Option<Type>]) -> Columns {
+        if columns != Columns::Late || self.placeholders.count() == 0 {
+            return columns;
+        }
+        let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
+        let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
+        engine.describe(&self.with_types(types), &samples).map_or(Columns::Late, |found| found.columns)
     }
 
     /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.

@@ -150,7 +150,9 @@ FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
 UNION ALL
 SELECT index_oid, index_name, database_name = 'temp', schema_oid, schema_name, table_oid, table_name, is_primary, is_unique,
        [coalesce(list_position(names, colonnade_catalog.main.unquoted(element)), 0) for element in elements], elements
-FROM (SELECT i.*, [CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END for element in expressions::VARCHAR[]] AS elements,
+FROM (SELECT i.*, -- Expressions are in parentheses, and those that are more than a call in another pair.
+             [regexp_replace(CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END, '^\((\w+\([^()]*\))\)$', '\1')
+              for element in expressions::VARCHAR[]] AS elements,
              (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c WHERE c.table_oid = i.table_oid) AS names
       FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_shown(database_name));
 

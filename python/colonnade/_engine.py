@@ -184,7 +184,7 @@ def attach_catalog(root: DuckDBPyConnection, database: str) -> None:
 
 def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
     """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
-    ((path,),) = connection.execute("SELECT current_setting('search_path')").fetchall()
+    ((path,),) = connection.execute("SELECT system.main.current_setting('search_path')").fetchall()
     if f"{CATALOG}.main" not in path:
         path = path or "main"
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")

@@ -16,6 +16,7 @@ use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::settings::{self, Command, Settings};
 use crate::socket::{Input, Output};
+use crate::source;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
@@ -345,9 +346,10 @@ impl Session {
 
     fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
-        let text = if self.engine.dialect() == Dialect::DuckDb { catalog::plain(text) } else { text.into() };
+        let dialect = self.engine.dialect();
+        let text = if dialect == Dialect::DuckDb { catalog::plain(text) } else { text.into() };
         let answer = self.engine()?.execute(&text, values, size);
-        answer.map_err(|error| rows::interrupted(&self.control, error))
+        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

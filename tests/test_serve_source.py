@@ -268,6 +268,13 @@ def test_errors_are_passed_on(
         assert "already exists" in (caught.value.diag.message_detail or "")
 
 
+def test_postgresqls_catalog_is_missed_by_name(in_maria: Front, in_sqlite: Front) -> None:
+    for front in (in_maria, in_sqlite):
+        with connect(front.server) as client, pytest.raises(psycopg.Error) as caught:
+            client.execute("select relname from pg_catalog.pg_class")
+        assert "has no pg_catalog" in (caught.value.diag.message_hint or "")
+
+
 def test_what_is_not_passed_is_refused_by_name(in_postgres: Front, in_sqlite: Front) -> None:
     with connect(in_postgres.server) as client:
         refused = pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY … FROM STDIN is not passed")

@@ -1,4 +1,4 @@
-//! DuckDB's error texts, understood: which SQLSTATE, where, what to do.
+//! What DuckDB is asked, in its own words; and its error texts, understood: which SQLSTATE, where, what to do.
 //!
 //! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
@@ -6,6 +6,12 @@
 use crate::engine::EngineError;
 use crate::error::SqlState;
 use crate::lex::{Kind, Lexer};
+use crate::{catalog, literal};
+
+/// A statement of PostgreSQL's clients as DuckDB takes it.
+pub fn statement(text: &str) -> String {
+    literal::translate(&catalog::plain(text)).into_owned()
+}
 
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
 pub fn error(text: &str, statement: &str) -> EngineError {

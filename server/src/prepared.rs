@@ -3,9 +3,9 @@
 use crate::catalog;
 use crate::certain;
 use crate::declared::{self, Declaration, Request};
+use crate::duckdb;
 use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
-use crate::literal;
 use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
@@ -82,7 +82,7 @@ impl PreparedStatement {
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
             prepared.columns = Columns::Late;
         } else if is_engines {
-            prepared.text = literal::translate(&catalog::plain(&prepared.text)).into_owned();
+            prepared.text = duckdb::statement(&prepared.text);
             if !query::is_preparation(&prepared.text) {
                 prepared.placeholders = Placeholders::find(&prepared.text);
             }

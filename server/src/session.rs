@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use crate::cancel::{Control, Running};
-use crate::catalog;
 use crate::certain;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
+use crate::duckdb;
 use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
-use crate::literal;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
@@ -17,6 +16,7 @@ use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::settings::{self, Command, Settings};
 use crate::socket::{Input, Output};
+use crate::source;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
@@ -347,11 +347,10 @@ impl Session {
 
     fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
-        let is_ours = self.engine.dialect() == Dialect::DuckDb;
-        let text = if is_ours { catalog::plain(text) } else { text.into() };
-        let text = if is_ours { literal::translate(&text) } else { text.as_ref().into() };
+        let dialect = self.engine.dialect();
+        let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
         let answer = self.engine()?.execute(&text, values, size);
-        answer.map_err(|error| rows::interrupted(&self.control, error))
+        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

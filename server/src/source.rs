@@ -164,6 +164,16 @@ impl Session {
     }
 }
 
+/// What a source says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+pub fn explained(error: EngineError, statement: &str, dialect: Dialect) -> EngineError {
+    let has_catalog = matches!(dialect, Dialect::DuckDb | Dialect::Postgres);
+    if has_catalog || error.hint.is_some() || !Lexer::new(statement).any(|token| token.value() == "pg_catalog") {
+        return error;
+    }
+    let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";
+    EngineError { hint: Some(hint.to_owned()), ..error }
+}
+
 fn refused(what: &str, instead: &str) -> Failure {
     let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, what);
     EngineError { hint: Some(instead.to_owned()), ..error }.into()

@@ -131,8 +131,22 @@ def compare(
     }
 
 
+def regrets(results: list[dict[str, Any]]) -> list[str]:
+    """A line for each link, a column for each table."""
+    tables = list(dict.fromkeys(found["table"] for found in results))
+    links: dict[str, dict[str, float]] = {}
+    for found in results:
+        links.setdefault(found["described"], {})[found["table"]] = found["regret"]
+    lines = [f"| regret | {' | '.join(tables)} |", f"|---|{'--:|' * len(tables)}"]
+    for link, cells in links.items():
+        lines.append(f"| {link} | {' | '.join(f'{cells[t]:+.1%}' if t in cells else '' for t in tables)} |")
+    return lines
+
+
 def markdown(results: list[dict[str, Any]], load: float) -> str:
     lines = [
+        *regrets(results),
+        "",
         f"Chunks of {CHUNK_BYTES >> 10} KiB. "
         f"{os.cpu_count()} CPUs; load average {load:.1f} when the run began. Seconds are medians; CPU is the server's.",
         "",
@@ -148,8 +162,8 @@ def markdown(results: list[dict[str, Any]], load: float) -> str:
             f"| {found['described']} | {found['table']} | {found['rows']:,} | {best} | {medians[best]:.2f} "
             f"| {cpu[best]:.2f} | {medians['auto']:.2f} | {cpu['auto']:.2f} | {found['regret']:+.1%} | {chosen} |"
         )
-    regrets = [found["regret"] for found in results]
-    lines += ["", f"Regret in the median {statistics.median(regrets):+.1%}, at most {max(regrets):+.1%}."]
+    all_ = [found["regret"] for found in results]
+    lines += ["", f"Regret in the median {statistics.median(all_):+.1%}, at most {max(all_):+.1%}."]
     return "\n".join(lines) + "\n"
 
 

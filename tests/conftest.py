@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import adbc_driver_sqlite
 import colonnade
 import fronts
 import mariadb
@@ -231,6 +230,8 @@ def in_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fronts.Front
 
 @pytest.fixture(scope="session")
 def in_adbc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fronts.Front]:
+    import adbc_driver_sqlite  # here, since the tests with pandas 2 read this file too and have no driver
+
     path = tmp_path_factory.mktemp("source") / "a.sqlite"
     make(path, SMALL)
     with fronts.front(f"adbc:{adbc_driver_sqlite._driver_path()}?uri={path}") as running:

@@ -27,7 +27,8 @@ tcp_queue(int socket, ColonnadeQueue *queue)
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
         length < offsetof(struct tcp_info, tcpi_rwnd_limited) + sizeof(info.tcpi_rwnd_limited))
         return false;
-    queue->delivered = info.tcpi_bytes_acked;
+    /* What follows a lost packet has been delivered, too: else a loss would look like a pause, and its end like a burst. */
+    queue->delivered = info.tcpi_bytes_acked + (uint64_t) info.tcpi_sacked * info.tcpi_snd_mss;
     queue->unsent = info.tcpi_notsent_bytes;
     queue->peer_limited = info.tcpi_rwnd_limited;
     return true;

@@ -52,8 +52,15 @@ mod linux {
     #[repr(C)]
     #[derive(Default)]
     struct TcpInfo {
+        state: [u32; 2],
+        timeouts: [u32; 2],
+        snd_mss: u32,
+        rcv_mss: u32,
+        unacked: u32,
+        /// Packets.
+        sacked: u32,
         /// Up to tcpi_total_retrans.
-        unused: [u32; 26],
+        unused: [u32; 18],
         pacing_rate: u64,
         max_pacing_rate: u64,
         bytes_acked: u64,
@@ -84,7 +91,8 @@ mod linux {
             )
         };
         (status == 0 && length as usize >= size_of::<TcpInfo>()).then(|| Queue {
-            delivered: info.bytes_acked,
+            // What follows a lost packet has been delivered, too: else a loss would look like a pause, and its end like a burst.
+            delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
             unsent: u64::from(info.notsent_bytes),
             peer_limited: Duration::from_micros(info.rwnd_limited),
         })

@@ -123,7 +123,7 @@ impl Writer {
 /// What a socket says of itself; see [`LinkSample`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
-    /// Bytes that the peer has acknowledged since the connection's begin.
+    /// Bytes that the peer has acknowledged since the connection's begin, selectively or not.
     pub delivered: u64,
     /// Bytes that have not left yet.
     pub unsent: u64,

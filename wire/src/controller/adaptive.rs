@@ -10,7 +10,7 @@ use super::{ChunkCost, LinkSample, Trial, UNSENT};
 use crate::{Codec, CodecSet, Config};
 
 /// What another rung must promise to be better by, or the choice would flutter.
-const HYSTERESIS: f64 = 0.98;
+const HYSTERESIS: f64 = 0.985;
 /// How much better than thought an unknown rung may turn out: it is worth a trial if it would win then.
 const HOPE: (f64, f64) = (0.5, 0.65);
 /// The same for one that was tried before.
@@ -27,6 +27,8 @@ const PRICE: f64 = 0.02;
 /// What a plain byte's share of bytes on the wire costs beside the time that they take: they are encrypted and received, and the
 /// network is not only ours.
 const TOLL: f64 = 0.1;
+/// Nanoseconds of work that sending takes for a byte on the wire, in the kernel and for TLS.
+const SENDING: f64 = 2.0;
 /// From this share on, encoding and sending are taken to run beside each other as far as they can.
 const NEARLY: f64 = 0.95;
 /// Trials may take this share of all time, and this part of a chunk's time ahead of it.
@@ -44,11 +46,12 @@ const UNSTEADY: Duration = Duration::from_secs(10);
 const LONGEST: f64 = 40e6;
 /// The first chunk is smaller by as many powers of two, the second by one less, and so on.
 const BEGIN: u32 = 3;
-/// Plain bytes below which a chunk is not made smaller: it would be all beginnings, and gone before the link says anything.
-const SMALLEST: f64 = 256e3;
-/// The part of a full chunk that is tried, and of a smaller one at most. Less would be all beginnings, which tells little of
-/// the whole.
-const PART: (f64, f64) = (1.0 / 16.0, 0.5);
+/// Plain bytes below which a chunk is not made smaller at first: it would be gone before the link says anything. And later: it
+/// would be all beginnings.
+const SMALLEST: (f64, f64) = (64e3, 256e3);
+/// The part of a full chunk that is tried at least, and the part of what may be spent on trials that one of them takes: on
+/// a slow link there is time to try a whole chunk. Less would be all beginnings, which tells little of the whole.
+const PART: (f64, f64) = (1.0 / 16.0, 1.0 / 8.0);
 
 #[derive(Debug)]
 pub(super) struct Adaptive {
@@ -80,6 +83,8 @@ pub(super) struct Adaptive {
     unsteady: Duration,
     /// The next chunk is smaller than a full one by so many powers of two.
     small: u32,
+    /// The part of a full chunk that was asked for.
+    asked: f64,
     /// The share of a CPU that encoding may take.
     cpu: f64,
     /// Whether all of a chunk leaves while the next one is encoded, if encoding takes long enough.
@@ -119,6 +124,7 @@ impl Adaptive {
             full: 0.0,
             unsteady: Duration::ZERO,
             small: BEGIN,
+            asked: 1.0,
             cpu,
             is_overlapped: false,
             is_trying: false,
@@ -180,15 +186,15 @@ impl Adaptive {
             let (time, size) = if rung.is_known() { LITTLE_HOPE } else { HOPE };
             self.value(&Rung { time: rung.time * time, size: rung.size * size, ..*rung }, rate)
         };
-        let part = (PART.0 * self.full / (plain_bytes as f64).max(1.0)).clamp(PART.0, PART.1);
-        let tried = part * plain_bytes as f64;
+        let least = (PART.0 * self.full / (plain_bytes as f64).max(1.0)).clamp(PART.0, 1.0);
+        // Of a chunk, that which costs as much as is allowed.
+        let affordable = |rung: &Rung| allowed / ((rung.time + own.time) * self.slowness * plain_bytes as f64);
         let known = self.rungs.iter().filter(|rung| rung.is_known()).map(|rung| rung.time).fold(0.0, f64::max);
-        let affordable = |rung: &Rung| (rung.time + own.time) * self.slowness * tried <= allowed;
         let candidates = self.rungs.iter().enumerate().filter(|(index, rung)| {
             *index != self.current
                 && rung.wait == 0
                 && rung.config != Config::PLAIN
-                && affordable(rung)
+                && affordable(rung) >= least
                 && rung.time <= STRIDE * known
                 // While the link keeps up, only less work can help; if it is known, it need not be tried.
                 && (is_limit || (rung.time < own.time && !rung.is_known()))
@@ -199,9 +205,11 @@ impl Adaptive {
         if hope >= now * HYSTERESIS {
             return None;
         }
+        let part = (PART.1 * affordable(&self.rungs[index])).clamp(least, 1.0);
         let rung = &mut self.rungs[index];
         rung.patience = (rung.patience * 2).clamp(PATIENCE.0, PATIENCE.1);
         rung.wait = rung.patience;
+        rung.part = part;
         self.is_trying = true;
         Some(Trial { config: rung.config, part })
     }
@@ -240,7 +248,7 @@ impl Adaptive {
     pub(super) fn encoded(&mut self, cost: &ChunkCost) {
         let Some((time, size)) = per_byte(cost) else { return };
         self.plain = cost.plain_bytes as f64;
-        self.full = self.full.max(self.plain);
+        self.full = self.full.max(self.plain / self.asked);
         let produced = self.produced.take();
         if let Some(produced) = produced {
             self.production.add(produced, self.plain);
@@ -255,9 +263,9 @@ impl Adaptive {
         let Some(index) = self.rungs.iter().position(|rung| rung.config == cost.config) else { return };
         let before = self.rungs[index];
         let weight = if before.source == Source::Chunks { NEWEST } else { 1.0 };
-        // What makes this one cost more, another machine or other data, makes the others cost more, too; unless it is that a
-        // trial was wrong.
-        let is_news = before.source != Source::Trial;
+        // What makes this one cost more, another machine or other data, makes the others cost more, too; as far as it is not
+        // that a trial on a part was wrong.
+        let shared = if before.source == Source::Trial { before.part } else { 1.0 };
         let drift = |was: f64, is: f64| (is / was).powf(weight).clamp(0.01, 100.0);
         let (slower, larger) = (drift(before.time, time), drift(before.size, size));
         // Plain chunks say nothing about the others' work: they are a list of buffers.
@@ -265,8 +273,8 @@ impl Adaptive {
         for (other, rung) in self.rungs.iter_mut().enumerate() {
             if other == index {
                 (rung.time, rung.size, rung.source) = (rung.time * slower, rung.size * larger, Source::Chunks);
-            } else if is_news && !alone && rung.config != Config::PLAIN {
-                (rung.time, rung.size) = (rung.time * slower, rung.size * larger);
+            } else if !alone && rung.config != Config::PLAIN {
+                (rung.time, rung.size) = (rung.time * slower.powf(shared), rung.size * larger.powf(shared));
             }
         }
     }
@@ -301,7 +309,7 @@ impl Adaptive {
 
     /// The part of a chunk that the next one is to be: at first little is known, and a small chunk tells as much as a
     /// large one.
-    pub(super) fn share(&self) -> f64 {
+    pub(super) fn share(&mut self) -> f64 {
         let least = if self.last.at < self.unsteady {
             BEGIN
         } else {
@@ -311,8 +319,12 @@ impl Adaptive {
                 .ceil()
                 .clamp(0.0, f64::from(BEGIN)) as u32
         };
-        let share = 1.0 / f64::from(1u32 << self.small.max(least));
-        if self.full > 0.0 { share.max((SMALLEST / self.full).min(1.0)) } else { share }
+        let part = |halvings: u32, smallest: f64| {
+            let part = 1.0 / f64::from(1u32 << halvings);
+            if self.full > 0.0 { part.max((smallest / self.full).min(1.0)) } else { part }
+        };
+        self.asked = part(self.small, SMALLEST.0).min(part(least, SMALLEST.1));
+        self.asked
     }
 
     /// Whether encoding takes no more of the CPU than it may. Light encodings cost less than sending what they save.
@@ -335,8 +347,8 @@ impl Adaptive {
             let beside = |work: f64| work.min(sending).min(room(self.beside));
             (beside(first) + (chunks - 1.0) * beside(encoding)) / chunks
         };
-        // Where the CPU is wanted by others, doing two things at once gains less.
-        let time = work + sending - beside / self.slowness;
+        // Where the CPU is wanted by others, doing two things at once gains less, as far as both are work.
+        let time = work + sending - beside + (1.0 - 1.0 / self.slowness) * beside.min(SENDING * rung.size);
         // Whoever reads works beside both.
         PRICE * encoding + time.max(self.reader.slowness() * rung.reading) * (1.0 + TOLL * rung.size)
     }

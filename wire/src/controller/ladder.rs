@@ -19,6 +19,8 @@ pub(super) struct Rung {
     pub(super) wait: u32,
     /// By how many it was made to wait the last time.
     pub(super) patience: u32,
+    /// On which part of a chunk it was tried the last time.
+    pub(super) part: f64,
 }
 
 /// Where it is known from what a rung costs.
@@ -46,7 +48,7 @@ impl Rung {
 }
 
 const fn rung(config: Config, time: f64, size: f64, reading: f64) -> Rung {
-    Rung { config, time, size, reading, source: Source::Table, wait: 0, patience: 0 }
+    Rung { config, time, size, reading, source: Source::Table, wait: 0, patience: 0, part: 0.0 }
 }
 
 /// From the least work to the most. Geometric means over a table of sales, one of flights, one of a census and one of

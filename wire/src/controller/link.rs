@@ -10,7 +10,8 @@ pub struct LinkSample {
     pub at: Duration,
     /// Bytes that were to be sent since then.
     pub sent: u64,
-    /// Bytes that the peer has acknowledged, counted from any moment on (Linux: TCP_INFO's tcpi_bytes_acked).
+    /// Bytes that the peer has acknowledged, selectively or not, counted from any moment on (Linux: TCP_INFO's tcpi_bytes_acked
+    /// and tcpi_sacked).
     pub delivered: u64,
     /// Bytes that have not left yet (Linux: tcpi_notsent_bytes, and what the kernel has no room for). While there are some,
     /// it is the link that is waited for.

@@ -49,7 +49,7 @@ pub struct ChunkCost {
 pub struct Trial {
     /// The configuration.
     pub config: Config,
-    /// On which part of the chunk, above 0 and below 1.
+    /// On which part of the chunk, above 0 and at most 1.
     pub part: f64,
 }
 

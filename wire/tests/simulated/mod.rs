@@ -11,7 +11,7 @@ const CHUNK: f64 = 4e6;
 const LOW_WATER: f64 = 1e6;
 /// Bytes that a reader's socket takes before its window closes.
 const WINDOW: f64 = 6e6;
-/// The part of a chunk that is tried costs so many times more a byte, in time and in size.
+/// What is tried costs so many times more a byte, in time and in size, if it is a small part of a chunk.
 const SMALLNESS: (f64, f64) = (1.2, 1.06);
 pub(crate) const CONFIGS: [Config; 7] = [
     Config::PLAIN,
@@ -128,12 +128,14 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(crate) fn cost(&mut self, config: Config, part: f64, small: bool) -> ChunkCost {
+    /// Of the part of a chunk that has such a share of a full one.
+    pub(crate) fn cost(&mut self, config: Config, share: f64, part: f64) -> ChunkCost {
         self.seed = self.seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let deviation = 1.0 + (f64::from(self.seed >> 16) / 65536.0 - 0.5) * 0.1;
         let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
         let (speed, size) = (self.data)(self.now)[index];
-        let (slower, larger) = if small { SMALLNESS } else { (1.0, 1.0) };
+        let (slower, larger) = (SMALLNESS.0.powf(1.0 - part), SMALLNESS.1.powf(1.0 - part));
+        let part = share * part;
         let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
         let time = CHUNK * part / (speed * self.machine) * deviation * slower;
         self.worked += time;
@@ -176,12 +178,12 @@ impl<'a> World<'a> {
             left -= share;
             let config = controller.next_config();
             if let Some(other) = controller.trial((CHUNK * share) as usize) {
-                let costs = [config, other.config].map(|config| self.cost(config, share * other.part, true));
+                let costs = [config, other.config].map(|config| self.cost(config, share, other.part));
                 self.pass(costs.iter().map(|cost| cost.elapsed.as_nanos() as f64).sum());
                 controller.tried(&costs[0], &costs[1]);
             }
             let config = controller.next_config();
-            let cost = self.cost(config, share, false);
+            let cost = self.cost(config, share, 1.0);
             self.pass(cost.elapsed.as_nanos() as f64);
             controller.encoded(&cost);
             controller.link(&self.sample());

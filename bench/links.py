@@ -69,7 +69,7 @@ def database(tables: list[str]) -> Path:
 
 
 def query_for(path: Path, table: str, link: Link, seconds: float) -> tuple[str, int]:
-    """A query whose rows take about so long, and how many these are. A table that is too small is read again and again."""
+    """A query whose rows take about so long, and how many these are. A small table is read again and again."""
     with duckdb.connect(path, read_only=True) as connection:
         [(there,)] = connection.sql(f"SELECT count(*) FROM {table}").fetchall()
         sample = connection.sql(f"FROM {table} LIMIT 20000").to_arrow_table()

@@ -164,6 +164,25 @@ def test_decimals_are_exact(uri_of_values: str, decimal: str, value: str, distin
     assert None in values
 
 
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "connectorx"])
+def test_nulls_stay_in_their_rows(uri_of_values: str, backend: str) -> None:
+    """Also where batches, and parts of them, begin amid a byte of the bitmap."""
+    query = (
+        "SELECT i, nullif(i % 3, 0)::int2 AS n, nullif(i % 5, 0)::float8 AS f, nullif(i % 7, 0) = 1 AS b, "
+        "date '2024-01-01' + nullif(i % 11, 0) AS d FROM generate_series(0, 9999) t(i)"
+    )
+    whole = colonnade.read_sql(uri_of_values, query, dtype_backend=backend, chunk_rows=5003)  # type: ignore[call-overload]
+    parts = colonnade.read_sql(uri_of_values, query, dtype_backend=backend, chunk_rows=5003, chunksize=999)  # type: ignore[call-overload]
+    for frame in (whole, pd.concat(parts, ignore_index=True)):
+        rows = frame["i"].to_numpy("int64")
+        assert rows.tolist() == list(range(10_000))
+        for name, every in {"n": 3, "f": 5, "b": 7, "d": 11}.items():
+            assert (frame[name].isna().to_numpy() == (rows % every == 0)).all()
+        for name, every in {"n": 3, "f": 5}.items():
+            assert frame[name].dropna().tolist() == [row % every for row in range(10_000) if row % every]
+        assert frame["b"].dropna().tolist() == [row % 7 == 1 for row in range(10_000) if row % 7]
+
+
 def test_a_time_that_python_does_not_have(uri_of_values: str) -> None:
     sql = "select '24:00:00'::time as v"
     for backend in ("numpy", "numpy_nullable"):

@@ -21,10 +21,17 @@ impl Validity {
 
     /// The same for 64 rows from `row` on, those whose bits are set in `nulls`.
     #[inline]
-    pub(crate) fn nulls(&mut self, row: usize, mut nulls: u64) {
-        while nulls != 0 {
-            self.null(row + nulls.trailing_zeros() as usize);
-            nulls &= nulls - 1;
+    pub(crate) fn nulls(&mut self, row: usize, nulls: u64) {
+        if nulls == 0 {
+            return;
+        }
+        let last = row + nulls.ilog2() as usize;
+        if self.bits.len() <= last / 8 {
+            self.bits.resize(last / 8 + 1, 0xff);
+        }
+        let spread = (u128::from(nulls) << (row % 8)).to_le_bytes();
+        for (bits, nulls) in self.bits[row / 8..].iter_mut().zip(spread) {
+            *bits &= !nulls;
         }
     }
 
@@ -137,14 +144,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bitmap_knows_its_nulls(rows in prop::collection::vec(any::<bool>(), 0..100)) {
-            let mut validity = Validity::default();
-            rows.iter().enumerate().filter(|(_, valid)| !**valid).for_each(|(row, _)| validity.null(row));
-            match validity.finish(rows.len()) {
-                None => prop_assert!(rows.iter().all(|valid| *valid)),
-                Some(bits) => prop_assert_eq!(bits.iter().collect::<Vec<_>>(), rows.clone()),
+        fn a_bitmap_knows_its_nulls(rows in prop::collection::vec(any::<bool>(), 0..200), group in 1..=64usize) {
+            let (mut single, mut many) = (Validity::default(), Validity::default());
+            rows.iter().enumerate().filter(|(_, valid)| !**valid).for_each(|(row, _)| single.null(row));
+            for (number, group_rows) in rows.chunks(group).enumerate() {
+                let nulls = group_rows.iter().rev().fold(0, |nulls, valid| nulls << 1 | u64::from(!valid));
+                many.nulls(number * group, nulls);
             }
-            prop_assert!(validity.finish(rows.len()).is_none());
+            for validity in [&mut single, &mut many] {
+                match validity.finish(rows.len()) {
+                    None => prop_assert!(rows.iter().all(|valid| *valid)),
+                    Some(bits) => prop_assert_eq!(bits.iter().collect::<Vec<_>>(), rows.clone()),
+                }
+                prop_assert!(validity.finish(rows.len()).is_none());
+            }
         }
     }
 }

@@ -7,10 +7,9 @@ use crate::arrays::Length;
 use crate::session::{Event, Peer, Reader, died};
 use crate::{Answer, Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
-/// Rows that each column takes at a time: few enough that they stay in the nearest cache.
+/// Rows that each column takes at a time, of a block at most: few enough that the places where a column reads, a cache line a row,
+/// stay in the nearest cache from one column to the next.
 pub(crate) const GROUP: usize = 256;
-/// Bytes behind which no more rows begin in a group, for the same reason.
-pub(crate) const GROUP_BYTES: usize = 64 << 10;
 /// As the extension's chunks. PROTOCOL §2.
 const BATCH_ROWS: usize = 1 << 16;
 const BATCH_BYTES: u64 = 4 << 20;

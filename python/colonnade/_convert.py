@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
+@functools.cache
 def require(module: str, purpose: str, extra: str | None = None) -> Any:
     """The module, or an ImportError that says how to get it."""
     try:

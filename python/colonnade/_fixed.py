@@ -1,7 +1,7 @@
 """Numbers, booleans and moments of a result in NumPy arrays that grow with it.
 
-Large memory grows where it is (mremap), so it may grow often and by little. The peak is the column itself and a batch,
-where joining chunks at the end would need all of it twice.
+Large memory grows where it is (mremap). The peak is the column itself and a batch, where joining chunks at the end
+would need all of it twice. A wide table has few rows a batch: what is done once a batch must be little.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def column(field: pa.Field, backend: Backend) -> Growing | None:
 
 class Buffer:
     """An array that grows where it is: the system moves pages, nothing is copied, and room that is never used costs no
-    memory. What holds objects, and other systems than Linux, have to do with NumPy's own way."""
+    memory. What holds objects, and other systems than Linux, have to do with NumPy's own way. New values are 0."""
 
     def __init__(self, dtype: str) -> None:
         self.values: np.ndarray = _convert.require("numpy", "to_pandas()", "pandas").empty(0, dtype)
@@ -61,7 +61,8 @@ class Buffer:
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.values):
-            self._resize(max(_FIRST, rows + rows // 8))
+            spare = rows // 2 if self._is_mapped else rows // 8
+            self._resize(max(_FIRST, rows + spare))
 
     def finish(self, rows: int) -> np.ndarray:
         self._resize(rows)
@@ -110,24 +111,20 @@ class Growing:
             integers = target.view("int64")
             integers[:] = self._plain(array)
             integers *= self._factor
+        nulls = array.null_count
+        self._nulls += nulls
         if self._mask is not None:
             self._mask.reserve(self._rows)
-            self._mask.values[start : self._rows] = False
-        if array.null_count:
-            self._nulls += array.null_count
-            null = array.is_null().to_numpy(zero_copy_only=False)
-            if self._mask is not None:
-                self._mask.values[start : self._rows] = null
+            if nulls:
+                # What lies below a mask means nothing, to pandas neither.
+                _find_nulls(array, self._mask.values[start : self._rows])
+        elif nulls:
             np = _convert.require("numpy", "to_pandas()", "pandas")
+            null = np.empty(len(array), "bool")
+            _find_nulls(array, null)
+            blank = np.array("NaT", target.dtype) if target.dtype.kind == "M" else float("nan")
             # Where NULLs are many, this is several times an assignment to target[null].
-            np.putmask(target, null, self._blank(target.dtype))
-
-    def _blank(self, dtype: np.dtype[Any]) -> Any:
-        """What stands in the place of a NULL."""
-        np = _convert.require("numpy", "to_pandas()", "pandas")
-        if self._mask is not None:
-            return dtype.type(0)
-        return np.array("NaT", dtype) if dtype.kind == "M" else float("nan")
+            np.putmask(target, null, blank)
 
     def _plain(self, array: pa.Array) -> Any:
         """The values as they lie in the array, with anything where it is NULL."""
@@ -148,3 +145,11 @@ class Growing:
             return pd.Series(pd.arrays.BooleanArray(values, mask), copy=False)
         made = pd.arrays.FloatingArray if values.dtype.kind == "f" else pd.arrays.IntegerArray
         return pd.Series(made(values, mask), copy=False)
+
+
+def _find_nulls(array: pa.Array, to: np.ndarray) -> None:
+    """Says of each row of an array with NULLs whether it is one. Arrow's bits say the opposite, from the lowest on."""
+    np = _convert.require("numpy", "to_pandas()", "pandas")
+    first, skipped = divmod(array.offset, 8)
+    bits = np.frombuffer(array.buffers()[0], "uint8")[first:]
+    np.equal(np.unpackbits(bits, count=skipped + len(array), bitorder="little")[skipped:], 0, out=to)

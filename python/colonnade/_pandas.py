@@ -21,7 +21,7 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "connectorx"]
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
-_WORTHWHILE = 16_384
+_WORTHWHILE = 4_096
 _HELD = 16 << 20
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 

@@ -13,7 +13,7 @@ use super::incoming::Block;
 use super::kind;
 use super::packet::{self, HEADER, header, protocol};
 use crate::Error;
-use crate::rows::{self, GROUP, GROUP_BYTES};
+use crate::rows::{self, GROUP};
 
 /// A row's first byte, before its NULL bitmap.
 const MARK: usize = 1;
@@ -83,7 +83,7 @@ impl Decoder {
         self.ends.clear();
         self.nulls.fill(0);
         let from = *at;
-        while *at < bytes.len().min(from + GROUP_BYTES) && self.ends.len() < most {
+        while *at < bytes.len() && self.ends.len() < most {
             let (start, end) = if framed {
                 let Some(head) = bytes[*at..].first_chunk::<HEADER>() else { return Err(cut()) };
                 (*at + HEADER, *at + HEADER + header(*head).0)

@@ -12,7 +12,7 @@ use super::kind::{Kind, Node};
 use super::literal::Literal;
 use super::nested::{List, Struct};
 use super::numeric::{self, Decimal};
-use super::value::{Fault, fixed, value};
+use super::value::{Fault, Fixed, fixed, value};
 use super::{datetime, text};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::postgres::message::protocol;
@@ -223,8 +223,9 @@ impl Column {
 
 /// Appends a value a row, of a type whose values have `N` bytes; `convert` says what they mean.
 ///
-/// Where NULLs are many, nobody foresees them: so none decides where the code goes, only what is kept.
-#[inline]
+/// Where NULLs are many, nobody foresees them: so none decides where the code goes, only what is kept. Each loop is a function of its
+/// own, with the machine's registers to itself.
+#[inline(never)]
 fn numbers<const N: usize, T: Copy + Default>(
     block: &[u8],
     cursors: &mut [usize],
@@ -234,32 +235,29 @@ fn numbers<const N: usize, T: Copy + Default>(
 ) -> Result<(), Fault> {
     let mut row = to.len();
     to.resize(row + cursors.len(), T::default());
+    let mut damaged = false;
     for cursors in cursors.chunks_mut(u64::BITS as usize) {
         let mut nulls = 0;
         for (bit, (at, slot)) in cursors.iter_mut().zip(&mut to[row..]).enumerate() {
-            let (bytes, is_null) = fixed(block, at)?;
+            let Fixed { bytes, is_null, is_damaged } = fixed(block, at);
+            damaged |= is_damaged;
             nulls |= u64::from(is_null) << bit;
-            *slot = match convert(bytes) {
-                Ok(value) => {
-                    if is_null {
-                        T::default()
-                    } else {
-                        value
-                    }
-                }
+            let value = match convert(bytes) {
+                Ok(value) => value,
                 // What follows a NULL is another value, if any.
                 Err(_) if is_null => T::default(),
                 Err(fault) => return Err(fault),
             };
+            *slot = if is_null { T::default() } else { value };
         }
         validity.nulls(row, nulls);
         row += cursors.len();
     }
-    Ok(())
+    if damaged { Err(Fault::Damaged) } else { Ok(()) }
 }
 
 /// Appends a value a row; `convert` says what its bytes mean.
-#[inline]
+#[inline(never)]
 fn each<T: Copy + Default>(
     block: &[u8],
     cursors: &mut [usize],
@@ -282,7 +280,7 @@ fn each<T: Copy + Default>(
 }
 
 /// Appends a value a row, as `write` makes text of its bytes.
-#[inline]
+#[inline(never)]
 fn append(
     to: &mut Strings,
     block: &[u8],

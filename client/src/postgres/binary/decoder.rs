@@ -13,7 +13,7 @@ use super::column::Column;
 use super::kind;
 use crate::Error;
 use crate::postgres::message::{self, HEADER, protocol};
-use crate::rows::{self, GROUP, GROUP_BYTES};
+use crate::rows::{self, GROUP};
 
 /// Where the values of a message begin: behind its header and their number.
 const VALUES: usize = HEADER + 2;
@@ -67,8 +67,7 @@ impl Decoder {
         self.cursors.clear();
         self.ends.clear();
         let start = *at;
-        let end = block.len().min(start + GROUP_BYTES);
-        while *at < end && self.ends.len() < most {
+        while *at < block.len() && self.ends.len() < most {
             let Some([kind, l0, l1, l2, l3, c0, c1]) = block[*at..].first_chunk::<VALUES>().copied() else {
                 return Err(protocol("a row that ends too early"));
             };

@@ -42,33 +42,38 @@ pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u
     }
 }
 
-/// The same for a type whose values have `N` bytes, 16 at most; and whether it is NULL, in which case the bytes mean nothing.
-#[inline]
-pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<([u8; N], bool), Fault> {
-    const { assert!(N <= WIDEST) };
-    let window: [u8; LENGTH + WIDEST] = match array(block, *at) {
-        Ok(window) => window,
-        Err(_) => padded(block, *at),
-    };
-    let length = i32::from_be_bytes(head(&window));
-    let is_null = length == NULL;
-    let size = if is_null { LENGTH } else { LENGTH + N };
-    // Both are looked at: a NULL must not be a branch.
-    if (!is_null & (length != N as i32)) | (size > block.len() - *at) {
-        return Err(Fault::Damaged);
-    }
-    *at += size;
-    Ok((head(&window[LENGTH..]), is_null))
+/// A value of a type whose values all have `N` bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fixed<const N: usize> {
+    /// They mean nothing if it is NULL or damaged.
+    pub(super) bytes: [u8; N],
+    pub(super) is_null: bool,
+    /// Its length cannot be.
+    pub(super) is_damaged: bool,
 }
 
-/// The last bytes of a block, and zeros.
+/// Reads a value of a type whose values have `N` bytes, 16 at most, and moves on. What it is decides nowhere where the code goes:
+/// whoever reads many looks at the end whether one was damaged.
+#[inline]
+pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Fixed<N> {
+    const { assert!(N <= WIDEST) };
+    // One look at where the block ends, for all that is read.
+    let Some(window) = block[*at..].first_chunk::<{ LENGTH + WIDEST }>() else { return last(block, at) };
+    let length = i32::from_be_bytes(head(window));
+    let is_null = length == NULL;
+    *at += if is_null { LENGTH } else { LENGTH + N };
+    Fixed { bytes: head(&window[LENGTH..]), is_null, is_damaged: !is_null & (length != N as i32) }
+}
+
+/// The same near the end of a block.
 #[cold]
-fn padded<const M: usize>(block: &[u8], at: usize) -> [u8; M] {
-    let mut window = [0; M];
-    let rest = &block[at..];
-    let len = rest.len().min(M);
-    window[..len].copy_from_slice(&rest[..len]);
-    window
+fn last<const N: usize>(block: &[u8], at: &mut usize) -> Fixed<N> {
+    let read = value(block, at).map(|value| value.map(<[u8; N]>::try_from));
+    Fixed {
+        bytes: if let Ok(Some(Ok(bytes))) = read { bytes } else { [0; N] },
+        is_null: matches!(read, Ok(None)),
+        is_damaged: matches!(read, Err(_) | Ok(Some(Err(_)))),
+    }
 }
 
 fn head<const N: usize>(bytes: &[u8]) -> [u8; N] {
@@ -100,7 +105,7 @@ mod tests {
         assert_eq!(value(block, &mut at).unwrap(), Some(&b"ab"[..]));
         assert_eq!(value(block, &mut at).unwrap(), None);
         assert_eq!(value(block, &mut at).unwrap(), Some(&b""[..]));
-        assert_eq!(fixed(block, &mut at).unwrap(), (*b"c", false));
+        assert_eq!(fixed(block, &mut at), Fixed { bytes: *b"c", is_null: false, is_damaged: false });
         assert_eq!(at, block.len());
         assert!(value(block, &mut at).is_err());
     }
@@ -109,8 +114,19 @@ mod tests {
     fn lengths_that_cannot_be_are_refused() {
         for block in [&b"\xff\xff\xff\xfe"[..], b"\x7f\xff\xff\xff", b"\0\0\0\x05abcd", b"\0\0\0", b""] {
             assert!(value(block, &mut 0).is_err());
-            assert!(fixed::<4>(block, &mut 0).is_err());
+            assert!(fixed::<4>(block, &mut 0).is_damaged);
+            assert!(fixed::<4>(&[block, &[0; WIDEST]].concat(), &mut 0).is_damaged);
         }
-        assert!(fixed::<2>(b"\0\0\0\x03abc", &mut 0).is_err());
+        assert!(fixed::<2>(b"\0\0\0\x03abc", &mut 0).is_damaged);
+    }
+
+    #[test]
+    fn values_amid_a_block_are_those_at_its_end() {
+        for block in [&b"\0\0\0\x04abcd"[..], b"\xff\xff\xff\xff"] {
+            let (mut amid, mut end) = (0, 0);
+            let (one, other) = (fixed::<4>(&[block, &[0; WIDEST]].concat(), &mut amid), fixed::<4>(block, &mut end));
+            assert_eq!((one.is_null, one.is_damaged, amid), (other.is_null, other.is_damaged, end));
+            assert!(one.is_null || one == other);
+        }
     }
 }

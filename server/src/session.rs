@@ -19,7 +19,7 @@ use crate::socket::{Input, Output};
 use crate::source;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
-const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
+pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
 /// A session after its start-up.
 pub struct Session {
@@ -153,62 +153,6 @@ impl Session {
         }
         self.end_pipeline();
         Ok(())
-    }
-
-    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
-    /// "Pipelining"). A statement that Sync follows is one by itself.
-    pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor);
-        let is_able = self.engine.dialect() != Dialect::Unknown;
-        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
-        if is_able && is_outside && is_ordinary && !self.input.is_sync_next() {
-            self.run_plain("BEGIN")?;
-            self.prepared.is_pipeline = true;
-        }
-        Ok(())
-    }
-
-    fn end_pipeline(&mut self) {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(true);
-        }
-        if std::mem::take(&mut self.prepared.is_pipeline)
-            && let Err(failure) = self.run_plain("COMMIT")
-        {
-            self.fail(&failure, None);
-        }
-    }
-
-    fn abandon_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(false);
-        }
-        if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) }
-    }
-
-    /// Several statements in one query string are one transaction, unless they say otherwise themselves
-    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
-    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
-        let is_ordinary = |statement: &Statement<'_>| {
-            let kind = query::kind(statement.text);
-            matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor)
-        };
-        let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
-        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
-        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
-    }
-
-    pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.status = Status::Idle;
-        self.prepared.forget_portals(false);
-        if self.engine.status() == Some(Status::Idle) {
-            return Ok(());
-        }
-        match self.engine.execute("ROLLBACK", &[], BATCH) {
-            // The engine may have rolled back of its own accord.
-            Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 
     /// Runs a statement of the session's own.
@@ -354,7 +298,7 @@ impl Session {
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.
-    fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
+    pub fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
         self.report(failure, "ERROR", place);
         if self.status == Status::InTransaction {
             self.status = Status::Failed;

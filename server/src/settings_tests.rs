@@ -1,3 +1,4 @@
+use super::command::Modes;
 use super::*;
 
 fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {
@@ -33,7 +34,8 @@ fn reads_what_drivers_send() {
 fn refuses_what_would_change_how_values_look() {
     let settings = Settings::new(&[("server_version", "15.0")]);
     let plan = |name: &str, value: &str| settings.plan(find(name).unwrap(), Some(value));
-    assert_eq!(plan("datestyle", "iso, mdy"), Ok(Change::default()));
+    let plain = |value: &str| Change { value: value.to_owned(), ..Change::default() };
+    assert_eq!(plan("datestyle", "iso"), Ok(plain("ISO, MDY")));
     assert!(plan("datestyle", "German").is_err());
     assert!(plan("client_encoding", "LATIN1").is_err());
     assert!(plan("server_version", "16").is_err());
@@ -45,13 +47,30 @@ fn refuses_what_would_change_how_values_look() {
 }
 
 #[test]
-fn local_values_are_given_back() {
+fn what_was_set_is_kept_or_given_back() {
     let mut settings = Settings::new(&[("application_name", "a")]);
     let name = find("application_name").unwrap();
-    assert_eq!(settings.set(name, Some("b"), true), Some(("application_name", "b".to_owned())));
-    settings.set(name, Some("c"), true);
-    assert_eq!(settings.take_local(), [(name, "b".to_owned()), (name, "a".to_owned())]);
+    let set = |settings: &mut Settings, value: &str, is_local| settings.set(name, value.to_owned(), is_local);
+    assert_eq!(set(&mut settings, "b", false), Some(("application_name", "b".to_owned())));
+    let mark = settings.mark();
+    set(&mut settings, "c", true);
+    let mut committed = settings.clone();
+    assert_eq!(committed.commit(), [(name, "b".to_owned())]);
+    assert_eq!(committed.give_back(name, "b".to_owned()), Some(("application_name", "b".to_owned())));
+    assert_eq!((committed.commit(), committed.mark()), (vec![], 0));
+
+    let mut undone = settings.clone();
+    set(&mut undone, "d", false);
+    assert_eq!(undone.roll_back(mark), [(name, "b".to_owned())]);
+    undone.give_back(name, "b".to_owned());
+    assert_eq!(undone.roll_back(0), [(name, "a".to_owned())]);
+    undone.give_back(name, "a".to_owned());
+    assert!(undone.changed().is_empty() && undone.roll_back(0).is_empty());
+
+    // A later SET takes the place of a SET LOCAL.
+    set(&mut settings, "e", false);
+    assert!(settings.commit().is_empty());
     assert_eq!(settings.changed(), [name]);
-    settings.set(name, None, false);
+    set(&mut settings, "a", false);
     assert!(settings.changed().is_empty());
 }

@@ -78,6 +78,7 @@ fn code(text: &str) -> SqlState {
         "IO Error" if says("No files found") || says("No such file") => SqlState::UNDEFINED_FILE,
         "IO Error" | "HTTP Error" | "Serialization Error" => SqlState::IO_ERROR,
         "Permission Error" => SqlState::INSUFFICIENT_PRIVILEGE,
+        "Not implemented Error" if says("TimeZone") => SqlState::INVALID_PARAMETER_VALUE,
         "Not implemented Error" | "Missing Extension Error" => SqlState::FEATURE_NOT_SUPPORTED,
         "Out of Memory Error" => SqlState::OUT_OF_MEMORY,
         "Resource In Use Error" => SqlState::OBJECT_IN_USE,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::limits::{self, Time};
+use crate::value::Zone;
 
 pub use command::{Command, begin_modes, command};
 
@@ -46,8 +47,10 @@ enum Sense {
     Idle,
     /// A time that the server keeps.
     Shorter(Time),
-    /// The engine has it too.
-    Engine,
+    /// Where the engine looks for names.
+    Path,
+    /// The name of a time zone, which the engine has, too.
+    TimeZone,
 }
 
 struct Known {
@@ -62,7 +65,7 @@ const fn known(name: &'static str, default: &'static str, sense: Sense, is_repor
     Known { name, default, sense, is_reported }
 }
 
-use Sense::{Engine, Fixed, Free, Idle, Only, Shorter};
+use Sense::{Fixed, Free, Idle, Only, Path, Shorter, TimeZone};
 
 const KNOWN: [Known; 35] = [
     known("application_name", "", Free, true),
@@ -88,7 +91,7 @@ const KNOWN: [Known; 35] = [
     known("lock_timeout", "0", Idle, false),
     known("max_identifier_length", "63", Fixed, false),
     known("row_security", "on", Free, false),
-    known("search_path", "main", Engine, true),
+    known("search_path", "main", Path, true),
     known("server_encoding", "UTF8", Fixed, true),
     known("server_version", "", Fixed, true),
     known("server_version_num", "150000", Fixed, false),
@@ -96,7 +99,7 @@ const KNOWN: [Known; 35] = [
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
     known("statement_timeout", "0", Shorter(Time::Statement), false),
     known("synchronize_seqscans", "on", Free, false),
-    known("TimeZone", "UTC", Engine, true),
+    known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
     known("transaction_deferrable", "off", Free, false),
@@ -186,11 +189,14 @@ impl Settings {
                 Some(time) => Ok(Change { time: Some((which, time)), ..change }),
                 None => wrong("a time, such as 500, 30s or 5min"),
             },
-            Engine => {
-                let value = if known.name == "search_path" { without_catalog(value) } else { value.to_owned() };
-                let sql = format!("SET {} = '{}'", known.name, value.replace('\'', "''"));
-                Ok(Change { engine: Some(sql), ..change })
-            }
+            Path => Ok(Change { engine: Some(in_engine(known.name, &without_catalog(value))), ..change }),
+            TimeZone => match Zone::named(value) {
+                Some(zone) => {
+                    let value = zone.name().to_owned();
+                    Ok(Change { engine: Some(in_engine(known.name, &value)), value, ..change })
+                }
+                None => wrong("the name of a time zone, such as UTC or Europe/Berlin"),
+            },
         }
     }
 
@@ -250,6 +256,10 @@ impl Settings {
     pub fn changed(&self) -> Vec<usize> {
         (0..KNOWN.len()).filter(|&at| self.values[at].now != self.defaults[at]).collect()
     }
+}
+
+fn in_engine(name: &str, value: &str) -> String {
+    format!("SET {name} = '{}'", value.replace('\'', "''"))
 }
 
 /// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone).

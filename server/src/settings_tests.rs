@@ -16,6 +16,7 @@ fn reads_what_drivers_send() {
     assert_eq!(set("SET LOCAL application_name TO DEFAULT"), Some(("application_name", None, true)));
     assert_eq!(set("SET search_path = a, \"B\""), Some(("search_path", some("a, B"), false)));
     assert_eq!(set("SET TIME ZONE 'Europe/Berlin'"), Some(("TimeZone", some("Europe/Berlin"), false)));
+    assert_eq!(set("SET TIME ZONE LOCAL"), Some(("TimeZone", None, false)));
     assert_eq!(set("SET NAMES 'UTF8'"), Some(("client_encoding", some("UTF8"), false)));
     assert_eq!(set("SET lock_timeout = -1"), Some(("lock_timeout", some("-1"), false)));
     assert_eq!(set("RESET application_name"), Some(("application_name", None, false)));
@@ -43,7 +44,13 @@ fn refuses_what_would_change_how_values_look() {
     let time = plan("statement_timeout", "2s").unwrap().time;
     assert_eq!(time, Some((Time::Statement, Some(Duration::from_secs(2)))));
     assert!(plan("statement_timeout", "soon").is_err());
-    assert_eq!(plan("timezone", "it's").unwrap().engine.as_deref(), Some("SET TimeZone = 'it''s'"));
+    assert_eq!(plan("search_path", "it's").unwrap().engine.as_deref(), Some("SET search_path = 'it''s'"));
+    let zone = plan("timezone", "europe/berlin").unwrap();
+    assert_eq!(
+        (zone.value.as_str(), zone.engine.as_deref()),
+        ("Europe/Berlin", Some("SET TimeZone = 'Europe/Berlin'"))
+    );
+    assert!(plan("timezone", "it's").is_err());
 }
 
 #[test]

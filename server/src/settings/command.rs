@@ -46,14 +46,16 @@ pub fn command(statement: &str) -> Option<Command> {
         if words.take("transaction") {
             return Some(Command::Transaction(modes(words)));
         }
-        let name =
-            if words.take("time") { words.take("zone").then(|| "TimeZone".to_owned())? } else { words.name()? };
+        let is_zone = words.take("time");
+        let name = if is_zone { words.take("zone").then(|| "TimeZone".to_owned())? } else { words.name()? };
         let is_names = name.eq_ignore_ascii_case("names");
         let setting = find(if is_names { "client_encoding" } else { &name })?;
         if !words.take("to") && !words.symbol(b'=') && !name.eq_ignore_ascii_case("timezone") && !is_names {
             return None;
         }
-        return Some(Command::Set { setting, value: words.value(), is_local });
+        // SET TIME ZONE LOCAL is the default.
+        let value = if is_zone && words.take("local") { None } else { words.value() };
+        return Some(Command::Set { setting, value, is_local });
     }
     if words.take("reset") {
         let is_all = words.take("all");

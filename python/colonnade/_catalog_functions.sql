@@ -19,7 +19,6 @@ CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
      FROM duckdb_views() WHERE view_oid = number);
 CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
-CREATE MACRO pg_get_serial_sequence(relation, attribute) AS NULL::VARCHAR;
 CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
 CREATE MACRO array_upper(list, dimension) AS len(list);
 CREATE MACRO array_lower(list, dimension) AS 1;
@@ -68,6 +67,10 @@ CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
      WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(parts[-2], schema)
      ORDER BY schema <> current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
+-- The sequence of a column's default.
+CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
+    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '') FROM duckdb_columns()
+     WHERE table_oid = colonnade_catalog.main.to_regclass(relation) AND column_name = attribute);
 CREATE MACRO regclass_number(given) AS
     coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);

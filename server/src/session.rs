@@ -209,6 +209,7 @@ impl Session {
             StatementKind::Notification => Err(Failure::NotSupported("LISTEN")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Cursor => self.cursors(text),
+            StatementKind::Numbered => self.create_numbered(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -289,7 +290,8 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+    /// Has the engine run a statement of the client's.
+    pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
         let dialect = self.engine.dialect();
         let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };

@@ -97,10 +97,9 @@ impl Session {
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
     pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor);
         let is_able = self.engine.dialect() != Dialect::Unknown;
         let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
-        if is_able && is_outside && is_ordinary && !self.input.is_sync_next() {
+        if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
             self.run_plain("BEGIN")?;
             self.prepared.is_pipeline = true;
         }
@@ -140,8 +139,7 @@ impl Session {
     pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
         let is_ordinary = |statement: &Statement<'_>| {
             let kind = query::kind(statement.text);
-            matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor)
-                || kind == StatementKind::Setting && self.engine.dialect() == Dialect::DuckDb
+            kind.is_ordinary() || kind == StatementKind::Setting && self.engine.dialect() == Dialect::DuckDb
         };
         let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
         let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);

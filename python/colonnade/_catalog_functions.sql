@@ -1,6 +1,11 @@
 -- PostgreSQL's functions about its catalog, and the views of it that are meant for people, over what `_catalog.sql` has made.
 
 CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
+-- Whose session this is, as `_engine.py` and the server say in the beginning. It may say otherwise itself; nothing depends on it.
+CREATE MACRO current_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
 -- In FROM, where PostgreSQL takes any function.
 CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
@@ -32,7 +37,6 @@ CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 CREATE MACRO pg_relation_is_publishable(relation) AS false;
 CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
-CREATE MACRO pg_backend_pid() AS 0;
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;

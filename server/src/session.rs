@@ -56,12 +56,22 @@ pub enum Request {
 }
 
 impl Session {
-    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone.
-    pub fn run(mut self, given: &[(String, String)]) {
-        if let Err(failure) = self.set_given(given).and_then(|()| self.converse()) {
+    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
+    /// `process`.
+    pub fn run(mut self, given: &[(String, String)], process: i32) {
+        let begun = self.introduce(process).and_then(|()| self.set_given(given));
+        if let Err(failure) = begun.and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
+        }
+    }
+
+    /// Tells the engine what `pg_backend_pid()` is to say (`_catalog_functions.sql`).
+    fn introduce(&mut self, process: i32) -> Result<(), Failure> {
+        match self.engine.dialect() {
+            Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),
+            _ => Ok(()),
         }
     }
 

@@ -35,12 +35,12 @@ def psql(server: Server, command: str) -> list[str]:
 
 
 def test_psql_describes(server: Server) -> None:
-    assert psql(server, r"\dt") == ["main|shop|table|duckdb"]
+    assert psql(server, r"\dt") == ["main|shop|table|tester"]
     of_all = [line for line in psql(server, r"\dt *.*") if not line.startswith("pg_catalog|")]
-    assert of_all == ["main|shop|table|duckdb", "other|elsewhere|table|duckdb"]
-    assert psql(server, r"\d") == ["main|shop|table|duckdb", "main|stock|view|duckdb"]
-    assert psql(server, r"\dv") == ["main|stock|view|duckdb"]
-    assert psql(server, r"\dn") == ["main|duckdb", "other|duckdb"]
+    assert of_all == ["main|shop|table|tester", "other|elsewhere|table|tester"]
+    assert psql(server, r"\d") == ["main|shop|table|tester", "main|stock|view|tester"]
+    assert psql(server, r"\dv") == ["main|stock|view|tester"]
+    assert psql(server, r"\dn") == ["main|tester", "other|tester"]
     assert psql(server, r"\df") == []
     assert [line.split("|")[0] for line in psql(server, r"\l")] == ["memory"]
     assert psql(server, r"\d shop") == [
@@ -51,7 +51,7 @@ def test_psql_describes(server: Server) -> None:
     ]
     assert psql(server, r"\d+ stock")[0].startswith("i|integer|")
     assert psql(server, r"\d other.elsewhere") == ["x|timestamp with time zone|||"]
-    assert psql(server, r"\di") == ["main|shop_i_pkey|index|duckdb|shop"]
+    assert psql(server, r"\di") == ["main|shop_i_pkey|index|tester|shop"]
     assert psql(server, r"\dT") == ["main|mood|"]
 
 

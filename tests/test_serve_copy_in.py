@@ -89,6 +89,27 @@ def test_csv_as_postgresql_reads_it(connection: psycopg.Connection) -> None:
     assert connection.execute("SELECT s FROM sheets WHERE i = 5").fetchone() == ("it's",)
 
 
+def test_csv_with_forced_nulls_as_postgresql_reads_it(connection: psycopg.Connection) -> None:
+    """By the rules of its manual, but that names are found in any case, as everywhere in DuckDB."""
+    connection.execute('CREATE TEMP TABLE forced (i integer, "A" varchar, b varchar)')
+    data = b'1,"",""\n2,,\n3,x,"y"\n'
+    for options, expected in [
+        ("", [("", ""), (None, None), ("x", "y")]),
+        (", FORCE_NULL (a)", [(None, ""), (None, None), ("x", "y")]),
+        (', FORCE_NOT_NULL ("A")', [("", ""), ("", None), ("x", "y")]),
+        (', FORCE_NULL ("A", b), FORCE_NOT_NULL (b)', [(None, None), (None, ""), ("x", "y")]),
+        (", FORCE_NULL *", [(None, None), (None, None), ("x", "y")]),
+        (", NULL 'x', FORCE_NOT_NULL (a, b)", [("", ""), ("", ""), ("x", "y")]),
+        (", NULL 'y', FORCE_NULL (b)", [("", ""), ("", ""), ("x", None)]),
+    ]:
+        connection.execute("DELETE FROM forced")
+        assert copy_in(connection, f"COPY forced FROM STDIN (FORMAT csv{options})", cut(data, 1)) == 3
+        assert connection.execute('SELECT "A", b FROM forced ORDER BY i').fetchall() == expected, options
+    connection.execute("DELETE FROM forced")
+    assert copy_in(connection, "COPY forced FROM STDIN CSV FORCE NOT NULL b FORCE NULL a", [data]) == 3
+    assert connection.execute('SELECT "A", b FROM forced WHERE i < 3 ORDER BY i').fetchall() == [(None, ""), (None, "")]
+
+
 def test_rows_of_psycopgs(connection: psycopg.Connection) -> None:
     connection.execute("CREATE TEMP TABLE written (i integer, s varchar, a integer[])")
     with connection.cursor().copy("COPY written FROM STDIN") as copy:
@@ -131,6 +152,9 @@ def test_arrow_from_pyarrow(connection: psycopg.Connection) -> None:
         ("COPY few FROM STDIN (FORMAT colonnade)", b"CLN1", "22P04", "FORMAT colonnade"),
         ("COPY few (nope) FROM STDIN", b"", "42703", "nope"),
         ("COPY nowhere FROM STDIN", b"", "42P01", "nowhere"),
+        ("COPY few FROM STDIN (FORMAT csv, FORCE_NULL (i, nope))", b"", "42P10", '"nope" of option force_null'),
+        ("COPY few FROM STDIN (FORCE_NOT_NULL (s))", b"", "0A000", "FORMAT text"),
+        ("COPY few FROM STDIN (FORMAT csv, FORCE_QUOTE (s))", b"", "0A000", "COPY FROM"),
         ("COPY few FROM STDIN (FORMAT parquet)", b"", "22023", "parquet"),
     ],
 )

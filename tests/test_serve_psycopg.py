@@ -301,3 +301,28 @@ def test_types_are_found_by_their_names(connection: psycopg.Connection) -> None:
     assert found is not None
     assert (found.name, found.oid, found.array_oid) == ("numeric", 1700, 1231)
     assert TypeInfo.fetch(connection, "nothing_like_it") is None
+
+
+def test_a_session_knows_who_and_which_it_is(server: Server) -> None:
+    with psycopg.connect(server.dsn, autocommit=True, user="it's global") as connection:
+        for prepare in (False, True):
+            names = connection.execute("SELECT current_user, session_user, user, current_role", prepare=prepare)
+            assert [column.name for column in names.description or ()][:2] == ["current_user", "session_user"]
+            assert names.fetchone() == ("it's global",) * 4
+        places = connection.execute("SELECT current_catalog, current_database(), current_schema, current_schema()")
+        assert places.fetchone() == ("memory", "memory", "main", "main")
+        assert connection.execute("SELECT pg_backend_pid()").fetchone() == (connection.info.backend_pid,)
+        roles = connection.execute("SELECT rolname FROM pg_roles WHERE rolname = current_user").fetchall()
+        assert roles == [("it's global",)]
+        with psycopg.connect(server.dsn, autocommit=True) as other:
+            found = other.execute("SELECT current_user, pg_backend_pid()").fetchone()
+            assert found == ("tester", other.info.backend_pid)
+
+
+def test_a_sleep_can_be_canceled(server: Server) -> None:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        assert connection.execute("SELECT pg_sleep(0.01)").statusmessage == "SELECT 1"
+        connection.execute("SET statement_timeout = '300ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("SELECT pg_sleep(250)")
+        assert connection.execute("SELECT 1").fetchone() == (1,)

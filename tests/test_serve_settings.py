@@ -102,6 +102,83 @@ def test_local_settings_end_with_their_transaction(connection: psycopg.Connectio
         assert connection.info.parameter_status("application_name") == "mine"
 
 
+def test_what_was_set_is_undone_by_a_rollback(connection: psycopg.Connection) -> None:
+    def values() -> tuple[str, ...]:
+        shown = tuple(show(connection, name) for name in ("application_name", "TimeZone", "statement_timeout"))
+        assert connection.info.parameter_status("application_name") == shown[0]
+        assert connection.execute("SELECT system.main.current_setting('TimeZone')").fetchone() == (shown[1],)
+        return shown
+
+    def set_all(name: str, zone: str, time: str, kind: str = "SET") -> None:
+        connection.execute(f"{kind} application_name = '{name}'")
+        connection.execute(f"{kind} TimeZone = '{zone}'")
+        connection.execute(f"{kind} statement_timeout = '{time}'")
+
+    before = values()
+    connection.execute("BEGIN")
+    set_all("a", "Asia/Tokyo", "1h")
+    assert values() == ("a", "Asia/Tokyo", "1h")
+    connection.execute("ROLLBACK")
+    assert values() == before
+
+    # A failed one, whose COMMIT rolls back.
+    connection.execute("BEGIN")
+    set_all("a", "Asia/Tokyo", "1h")
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM nope")
+    assert connection.execute("COMMIT").statusmessage == "ROLLBACK"
+    assert values() == before
+
+    connection.execute("BEGIN")
+    set_all("a", "Asia/Tokyo", "1h")
+    connection.execute("SAVEPOINT s")
+    set_all("b", "America/Lima", "2h")
+    connection.execute("SAVEPOINT t")
+    set_all("c", "Africa/Lagos", "3h", "SET LOCAL")
+    connection.execute("RELEASE t")
+    connection.execute("RESET application_name")
+    connection.execute("ROLLBACK TO s")
+    assert values() == ("a", "Asia/Tokyo", "1h")
+    set_all("d", "Africa/Lagos", "3h", "SET LOCAL")
+    assert values() == ("d", "Africa/Lagos", "3h")
+    connection.execute("COMMIT")
+    assert values() == ("a", "Asia/Tokyo", "1h")
+    connection.execute("RESET ALL")
+    assert values() == before
+
+
+def test_what_was_set_is_undone_with_what_failed_beside_it(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        simple(connection, "SET application_name = 'a'; CREATE TEMP TABLE undone (i integer); SELECT * FROM nope")
+    assert show(connection, "application_name") == "mine"
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM undone")
+    with pytest.raises(psycopg.errors.UndefinedTable), connection.pipeline() as pipeline:
+        connection.execute("SET application_name = 'b'")
+        connection.execute("SELECT * FROM nope")
+        pipeline.sync()
+    assert show(connection, "application_name") == "mine"
+    with connection.pipeline():
+        connection.execute("SET application_name = 'c'")
+        connection.execute("SELECT 1")
+    assert show(connection, "application_name") == "c"
+    simple(connection, "SET application_name = 'd'; BEGIN; SET application_name = 'e'; ROLLBACK")
+    assert show(connection, "application_name") == "c"
+
+
+def test_a_local_setting_needs_a_transaction(connection: psycopg.Connection) -> None:
+    notices: list[str | None] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    connection.execute("SET LOCAL application_name = 'a'")
+    assert (show(connection, "application_name"), notices) == (
+        "mine",
+        ["SET LOCAL can only be used in transaction blocks"],
+    )
+    cursor = simple(connection, "SET LOCAL application_name = 'b'; SHOW application_name")
+    assert cursor.nextset() and cursor.fetchone() == ("b",)
+    assert (show(connection, "application_name"), len(notices)) == ("mine", 1)
+
+
 def test_transactions_with_options(connection: psycopg.Connection) -> None:
     connection.execute("CREATE TEMP TABLE kept (i integer)")
     connection.execute("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE, NOT DEFERRABLE")

@@ -200,3 +200,26 @@ def test_pandas_appends_replaces_and_reads_whole_tables(shop: sa.Engine) -> None
     indexed = frame.set_index("i")
     indexed.to_sql("indexed", shop, method="multi", chunksize=1)
     pd.testing.assert_frame_equal(pd.read_sql("indexed", shop, index_col="i"), indexed)
+
+
+def test_tables_number_their_rows(engine: sa.Engine) -> None:
+    metadata = sa.MetaData()
+    serial = sa.Table("serials", metadata, sa.Column("id", sa.Integer, primary_key=True), sa.Column("s", sa.String))
+    identity = sa.Table(
+        "identities",
+        metadata,
+        sa.Column("id", sa.BigInteger, sa.Identity(start=5, increment=2), primary_key=True),
+        sa.Column("s", sa.String),
+    )
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        for table, expected in ((serial, (1, 2)), (identity, (5, 7))):
+            for number in expected:
+                assert connection.execute(table.insert().values(s="x")).inserted_primary_key == (number,)
+        many = connection.execute(serial.insert().returning(serial.c.id), [{"s": "y"}, {"s": "z"}])
+        assert many.scalars().all() == [3, 4]
+    assert sa.inspect(engine).get_columns("serials")[0]["autoincrement"] is True
+    metadata.drop_all(engine)
+    # With them their sequences went.
+    metadata.create_all(engine)
+    metadata.drop_all(engine)

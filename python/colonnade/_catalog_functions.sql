@@ -1,6 +1,11 @@
 -- PostgreSQL's functions about its catalog, and the views of it that are meant for people, over what `_catalog.sql` has made.
 
 CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
+-- Whose session this is, as `_engine.py` and the server say in the beginning. It may say otherwise itself; nothing depends on it.
+CREATE MACRO current_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
 -- In FROM, where PostgreSQL takes any function.
 CREATE MACRO current_schema() AS TABLE SELECT current_schema() AS current_schema;
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
@@ -19,7 +24,6 @@ CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
      FROM duckdb_views() WHERE view_oid = number);
 CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
-CREATE MACRO pg_get_serial_sequence(relation, attribute) AS NULL::VARCHAR;
 CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
 CREATE MACRO array_upper(list, dimension) AS len(list);
 CREATE MACRO array_lower(list, dimension) AS 1;
@@ -33,7 +37,6 @@ CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 CREATE MACRO pg_relation_is_publishable(relation) AS false;
 CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
-CREATE MACRO pg_backend_pid() AS 0;
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;
@@ -68,6 +71,10 @@ CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
      WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(parts[-2], schema)
      ORDER BY schema <> current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
+-- The sequence of a column's default.
+CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
+    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '') FROM duckdb_columns()
+     WHERE table_oid = colonnade_catalog.main.to_regclass(relation) AND column_name = attribute);
 CREATE MACRO regclass_number(given) AS
     coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);

@@ -77,13 +77,15 @@ class Engine:
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"
 
-    def session(self, *, read_only: bool = False) -> Session:
+    def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
             connection = self._root.cursor()
         # Names that the database lacks are looked up in PostgreSQL's catalog.
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
+        # What current_user says. Who may do what is not decided by it.
+        connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
         return Session(connection, files=self._fences.files, read_only=read_only)
 
     def close(self) -> None:

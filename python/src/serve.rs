@@ -125,8 +125,11 @@ impl Engine for PyEngine {
 
     fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
         Python::attach(|py| {
-            let arguments = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py);
-            let session = arguments.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
+            let named = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py).and_then(|named| {
+                named.set_item("user", &who.name)?;
+                Ok(named)
+            });
+            let session = named.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
             let session = session.map_err(|error| engine_error(py, &error, ""))?;
             let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
             Ok(Box::new(PySession { session, is_read_only }) as Box<dyn Session>)

@@ -13,6 +13,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use casts::Casts;
+
 use crate::lex::{Kind, Lexer, Token};
 
 const SCHEMA: &str = "pg_catalog";
@@ -58,10 +60,10 @@ pub fn plain(statement: &str) -> Cow<'_, str> {
         return Cow::Borrowed(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
-    let mut edits = Edits::default();
+    let (mut casts, mut edits) = (Casts::new(&tokens), Edits::default());
     let mut at = 0;
     while at < tokens.len() {
-        at += casts::rewrite(&tokens, at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
+        at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
     }
     Cow::Owned(edits.apply(statement))
 }

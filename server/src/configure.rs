@@ -7,7 +7,7 @@ use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
 use crate::query::{self, StatementKind};
 use crate::session::Session;
-use crate::settings::{self, Command, Settings};
+use crate::settings::{self, Change, Command, Former, Settings};
 use crate::source;
 
 impl Session {
@@ -15,7 +15,11 @@ impl Session {
     pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
-                self.set(setting, value.as_deref(), is_local && self.is_in_transaction())?;
+                self.set(setting, value.as_deref(), is_local)?;
+                if is_local && !self.is_in_transaction() && !self.prepared.is_pipeline {
+                    let message = "SET LOCAL can only be used in transaction blocks";
+                    self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
+                }
                 None
             }
             Command::ResetAll => {
@@ -74,30 +78,58 @@ impl Session {
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
         let change = self.settings.plan(setting, value)?;
-        if let Some(statement) = change.engine {
-            let _running = self.start()?;
-            self.run_plain(&statement)?;
-        }
-        if let Some((time, own)) = change.time {
-            self.control.shorten(time, own);
-        }
-        if let Some((name, value)) = self.settings.set(setting, value, is_local) {
-            backend::parameter_status(self.output.buffer(), name, &value);
-        }
+        let _running = change.engine.as_ref().map(|_| self.start()).transpose()?;
+        self.apply(&change)?;
+        let told = self.settings.set(setting, change.value, is_local);
+        self.tell(told);
         if change.is_idle {
             let message = format!("{} has no effect here; the server's own limits hold", Settings::name(setting));
-            let code = SqlState::FEATURE_NOT_SUPPORTED;
-            let report = Report { severity: "WARNING", code: code.as_str(), message: &message, ..Report::default() };
-            backend::notice_response(self.output.buffer(), &report);
+            self.warn(SqlState::FEATURE_NOT_SUPPORTED, &message);
         }
         Ok(())
     }
 
-    /// Gives back what SET LOCAL changed.
-    pub fn end_local_settings(&mut self) {
-        for (setting, value) in self.settings.take_local() {
+    fn apply(&mut self, change: &Change) -> Result<(), Failure> {
+        if let Some(statement) = &change.engine {
+            self.run_plain(statement)?;
+        }
+        if let Some((time, own)) = change.time {
+            self.control.shorten(time, own);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, told: Option<(&'static str, String)>) {
+        if let Some((name, value)) = told {
+            backend::parameter_status(self.output.buffer(), name, &value);
+        }
+    }
+
+    fn warn(&mut self, code: SqlState, message: &str) {
+        let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
+        backend::notice_response(self.output.buffer(), &report);
+    }
+
+    /// The transaction, be it one of a block, a pipeline or a single query string, has committed: what was set for it alone ends.
+    pub fn keep_settings(&mut self) {
+        let former = self.settings.commit();
+        self.give_back(former);
+    }
+
+    /// The transaction is rolled back as far as `mark`, and what was set since with it.
+    pub fn undo_settings(&mut self, mark: usize) {
+        let former = self.settings.roll_back(mark);
+        self.give_back(former);
+    }
+
+    fn give_back(&mut self, former: Former) {
+        for (setting, value) in former {
             // What was valid before is valid again; the client has nobody to ask if it is not.
-            let _ = self.set(setting, Some(&value), false);
+            let planned = self.settings.plan(setting, Some(&value));
+            if planned.is_ok_and(|change| self.apply(&change).is_ok()) {
+                let told = self.settings.give_back(setting, value);
+                self.tell(told);
+            }
         }
     }
 }

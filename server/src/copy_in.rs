@@ -45,9 +45,9 @@ impl Session {
     }
 
     fn receive(&mut self, copy: &CopyIn, targets: Vec<Target>) -> Result<u64, Failure> {
+        let mut reader = reader(&copy.options, targets.clone())?;
         backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), targets.len());
         self.output.flush()?;
-        let mut reader = reader(&copy.options, targets.clone());
         let mut inserted = 0;
         loop {
             let message = self.input.message(Phase::Ready, |message| take(&message, reader.as_mut()))?;

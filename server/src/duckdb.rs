@@ -29,11 +29,20 @@ pub fn error(text: &str, statement: &str) -> EngineError {
     let rest = (!rest.is_empty()).then(|| rest.to_owned());
     let is_hint = rest.as_deref().is_some_and(|rest| HINTS.iter().any(|start| rest.starts_with(start)));
     let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
+    let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
+        true => Some(INSTEAD.to_owned()),
+        false => hint,
+    };
     EngineError { code: code(body), message: message.to_owned(), detail, hint, position }
 }
 
 /// How DuckDB begins the lines that say what to do.
 const HINTS: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
+
+/// What is said of columns that number their rows where they are not known (`numbered`).
+const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallserial ", "at or near \"identity\""];
+const INSTEAD: &str =
+    "CREATE TABLE takes it; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
 
 /// The SQLSTATE of a message, by its class and, where a class holds several, by its words.
 fn code(text: &str) -> SqlState {
@@ -78,6 +87,7 @@ fn code(text: &str) -> SqlState {
         "IO Error" if says("No files found") || says("No such file") => SqlState::UNDEFINED_FILE,
         "IO Error" | "HTTP Error" | "Serialization Error" => SqlState::IO_ERROR,
         "Permission Error" => SqlState::INSUFFICIENT_PRIVILEGE,
+        "Not implemented Error" if says("TimeZone") => SqlState::INVALID_PARAMETER_VALUE,
         "Not implemented Error" | "Missing Extension Error" => SqlState::FEATURE_NOT_SUPPORTED,
         "Out of Memory Error" => SqlState::OUT_OF_MEMORY,
         "Resource In Use Error" => SqlState::OBJECT_IN_USE,

@@ -245,8 +245,10 @@ impl Failure {
             Self::Copy(CopyError::Syntax { .. }) => SqlState::SYNTAX_ERROR,
             Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
-                OptionError::Redundant(_) | OptionError::UnknownColumn(_) => SqlState::SYNTAX_ERROR,
-                OptionError::WrongFormat { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+                OptionError::Redundant(_) => SqlState::SYNTAX_ERROR,
+                // PostgreSQL's invalid_column_reference.
+                OptionError::UnknownColumn { .. } => SqlState::new("42P10"),
+                OptionError::WrongFormat { .. } | OptionError::WrongDirection { .. } => SqlState::FEATURE_NOT_SUPPORTED,
                 _ => SqlState::INVALID_PARAMETER_VALUE,
             },
             Self::Unsupported(_) | Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,

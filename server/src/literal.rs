@@ -62,11 +62,14 @@ fn item_length(tokens: &[Token<'_>]) -> usize {
     const MORE: [&str; 6] = ["precision", "varying", "with", "without", "time", "zone"];
     let words = |at: usize| tokens[at..].iter().take_while(|token| MORE.iter().any(|word| token.is_word(word))).count();
     let mut length = 1 + words(1);
-    if tokens.get(length).is_some_and(|token| token.kind == Kind::Symbol(b'('))
-        && let Some(close) = tokens[length..].iter().position(|token| token.kind == Kind::Symbol(b')'))
-    {
-        length += close + 1;
-        length += words(length);
+    if tokens.get(length).is_some_and(|token| token.kind == Kind::Symbol(b'(')) {
+        // Not further: what is never closed would be looked for to the end.
+        let is_modifier = |token: &&Token<'_>| matches!(token.kind, Kind::Number | Kind::Symbol(b',' | b'-'));
+        let close = length + 1 + tokens[length + 1..].iter().take_while(is_modifier).count();
+        if tokens.get(close).is_some_and(|token| token.kind == Kind::Symbol(b')')) {
+            length = close + 1;
+            length += words(length);
+        }
     }
     length
 }
@@ -148,6 +151,12 @@ mod tests {
         ] {
             assert_eq!(translate(statement), statement);
         }
+    }
+
+    #[test]
+    fn a_long_statement_takes_no_longer_than_its_length_says() {
+        let statement = "'{1}'::numeric(1, ".repeat(100_000);
+        assert_eq!(translate(&statement), statement);
     }
 
     proptest::proptest! {

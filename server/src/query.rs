@@ -1,7 +1,15 @@
 //! What a query string asks for: its statements, what each is, and the tag that reports it done.
 
 use crate::lex::{Kind, Lexer, Token};
+use crate::numbered;
 use crate::settings;
+
+impl StatementKind {
+    /// Whether it can run beside others in a transaction that nobody has asked for by name.
+    pub fn is_ordinary(self) -> bool {
+        matches!(self, Self::Other | Self::Copy | Self::Cursor | Self::Numbered)
+    }
+}
 
 /// One statement of a query string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +43,8 @@ pub enum StatementKind {
     Notification,
     /// DECLARE, FETCH, MOVE or CLOSE of a cursor; see `declared`.
     Cursor,
+    /// CREATE TABLE with columns that number their rows; see `numbered`.
+    Numbered,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -75,6 +85,7 @@ pub fn kind(statement: &str) -> StatementKind {
         "LISTEN" | "NOTIFY" => StatementKind::Notification,
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => StatementKind::Cursor,
         "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
+        "CREATE" if numbered::is_numbered(statement) => StatementKind::Numbered,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,
         _ => StatementKind::Other,

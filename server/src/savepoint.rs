@@ -15,6 +15,8 @@ struct Savepoint {
     name: String,
     /// Whether something may have been written since.
     is_dirty: bool,
+    /// How often something was set before.
+    settings: usize,
 }
 
 impl Savepoints {
@@ -56,7 +58,8 @@ impl Session {
         let name = tokens.last().map(|token| token.value()).unwrap_or_default();
         let is = |word: &str| tokens.first().is_some_and(|token| token.is_word(word));
         let tag = if is("savepoint") {
-            self.prepared.savepoints.0.push(Savepoint { name, is_dirty: false });
+            let settings = self.settings.mark();
+            self.prepared.savepoints.0.push(Savepoint { name, is_dirty: false, settings });
             "SAVEPOINT"
         } else {
             let at = self.prepared.savepoints.find(&name)?;
@@ -69,7 +72,9 @@ impl Session {
                 }
                 // An error may have ended the engine's transaction.
                 self.run_plain("SELECT 1")?;
+                let settings = self.prepared.savepoints.0[at].settings;
                 self.prepared.savepoints.0.truncate(at + 1);
+                self.undo_settings(settings);
                 self.status = Status::InTransaction;
                 "ROLLBACK"
             }

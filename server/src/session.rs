@@ -19,7 +19,7 @@ use crate::socket::{Input, Output};
 use crate::source;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
-const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
+pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
 /// A session after its start-up.
 pub struct Session {
@@ -56,12 +56,22 @@ pub enum Request {
 }
 
 impl Session {
-    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone.
-    pub fn run(mut self, given: &[(String, String)]) {
-        if let Err(failure) = self.set_given(given).and_then(|()| self.converse()) {
+    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
+    /// `process`.
+    pub fn run(mut self, given: &[(String, String)], process: i32) {
+        let begun = self.introduce(process).and_then(|()| self.set_given(given));
+        if let Err(failure) = begun.and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
+        }
+    }
+
+    /// Tells the engine what `pg_backend_pid()` is to say (`_catalog_functions.sql`).
+    fn introduce(&mut self, process: i32) -> Result<(), Failure> {
+        match self.engine.dialect() {
+            Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),
+            _ => Ok(()),
         }
     }
 
@@ -155,62 +165,6 @@ impl Session {
         Ok(())
     }
 
-    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
-    /// "Pipelining"). A statement that Sync follows is one by itself.
-    pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_ordinary = matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor);
-        let is_able = self.engine.dialect() != Dialect::Unknown;
-        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
-        if is_able && is_outside && is_ordinary && !self.input.is_sync_next() {
-            self.run_plain("BEGIN")?;
-            self.prepared.is_pipeline = true;
-        }
-        Ok(())
-    }
-
-    fn end_pipeline(&mut self) {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(true);
-        }
-        if std::mem::take(&mut self.prepared.is_pipeline)
-            && let Err(failure) = self.run_plain("COMMIT")
-        {
-            self.fail(&failure, None);
-        }
-    }
-
-    fn abandon_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(false);
-        }
-        if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) }
-    }
-
-    /// Several statements in one query string are one transaction, unless they say otherwise themselves
-    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
-    fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
-        let is_ordinary = |statement: &Statement<'_>| {
-            let kind = query::kind(statement.text);
-            matches!(kind, StatementKind::Other | StatementKind::Copy | StatementKind::Cursor)
-        };
-        let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
-        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
-        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
-    }
-
-    pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.status = Status::Idle;
-        self.prepared.forget_portals(false);
-        if self.engine.status() == Some(Status::Idle) {
-            return Ok(());
-        }
-        match self.engine.execute("ROLLBACK", &[], BATCH) {
-            // The engine may have rolled back of its own accord.
-            Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
     /// Runs a statement of the session's own.
     pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
         Ok(self.engine()?.execute(text, &[], BATCH).map(drop)?)
@@ -265,6 +219,7 @@ impl Session {
             StatementKind::Notification => Err(Failure::NotSupported("LISTEN")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Cursor => self.cursors(text),
+            StatementKind::Numbered => self.create_numbered(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -345,7 +300,8 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+    /// Has the engine run a statement of the client's.
+    pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
         let dialect = self.engine.dialect();
         let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
@@ -354,7 +310,7 @@ impl Session {
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.
-    fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
+    pub fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
         self.report(failure, "ERROR", place);
         if self.status == Status::InTransaction {
             self.status = Status::Failed;

@@ -3,41 +3,15 @@
 //! What the engine has a setting for (the time zone, the search path, and all that is DuckDB's own) it is asked to set;
 //! the others are kept here. A value that would change what values look like is refused, since they always look the same.
 
+mod command;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::lex::{Kind, Lexer, Token};
 use crate::limits::{self, Time};
+use crate::value::Zone;
 
-/// A statement about settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// SET, or SET LOCAL: until the transaction ends.
-    Set {
-        /// Which one; its place in [`Settings`].
-        setting: usize,
-        /// Its new value; `None` for the one it had when the session began.
-        value: Option<String>,
-        /// Whether for the transaction alone.
-        is_local: bool,
-    },
-    /// SHOW.
-    Show(usize),
-    /// SHOW ALL, though not DuckDB's SHOW ALL TABLES.
-    ShowAll,
-    /// RESET ALL; a part of DISCARD ALL.
-    ResetAll,
-    /// SET TRANSACTION, SET SESSION CHARACTERISTICS: what is asked of transactions.
-    Transaction(Modes),
-}
-
-/// What BEGIN and SET TRANSACTION ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Modes {
-    /// Nothing is to be written.
-    pub read_only: bool,
-    /// More than the snapshot that the engine gives.
-    pub serializable: bool,
-}
+pub use command::{Command, begin_modes, command};
 
 /// Why a setting is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,8 +47,10 @@ enum Sense {
     Idle,
     /// A time that the server keeps.
     Shorter(Time),
-    /// The engine has it too.
-    Engine,
+    /// Where the engine looks for names.
+    Path,
+    /// The name of a time zone, which the engine has, too.
+    TimeZone,
 }
 
 struct Known {
@@ -89,7 +65,7 @@ const fn known(name: &'static str, default: &'static str, sense: Sense, is_repor
     Known { name, default, sense, is_reported }
 }
 
-use Sense::{Engine, Fixed, Free, Idle, Only, Shorter};
+use Sense::{Fixed, Free, Idle, Only, Path, Shorter, TimeZone};
 
 const KNOWN: [Known; 35] = [
     known("application_name", "", Free, true),
@@ -115,7 +91,7 @@ const KNOWN: [Known; 35] = [
     known("lock_timeout", "0", Idle, false),
     known("max_identifier_length", "63", Fixed, false),
     known("row_security", "on", Free, false),
-    known("search_path", "main", Engine, true),
+    known("search_path", "main", Path, true),
     known("server_encoding", "UTF8", Fixed, true),
     known("server_version", "", Fixed, true),
     known("server_version_num", "150000", Fixed, false),
@@ -123,7 +99,7 @@ const KNOWN: [Known; 35] = [
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
     known("statement_timeout", "0", Shorter(Time::Statement), false),
     known("synchronize_seqscans", "on", Free, false),
-    known("TimeZone", "UTC", Engine, true),
+    known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
     known("transaction_deferrable", "off", Free, false),
@@ -134,14 +110,27 @@ const KNOWN: [Known; 35] = [
 #[derive(Clone, Debug)]
 pub struct Settings {
     defaults: Vec<String>,
-    values: Vec<String>,
-    /// What SET LOCAL has to give back.
-    local: Vec<(usize, String)>,
+    values: Vec<Value>,
+    /// What each SET of the transaction has found, in their order.
+    past: Vec<(usize, Value)>,
 }
+
+/// A setting's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Value {
+    now: String,
+    /// Once the transaction has committed: SET LOCAL leaves it alone.
+    lasting: String,
+}
+
+/// Settings, and the values that they had and are to have again.
+pub type Former = Vec<(usize, String)>;
 
 /// What changing a setting asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
+    /// The value, as it is shown from then on.
+    pub value: String,
     /// A statement for the engine, to run first.
     pub engine: Option<String>,
     /// A time that the session is not to take longer than.
@@ -158,7 +147,8 @@ impl Settings {
             given.map_or(known.default, |(_, value)| value).to_owned()
         };
         let defaults: Vec<_> = KNOWN.iter().map(value).collect();
-        Self { values: defaults.clone(), defaults, local: Vec::new() }
+        let values = defaults.iter().map(|value| Value { now: value.clone(), lasting: value.clone() });
+        Self { values: values.collect(), defaults, past: Vec::new() }
     }
 
     /// A setting's name.
@@ -168,76 +158,108 @@ impl Settings {
 
     /// A setting's value.
     pub fn value(&self, setting: usize) -> &str {
-        &self.values[setting]
+        &self.values[setting].now
     }
 
     /// All names and values.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        KNOWN.iter().zip(&self.values).map(|(known, value)| (known.name, value.as_str()))
+        KNOWN.iter().zip(&self.values).map(|(known, value)| (known.name, value.now.as_str()))
     }
 
-    /// What it takes to set a setting.
+    /// What it takes to set a setting, to its first value if none is given.
     ///
     /// # Errors
     /// If it cannot be set, or not to this value.
     pub fn plan(&self, setting: usize, value: Option<&str>) -> Result<Change, SettingError> {
         let known = &KNOWN[setting];
         let value = value.unwrap_or(&self.defaults[setting]);
+        let wrong = |only| Err(SettingError::Value { name: known.name, value: value.to_owned(), only });
+        let change = Change { value: value.to_owned(), ..Change::default() };
         match known.sense {
-            Free => Ok(Change::default()),
-            Idle => Ok(Change { is_idle: value != known.default, ..Change::default() }),
-            Only(values) if values.iter().any(|only| only.eq_ignore_ascii_case(value)) => Ok(Change::default()),
-            Only(_) if value.eq_ignore_ascii_case(known.default) => Ok(Change::default()),
-            Only(_) => Err(SettingError::Value { name: known.name, value: value.to_owned(), only: known.default }),
-            Fixed if value == self.values[setting] => Ok(Change::default()),
+            Free => Ok(change),
+            Idle => Ok(Change { is_idle: value != known.default, ..change }),
+            Only(values) if values.iter().chain([&known.default]).any(|only| only.eq_ignore_ascii_case(value)) => {
+                // Its other spellings mean the same.
+                Ok(Change { value: known.default.to_owned(), ..change })
+            }
+            Only(_) => wrong(known.default),
+            Fixed if value == self.value(setting) => Ok(change),
             Fixed => Err(SettingError::Fixed(known.name)),
             Shorter(which) => match limits::time(value) {
-                Some(time) => Ok(Change { time: Some((which, time)), ..Change::default() }),
-                None => Err(SettingError::Value {
-                    name: known.name,
-                    value: value.to_owned(),
-                    only: "a time, such as 500, 30s or 5min",
-                }),
+                Some(time) => Ok(Change { time: Some((which, time)), ..change }),
+                None => wrong("a time, such as 500, 30s or 5min"),
             },
-            Engine => {
-                let value = if known.name == "search_path" { without_catalog(value) } else { value.to_owned() };
-                let sql = format!("SET {} = '{}'", known.name, value.replace('\'', "''"));
-                Ok(Change { engine: Some(sql), ..Change::default() })
-            }
+            Path => Ok(Change { engine: Some(in_engine(known.name, &without_catalog(value))), ..change }),
+            TimeZone => match Zone::named(value) {
+                Some(zone) => {
+                    let value = zone.name().to_owned();
+                    Ok(Change { engine: Some(in_engine(known.name, &value)), value, ..change })
+                }
+                None => wrong("the name of a time zone, such as UTC or Europe/Berlin"),
+            },
         }
     }
 
-    /// Sets it; gives the value to report, if clients are told of it.
-    pub fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Option<(&'static str, String)> {
+    /// Sets it, to the end of the session or, if `is_local`, of the transaction; gives the value to report, if clients are told
+    /// of it.
+    pub fn set(&mut self, setting: usize, now: String, is_local: bool) -> Option<(&'static str, String)> {
+        let before = self.values[setting].clone();
+        let lasting = if is_local { before.lasting.clone() } else { now.clone() };
+        self.past.push((setting, before));
+        self.replace(setting, Value { now, lasting })
+    }
+
+    /// Gives it back a value that it had; gives that to report, likewise.
+    pub fn give_back(&mut self, setting: usize, now: String) -> Option<(&'static str, String)> {
+        let lasting = self.values[setting].lasting.clone();
+        self.replace(setting, Value { now, lasting })
+    }
+
+    fn replace(&mut self, setting: usize, value: Value) -> Option<(&'static str, String)> {
         let known = &KNOWN[setting];
-        let value = match known.sense {
-            // Its other spellings mean the same.
-            Only(_) => known.default.to_owned(),
-            _ => value.unwrap_or(&self.defaults[setting]).to_owned(),
-        };
-        let before = std::mem::replace(&mut self.values[setting], value.clone());
-        if is_local {
-            self.local.push((setting, before.clone()));
-        }
-        (known.is_reported && before != value).then_some((known.name, value))
+        let before = std::mem::replace(&mut self.values[setting], value);
+        let now = &self.values[setting].now;
+        (known.is_reported && before.now != *now).then(|| (known.name, now.clone()))
     }
 
-    /// The settings to give back at the end of a transaction, the last one first.
-    pub fn take_local(&mut self) -> Vec<(usize, String)> {
-        let mut local = std::mem::take(&mut self.local);
-        local.reverse();
-        local
+    /// How often something was set in the transaction: what [`Settings::roll_back`] goes back to.
+    pub fn mark(&self) -> usize {
+        self.past.len()
+    }
+
+    /// The transaction has committed. What was set for it alone is to be given back.
+    pub fn commit(&mut self) -> Former {
+        let mut changed: Vec<_> = self.past.drain(..).map(|(setting, _)| setting).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let is_local = |setting: &usize| self.values[*setting].now != self.values[*setting].lasting;
+        changed.into_iter().filter(is_local).map(|setting| (setting, self.values[setting].lasting.clone())).collect()
+    }
+
+    /// The transaction is undone as far as `mark`; 0 is its beginning. All that was set since is to be given back.
+    pub fn roll_back(&mut self, mark: usize) -> Former {
+        let mut former = BTreeMap::new();
+        for (setting, before) in self.past.drain(mark..).rev() {
+            self.values[setting].lasting = before.lasting;
+            former.insert(setting, before.now);
+        }
+        former.into_iter().filter(|(setting, now)| self.values[*setting].now != *now).collect()
     }
 
     /// What is set now is what the session begins with.
     pub fn settle(&mut self) {
-        self.defaults.clone_from(&self.values);
+        self.defaults = self.values.iter().map(|value| value.now.clone()).collect();
+        self.past.clear();
     }
 
     /// Those that are not as they were in the beginning.
     pub fn changed(&self) -> Vec<usize> {
-        (0..KNOWN.len()).filter(|&at| self.values[at] != self.defaults[at]).collect()
+        (0..KNOWN.len()).filter(|&at| self.values[at].now != self.defaults[at]).collect()
     }
+}
+
+fn in_engine(name: &str, value: &str) -> String {
+    format!("SET {name} = '{}'", value.replace('\'', "''"))
 }
 
 /// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone).
@@ -255,98 +277,6 @@ fn find(name: &str) -> Option<usize> {
 /// Whether there is a setting of this name here.
 pub fn is_known(name: &str) -> bool {
     find(name).is_some()
-}
-
-/// Reads a statement about settings that are known here; all others are the engine's.
-pub fn command(statement: &str) -> Option<Command> {
-    let mut words = Words(Lexer::new(statement).peekable());
-    if words.take("set") {
-        let is_session = words.take("session");
-        if is_session && words.take("characteristics") {
-            return (words.take("as") && words.take("transaction")).then(|| Command::Transaction(modes(words)));
-        }
-        let is_local = !is_session && words.take("local");
-        if words.take("transaction") {
-            return Some(Command::Transaction(modes(words)));
-        }
-        let name =
-            if words.take("time") { words.take("zone").then(|| "TimeZone".to_owned())? } else { words.name()? };
-        let is_names = name.eq_ignore_ascii_case("names");
-        let setting = find(if is_names { "client_encoding" } else { &name })?;
-        if !words.take("to") && !words.symbol(b'=') && !name.eq_ignore_ascii_case("timezone") && !is_names {
-            return None;
-        }
-        return Some(Command::Set { setting, value: words.value(), is_local });
-    }
-    if words.take("reset") {
-        let is_all = words.take("all");
-        if is_all {
-            return Some(Command::ResetAll);
-        }
-        let setting = find(&words.name()?)?;
-        return Some(Command::Set { setting, value: None, is_local: false });
-    }
-    if words.take("show") {
-        if words.take("transaction") && words.take("isolation") {
-            return find("transaction_isolation").map(Command::Show);
-        }
-        if words.take("time") {
-            return find("TimeZone").map(Command::Show);
-        }
-        let name = words.name()?;
-        if words.0.next().is_some() {
-            return None;
-        }
-        return if name.eq_ignore_ascii_case("all") { Some(Command::ShowAll) } else { find(&name).map(Command::Show) };
-    }
-    None
-}
-
-/// What BEGIN asks for.
-pub fn begin_modes(statement: &str) -> Modes {
-    modes(Words(Lexer::new(statement).peekable()))
-}
-
-fn modes(words: Words<'_>) -> Modes {
-    let words: Vec<_> = words.0.collect();
-    let has =
-        |first: &str, second: &str| words.windows(2).any(|pair| pair[0].is_word(first) && pair[1].is_word(second));
-    Modes { read_only: has("read", "only"), serializable: has("level", "serializable") }
-}
-
-struct Words<'a>(std::iter::Peekable<Lexer<'a>>);
-
-impl Words<'_> {
-    fn take(&mut self, word: &str) -> bool {
-        self.0.next_if(|token| token.is_word(word)).is_some()
-    }
-
-    fn symbol(&mut self, symbol: u8) -> bool {
-        self.0.next_if(|token| token.kind == Kind::Symbol(symbol)).is_some()
-    }
-
-    fn name(&mut self) -> Option<String> {
-        let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
-        self.0.next_if(is_name).map(|token| token.value())
-    }
-
-    /// What comes after `=`: words, strings and numbers, which commas separate; `None` for DEFAULT.
-    fn value(&mut self) -> Option<String> {
-        let tokens: Vec<_> = self.0.by_ref().collect();
-        if let [token] = &tokens[..]
-            && token.is_word("default")
-        {
-            return None;
-        }
-        let mut value = String::new();
-        for token in tokens {
-            match token.kind {
-                Kind::Symbol(b',') => value.push_str(", "),
-                _ => value.push_str(&token.value()),
-            }
-        }
-        Some(value)
-    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ const KEPT: [&str; 18] = [
 pub fn kind(statement: &str, dialect: Dialect) -> StatementKind {
     match query::kind(statement) {
         StatementKind::Setting if kept(statement, dialect).is_none() => StatementKind::Other,
-        StatementKind::Savepoint | StatementKind::Discard => StatementKind::Other,
+        StatementKind::Savepoint | StatementKind::Discard | StatementKind::Numbered => StatementKind::Other,
         // PostgreSQL's are its own; the others have none, but this server does.
         StatementKind::Cursor if dialect == Dialect::Postgres => StatementKind::Other,
         kind => kind,

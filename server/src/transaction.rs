@@ -6,8 +6,8 @@
 use crate::engine::Dialect;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, Status};
-use crate::query::{self, StatementKind};
-use crate::session::Session;
+use crate::query::{self, Statement, StatementKind};
+use crate::session::{BATCH, Session};
 use crate::settings;
 use crate::source;
 
@@ -46,12 +46,17 @@ impl Session {
                 if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
                     self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
                 }
+                match kind {
+                    StatementKind::Commit => self.keep_settings(),
+                    StatementKind::Rollback => self.undo_settings(0),
+                    _ => {}
+                }
                 let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
             Step::RollBack => {
                 self.roll_back()?;
-                self.end_local_settings();
+                self.undo_settings(0);
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
@@ -78,12 +83,80 @@ impl Session {
                     (_, StatementKind::Commit) => "COMMIT",
                     _ => "ROLLBACK",
                 });
-                self.end_local_settings();
+                match kind == StatementKind::Commit && ended.is_ok() {
+                    true => self.keep_settings(),
+                    false => self.undo_settings(0),
+                }
                 ended?;
             }
         }
         backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
         Ok(())
+    }
+
+    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
+    /// "Pipelining"). A statement that Sync follows is one by itself.
+    pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
+        let is_able = self.engine.dialect() != Dialect::Unknown;
+        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
+        if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
+            self.run_plain("BEGIN")?;
+            self.prepared.is_pipeline = true;
+        }
+        Ok(())
+    }
+
+    /// It has reached its end.
+    pub fn end_pipeline(&mut self) {
+        if self.status == Status::Idle {
+            self.prepared.forget_portals(true);
+        }
+        if std::mem::take(&mut self.prepared.is_pipeline)
+            && let Err(failure) = self.run_plain("COMMIT")
+        {
+            self.undo_settings(0);
+            self.fail(&failure, None);
+        }
+        if self.status == Status::Idle {
+            self.keep_settings();
+        }
+    }
+
+    /// One of its statements has failed.
+    pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
+        if self.status == Status::Idle {
+            self.prepared.forget_portals(false);
+        }
+        let ended = if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) };
+        if self.status == Status::Idle {
+            self.undo_settings(0);
+        }
+        ended
+    }
+
+    /// Several statements in one query string are one transaction, unless they say otherwise themselves
+    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
+    pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
+        let is_ordinary = |statement: &Statement<'_>| {
+            let kind = query::kind(statement.text);
+            kind.is_ordinary() || kind == StatementKind::Setting && self.engine.dialect() == Dialect::DuckDb
+        };
+        let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
+        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
+        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
+    }
+
+    pub fn roll_back(&mut self) -> Result<(), Failure> {
+        self.status = Status::Idle;
+        self.prepared.forget_portals(false);
+        if self.engine.status() == Some(Status::Idle) {
+            return Ok(());
+        }
+        match self.engine.execute("ROLLBACK", &[], BATCH) {
+            // The engine may have rolled back of its own accord.
+            Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 }
 

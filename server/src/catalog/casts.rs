@@ -5,6 +5,9 @@
 //! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
 //! compared with a number, one of a column to be read.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use super::{Edits, SCHEMA, qualifies};
 use crate::lex::{Kind, Token};
 
@@ -15,64 +18,141 @@ const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
 /// Functions that know a sequence by its name, in DuckDB.
 const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// Notes what becomes of a cast whose `::` or `AS` is the token at `at`; the number of tokens up to its end.
-pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
-    let is_postfix = is_double_colon(tokens, at);
-    if !is_postfix && !tokens[at].is_word("as") {
-        return None;
+/// The tokens of a statement, and what is known of the casts in it. Each is looked up in a few steps, however long the
+/// statement is.
+pub(super) struct Casts<'t, 'a> {
+    tokens: &'t [Token<'a>],
+    /// For each token the parenthesis that is open before it.
+    parentheses: Vec<Option<usize>>,
+    /// For each token the bracket that is open before it.
+    brackets: Vec<Option<usize>>,
+    /// Where the operand of each `::` begins that was looked at.
+    operands: HashMap<usize, Option<usize>>,
+}
+
+impl<'t, 'a> Casts<'t, 'a> {
+    pub fn new(tokens: &'t [Token<'a>]) -> Self {
+        let (parentheses, brackets) = (openings(tokens, b'(', b')'), openings(tokens, b'[', b']'));
+        Self { tokens, parentheses, brackets, operands: HashMap::new() }
     }
-    let (type_, end) = type_name(tokens, at + if is_postfix { 2 } else { 1 })?;
-    let type_ = TYPES.into_iter().find(|name| *name == type_)?;
-    let whole = tokens[at].start..tokens[end - 1].end();
-    if is_postfix {
-        if is_symbol(tokens, end, b'[') {
+
+    /// Notes what becomes of a cast whose `::` or `AS` is the token at `at`; the number of tokens up to its end.
+    pub fn rewrite(&mut self, at: usize, edits: &mut Edits) -> Option<usize> {
+        let tokens = self.tokens;
+        let is_postfix = is_double_colon(tokens, at);
+        if !is_postfix && !tokens[at].is_word("as") {
             return None;
         }
-        let operand = operand(tokens, at)?;
-        let is_sequences = operand >= 2
-            && is_symbol(tokens, operand - 1, b'(')
-            && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
-        if is_sequences {
-            edits.replace(whole, String::new());
+        let (type_, end) = type_name(tokens, at + if is_postfix { 2 } else { 1 })?;
+        let type_ = TYPES.into_iter().find(|name| *name == type_)?;
+        let whole = tokens[at].start..tokens[end - 1].end();
+        if is_postfix {
+            if is_symbol(tokens, end, b'[') {
+                return None;
+            }
+            let operand = self.operand(at)?;
+            let is_sequences = operand >= 2
+                && is_symbol(tokens, operand - 1, b'(')
+                && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
+            if is_sequences {
+                edits.replace(whole, String::new());
+            } else {
+                let kind = self.function(operand..at, end);
+                edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
+                edits.replace(whole, ")".to_owned());
+            }
         } else {
-            let kind = function(tokens, operand..at, end);
-            edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
-            edits.replace(whole, ")".to_owned());
+            let open = self.parentheses[at]?;
+            let cast = tokens.get(open.checked_sub(1)?).filter(|token| token.is_word("cast"))?;
+            if open + 1 == at || !is_symbol(tokens, end, b')') {
+                return None;
+            }
+            let kind = self.function(open + 1..at, end + 1);
+            edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
+            edits.replace(whole, String::new());
         }
-    } else {
-        let open = opening(tokens, at, b'(', b')')?;
-        let cast = tokens.get(open.checked_sub(1)?).filter(|token| token.is_word("cast"))?;
-        if open + 1 == at || !is_symbol(tokens, end, b')') {
+        Some(end - at)
+    }
+
+    /// Which of the two functions a cast of `operand` is, if `after` is the token that follows it.
+    fn function(&self, operand: Range<usize>, after: usize) -> &'static str {
+        match self.next_type(after) {
+            Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
+            Some(_) => "number",
+            None if is_constant(&self.tokens[operand]) => "number",
+            None => "name",
+        }
+    }
+
+    /// The type that what ends before `at` is cast to.
+    fn next_type(&self, at: usize) -> Option<String> {
+        if is_double_colon(self.tokens, at) {
+            return Some(type_name(self.tokens, at + 2)?.0);
+        }
+        if !self.tokens.get(at)?.is_word("as") {
             return None;
         }
-        let kind = function(tokens, open + 1..at, end + 1);
-        edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
-        edits.replace(whole, String::new());
+        let open = self.parentheses[at]?;
+        let is_cast = self.tokens.get(open.checked_sub(1)?)?.is_word("cast");
+        if is_cast { Some(type_name(self.tokens, at + 1)?.0) } else { None }
     }
-    Some(end - at)
+
+    /// Where the expression begins that the `::` at `cast` casts.
+    fn operand(&mut self, cast: usize) -> Option<usize> {
+        let operand = self.find_operand(cast);
+        self.operands.insert(cast, operand);
+        operand
+    }
+
+    /// The same: `::` binds closer than all but a dot and a subscript.
+    fn find_operand(&self, cast: usize) -> Option<usize> {
+        let tokens = self.tokens;
+        let mut last = cast.checked_sub(1)?;
+        loop {
+            let mut start = match tokens[last].kind {
+                Kind::Symbol(b']') => {
+                    last = self.brackets[last]?.checked_sub(1)?;
+                    continue;
+                }
+                Kind::Symbol(b')') => {
+                    let open = self.parentheses[last]?;
+                    // A function's name stands right before its arguments, a keyword mostly does not.
+                    let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
+                    let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
+                    name.unwrap_or(open)
+                }
+                Kind::Number if last > 0 && is_symbol(tokens, last - 1, b'$') && touch(tokens, last - 1) => last - 1,
+                Kind::Word | Kind::Name | Kind::Text | Kind::Number => last,
+                Kind::Symbol(_) => return None,
+            };
+            while start >= 2 && is_symbol(tokens, start - 1, b'.') {
+                start -= 2;
+            }
+            if start < 3 || !is_double_colon(tokens, start - 2) {
+                return Some(start);
+            }
+            // That was the type of a cast before, which begins where this one does.
+            if let Some(operand) = self.operands.get(&(start - 2)) {
+                return *operand;
+            }
+            last = start - 3;
+        }
+    }
 }
 
-/// Which of the two functions a cast of `operand` is, if `after` is the token that follows it.
-fn function(tokens: &[Token<'_>], operand: std::ops::Range<usize>, after: usize) -> &'static str {
-    match next_type(tokens, after) {
-        Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
-        Some(_) => "number",
-        None if is_constant(&tokens[operand]) => "number",
-        None => "name",
-    }
-}
-
-/// The type that what ends before `at` is cast to.
-fn next_type(tokens: &[Token<'_>], at: usize) -> Option<String> {
-    if is_double_colon(tokens, at) {
-        return Some(type_name(tokens, at + 2)?.0);
-    }
-    if !tokens.get(at)?.is_word("as") {
-        return None;
-    }
-    let open = opening(tokens, at, b'(', b')')?;
-    let is_cast = tokens.get(open.checked_sub(1)?)?.is_word("cast");
-    if is_cast { Some(type_name(tokens, at + 1)?.0) } else { None }
+/// For each token the opening that is not closed before it.
+fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
+    let mut pending = Vec::new();
+    let before = tokens.iter().enumerate().map(|(at, token)| {
+        let last = pending.last().copied();
+        if token.kind == Kind::Symbol(open) {
+            pending.push(at);
+        } else if token.kind == Kind::Symbol(close) {
+            pending.pop();
+        }
+        last
+    });
+    before.collect()
 }
 
 /// A literal or a parameter, whatever it is cast to.
@@ -83,53 +163,6 @@ fn is_constant(operand: &[Token<'_>]) -> bool {
         _ => return false,
     };
     rest.first().is_none_or(|next| next.kind == Kind::Symbol(b':'))
-}
-
-/// Where the expression begins that the `::` at `end` casts, which binds closer than all but a dot and a subscript.
-fn operand(tokens: &[Token<'_>], end: usize) -> Option<usize> {
-    let mut last = end.checked_sub(1)?;
-    loop {
-        let mut start = match tokens[last].kind {
-            Kind::Symbol(b']') => {
-                last = opening(tokens, last, b'[', b']')?.checked_sub(1)?;
-                continue;
-            }
-            Kind::Symbol(b')') => {
-                let open = opening(tokens, last, b'(', b')')?;
-                // A function's name stands right before its arguments, a keyword mostly does not.
-                let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
-                let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
-                name.unwrap_or(open)
-            }
-            Kind::Number if last > 0 && is_symbol(tokens, last - 1, b'$') && touch(tokens, last - 1) => last - 1,
-            Kind::Word | Kind::Name | Kind::Text | Kind::Number => last,
-            Kind::Symbol(_) => return None,
-        };
-        while start >= 2 && is_symbol(tokens, start - 1, b'.') {
-            start -= 2;
-        }
-        if start < 3 || !is_double_colon(tokens, start - 2) {
-            return Some(start);
-        }
-        // That was the type of a cast before.
-        last = start - 3;
-    }
-}
-
-/// The bracket that is open at `at`.
-fn opening(tokens: &[Token<'_>], at: usize, open: u8, close: u8) -> Option<usize> {
-    let mut depth = 0usize;
-    for (place, token) in tokens[..at].iter().enumerate().rev() {
-        if token.kind == Kind::Symbol(close) {
-            depth += 1;
-        } else if token.kind == Kind::Symbol(open) {
-            match depth.checked_sub(1) {
-                Some(less) => depth = less,
-                None => return Some(place),
-            }
-        }
-    }
-    None
 }
 
 /// The name of the type at `at`, without `pg_catalog.`, and where it ends.
@@ -187,5 +220,22 @@ mod tests {
         ] {
             assert_eq!(plain(given), expected, "{given}");
         }
+    }
+
+    /// Each of these took a time that grew with the square of its length once.
+    #[test]
+    fn a_long_statement_takes_no_longer_than_its_length_says() {
+        const MANY: usize = 100_000;
+        let (casts, opened) = ("'t'::regclass as t, ".repeat(MANY), "(".repeat(MANY));
+        assert_eq!(plain(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
+        let chained = format!("a{}", "::regclass".repeat(MANY));
+        let chain = plain(&chained);
+        assert!(chain.starts_with("regclass_name(regclass_number(") && chain.ends_with("))))"));
+        assert_eq!(chain.matches("regclass_").count(), MANY);
+        let nested = format!("{opened}a{}", ")::regclass".repeat(MANY));
+        assert_eq!(plain(&nested).matches("regclass_").count(), MANY);
+        assert!(plain(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
+        let _ = plain(&"cast(a as regclass, ".repeat(MANY));
+        let _ = plain(&"operator(pg_catalog.".repeat(MANY));
     }
 }

@@ -2,7 +2,7 @@
 
 use arrow_schema::Schema;
 
-use super::options::{CsvOptions, ForceQuote, OptionError, Options};
+use super::options::{CsvOptions, Options};
 use super::text::separate;
 use super::{Context, lines};
 use crate::error::Failure;
@@ -18,7 +18,8 @@ pub(super) fn write(
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     lines::check(schema, FORMAT)?;
-    let forced = forced(schema, &options.csv)?;
+    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let forced = options.csv.force_quote.among(&names, "force_quote")?;
     response(context);
     let is_single = schema.fields().len() == 1;
     if options.header {
@@ -50,21 +51,6 @@ pub(super) fn write(
     })
 }
 
-/// Which columns are always quoted.
-fn forced(schema: &Schema, options: &CsvOptions) -> Result<Vec<bool>, OptionError> {
-    let fields = schema.fields();
-    match &options.force_quote {
-        ForceQuote::None => Ok(vec![false; fields.len()]),
-        ForceQuote::All => Ok(vec![true; fields.len()]),
-        ForceQuote::Columns(names) => {
-            if let Some(name) = names.iter().find(|name| fields.iter().all(|field| field.name() != *name)) {
-                return Err(OptionError::UnknownColumn(name.clone()));
-            }
-            Ok(fields.iter().map(|field| names.contains(field.name())).collect())
-        }
-    }
-}
-
 /// Appends a value, quoted if it must be: a line `\.` alone would end the data (PostgreSQL's `CopyAttributeOutCSV`).
 fn value(text: &[u8], options: &Options, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
     let CsvOptions { quote, escape, .. } = options.csv;
@@ -87,7 +73,7 @@ fn value(text: &[u8], options: &Options, is_forced: bool, is_single: bool, out: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{RawOption, RawValue};
+    use super::super::options::{Direction, RawOption, RawValue};
     use super::*;
 
     fn shown(text: &str, extra: &[(&str, &str)]) -> String {
@@ -97,7 +83,7 @@ mod tests {
             .map(|(name, value)| RawOption { name: (*name).to_owned(), value: RawValue::Text((*value).to_owned()) })
             .collect();
         let mut out = Vec::new();
-        value(text.as_bytes(), &Options::from_raw(&raw).unwrap(), false, true, &mut out);
+        value(text.as_bytes(), &Options::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -145,7 +131,7 @@ mod tests {
             let raw = pairs.map(|(name, value)| {
                 RawOption { name: name.to_owned(), value: RawValue::Text(value.to_owned()) }
             });
-            let options = Options::from_raw(&raw).unwrap();
+            let options = Options::from_raw(&raw, Direction::Out).unwrap();
             let mut line = Vec::new();
             for (at, text) in texts.iter().enumerate() {
                 separate(at, options.delimiter, &mut line);

@@ -4,6 +4,7 @@ mod arrow;
 mod binary;
 mod colonnade;
 mod csv;
+mod grammar;
 pub(crate) mod input;
 pub(crate) mod lines;
 pub mod options;

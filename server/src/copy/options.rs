@@ -1,28 +1,10 @@
 //! COPY's options: PostgreSQL's, and those of `FORMAT colonnade` (PROTOCOL.md).
 
+mod raw;
+
 use colonnade_wire::{CodecSet, Config, EncodingSet};
 
-/// An option as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawOption {
-    /// Its name, in lower case unless quoted.
-    pub name: String,
-    /// Its value.
-    pub value: RawValue,
-}
-
-/// The value of an option as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawValue {
-    /// None at all.
-    None,
-    /// `*`
-    All,
-    /// A word, a number or a string.
-    Text(String),
-    /// Names in parentheses.
-    List(Vec<String>),
-}
+pub use raw::{RawOption, RawValue};
 
 /// The form in which rows leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,20 +46,24 @@ pub struct Options {
     pub colonnade: ColonnadeOptions,
 }
 
-/// QUOTE, ESCAPE, FORCE_QUOTE.
+/// QUOTE, ESCAPE, FORCE_QUOTE, FORCE_NULL, FORCE_NOT_NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
     /// Surrounds a value that holds special characters.
     pub quote: u8,
     /// Precedes a quote within a quoted value.
     pub escape: u8,
-    /// Which columns are always quoted.
-    pub force_quote: ForceQuote,
+    /// Which columns are always quoted on their way out.
+    pub force_quote: Chosen,
+    /// In which columns a quoted value that is the NULL string is NULL, too.
+    pub force_null: Chosen,
+    /// In which columns the NULL string is a value although it is not quoted.
+    pub force_not_null: Chosen,
 }
 
-/// FORCE_QUOTE.
+/// The columns that an option is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ForceQuote {
+pub enum Chosen {
     /// None.
     #[default]
     None,
@@ -85,6 +71,37 @@ pub enum ForceQuote {
     All,
     /// These.
     Columns(Vec<String>),
+}
+
+impl Chosen {
+    /// Whether it is about each of the columns of these names, which differ by more than their case.
+    ///
+    /// # Errors
+    /// If `option` names a column that is not among them.
+    pub fn among(&self, columns: &[&str], option: &'static str) -> Result<Vec<bool>, OptionError> {
+        let Self::Columns(names) = self else { return Ok(vec![*self == Self::All; columns.len()]) };
+        let is = |name: &String, column: &&str| name.eq_ignore_ascii_case(column);
+        if let Some(name) = names.iter().find(|name| !columns.iter().any(|column| is(name, column))) {
+            return Err(OptionError::UnknownColumn { column: name.clone(), option });
+        }
+        Ok(columns.iter().map(|column| names.iter().any(|name| is(name, column))).collect())
+    }
+}
+
+/// Which way the rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// COPY … FROM.
+    In,
+    /// COPY … TO.
+    Out,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        let (force_quote, force_null, force_not_null) = Default::default();
+        Self { quote: b'"', escape: b'"', force_quote, force_null, force_not_null }
+    }
 }
 
 /// How chunks are made, and what the client takes.
@@ -159,9 +176,22 @@ pub enum OptionError {
     /// A version from the future.
     #[error("colonnade version {0} is not supported; this server speaks version {VERSION}")]
     Version(u32),
-    /// FORCE_QUOTE names a column that the result lacks.
-    #[error("column \"{0}\" of option force_quote is not in the result")]
-    UnknownColumn(String),
+    /// An option of the other direction.
+    #[error("option \"{name}\" is not available with COPY {direction}")]
+    WrongDirection {
+        /// The option.
+        name: String,
+        /// The direction asked for.
+        direction: &'static str,
+    },
+    /// An option names a column that is not there.
+    #[error("column \"{column}\" of option {option} is not copied")]
+    UnknownColumn {
+        /// The column.
+        column: String,
+        /// The option.
+        option: &'static str,
+    },
 }
 
 impl OptionError {
@@ -169,8 +199,8 @@ impl OptionError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Unknown(_) => {
-                "The options are format, delimiter, null, header, quote, escape, force_quote, encoding; and with FORMAT \
-                 colonnade version, compression, encodings, codecs, chunk_rows, chunk_bytes, max_message_bytes."
+                "The options are format, delimiter, null, header, quote, escape, force_quote, force_null, force_not_null, encoding; \
+                 and with FORMAT colonnade version, compression, encodings, codecs, chunk_rows, chunk_bytes, max_message_bytes."
             }
             Self::Format(_) => "The formats are text, csv, binary, colonnade and arrow.",
             _ => return None,
@@ -183,8 +213,8 @@ impl Options {
     /// Checks what was written and fills in the defaults.
     ///
     /// # Errors
-    /// For what is unknown, given twice, out of range, or of another format.
-    pub fn from_raw(raw: &[RawOption]) -> Result<Self, OptionError> {
+    /// For what is unknown, given twice, out of range, of another format or of the other direction.
+    pub fn from_raw(raw: &[RawOption], direction: Direction) -> Result<Self, OptionError> {
         for (at, option) in raw.iter().enumerate() {
             if raw[..at].iter().any(|earlier| earlier.name == option.name) {
                 return Err(OptionError::Redundant(option.name.clone()));
@@ -200,12 +230,13 @@ impl Options {
             delimiter: if is_csv { b',' } else { b'\t' },
             null: if is_csv { String::new() } else { "\\N".to_owned() },
             header: false,
-            csv: CsvOptions { quote: b'"', escape: b'"', force_quote: ForceQuote::None },
+            csv: CsvOptions::default(),
             colonnade: ColonnadeOptions::default(),
         };
         let mut escape = None;
         for option in raw {
             option.check_format(format)?;
+            option.check_direction(direction)?;
             match option.name.as_str() {
                 "format" => {}
                 "delimiter" => options.delimiter = option.byte()?,
@@ -213,7 +244,9 @@ impl Options {
                 "header" => options.header = option.boolean()?,
                 "quote" => options.csv.quote = option.byte()?,
                 "escape" => escape = Some(option.byte()?),
-                "force_quote" => options.csv.force_quote = option.force_quote()?,
+                "force_quote" => options.csv.force_quote = option.columns()?,
+                "force_null" => options.csv.force_null = option.columns()?,
+                "force_not_null" => options.csv.force_not_null = option.columns()?,
                 "encoding" => option.utf8()?,
                 "version" => {
                     let version = option.number(1, u64::from(u32::MAX))? as u32;
@@ -282,88 +315,6 @@ fn format(option: &RawOption) -> Result<Format, OptionError> {
         "arrow" => Format::Arrow,
         other => return Err(OptionError::Format(other.to_owned())),
     })
-}
-
-impl RawOption {
-    /// Options that belong to some formats only.
-    fn check_format(&self, format: Format) -> Result<(), OptionError> {
-        let belongs = match self.name.as_str() {
-            "delimiter" | "null" | "header" => !format.is_binary(),
-            "quote" | "escape" | "force_quote" => format == Format::Csv,
-            "version" | "compression" | "encodings" | "codecs" | "chunk_rows" | "chunk_bytes" | "max_message_bytes" => {
-                format == Format::Colonnade
-            }
-            _ => true,
-        };
-        let format = match format {
-            Format::Text => "text",
-            Format::Csv => "csv",
-            Format::Binary => "binary",
-            Format::Colonnade => "colonnade",
-            Format::Arrow => "arrow",
-        };
-        if belongs { Ok(()) } else { Err(OptionError::WrongFormat { name: self.name.clone(), format }) }
-    }
-
-    fn wrong(&self, expected: &str) -> OptionError {
-        let value = match &self.value {
-            RawValue::None => String::new(),
-            RawValue::All => "*".to_owned(),
-            RawValue::Text(text) => text.clone(),
-            RawValue::List(names) => format!("({})", names.join(", ")),
-        };
-        OptionError::Value { name: self.name.clone(), value, expected: expected.to_owned() }
-    }
-
-    fn text(&self) -> Result<&str, OptionError> {
-        match &self.value {
-            RawValue::Text(text) => Ok(text),
-            _ => Err(self.wrong("a word, a number or a string")),
-        }
-    }
-
-    fn byte(&self) -> Result<u8, OptionError> {
-        match self.text()?.as_bytes() {
-            [byte] => Ok(*byte),
-            _ => Err(self.wrong("a single one-byte character")),
-        }
-    }
-
-    fn boolean(&self) -> Result<bool, OptionError> {
-        let text = match &self.value {
-            RawValue::None => return Ok(true),
-            _ => self.text()?.to_ascii_lowercase(),
-        };
-        match text.as_str() {
-            "true" | "on" | "1" => Ok(true),
-            "false" | "off" | "0" => Ok(false),
-            _ => Err(self.wrong("true or false")),
-        }
-    }
-
-    fn force_quote(&self) -> Result<ForceQuote, OptionError> {
-        match &self.value {
-            RawValue::All => Ok(ForceQuote::All),
-            RawValue::List(names) => Ok(ForceQuote::Columns(names.clone())),
-            _ => Err(self.wrong("* or names of columns in parentheses")),
-        }
-    }
-
-    fn utf8(&self) -> Result<(), OptionError> {
-        match self.text()?.to_ascii_lowercase().as_str() {
-            "utf8" | "utf-8" | "unicode" => Ok(()),
-            _ => Err(self.wrong("utf8")),
-        }
-    }
-
-    fn number(&self, least: u64, most: u64) -> Result<u64, OptionError> {
-        let number = self.text()?.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.wrong(&format!("a number from {least} to {most}")))
-    }
-
-    fn parsed<T: std::str::FromStr>(&self, expected: &str) -> Result<T, OptionError> {
-        self.text()?.parse().map_err(|_| self.wrong(expected))
-    }
 }
 
 #[cfg(test)]

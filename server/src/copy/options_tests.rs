@@ -5,7 +5,7 @@ fn options(pairs: &[(&str, &str)]) -> Result<Options, OptionError> {
         name: (*name).to_owned(),
         value: RawValue::Text((*value).to_owned()),
     };
-    Options::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>())
+    Options::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>(), Direction::Out)
 }
 
 #[test]

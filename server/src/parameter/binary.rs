@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::{InputError, Value, from_text};
 use crate::types::{Kind, Type};
-use crate::value::{EPOCH_DAYS, EPOCH_MICROS, datetime};
+use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
 
 /// Reads a value's bytes.
 ///
@@ -96,8 +96,8 @@ impl<'a> Fields<'a> {
                     i64::MIN => i64::MIN,
                     micros => micros.checked_add(EPOCH_MICROS).ok_or_else(out_of_range)?,
                 };
-                let zoned = type_.kind == Kind::TimestampTz;
-                printed(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zoned, out))
+                let zone = (type_.kind == Kind::TimestampTz).then_some(Zone::UTC);
+                printed(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
             }
             Kind::Interval => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);

@@ -37,8 +37,8 @@ impl Column<'_> {
             Values::Uuid(_) | Values::UuidText(_) => oid::UUID,
             Values::Date32(_) => oid::DATE,
             Values::Time32(..) | Values::Time64(..) => oid::TIME,
-            Values::Timestamp { zoned, .. } => {
-                if *zoned {
+            Values::Timestamp { zone, .. } => {
+                if zone.is_some() {
                     oid::TIMESTAMPTZ
                 } else {
                     oid::TIMESTAMP

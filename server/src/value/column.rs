@@ -16,7 +16,7 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
-use super::{Logical, Unsupported, logical};
+use super::{Logical, Unsupported, Zone, logical};
 
 /// A column of a batch, or a child of one.
 pub struct Column<'a> {
@@ -56,7 +56,7 @@ pub(super) enum Values<'a> {
     Time32(&'a [i32], TimeUnit),
     Time64(&'a [i64], TimeUnit),
     TimeTz(Text<'a>),
-    Timestamp { values: &'a [i64], unit: TimeUnit, zoned: bool },
+    Timestamp { values: &'a [i64], unit: TimeUnit, zone: Option<Zone> },
     Duration(&'a [i64], TimeUnit),
     Months(&'a [i32]),
     DayTime(&'a [IntervalDayTime]),
@@ -212,7 +212,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
                 TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values(),
                 TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values(),
             };
-            Values::Timestamp { values, unit: *unit, zoned: zone.is_some() }
+            Values::Timestamp { values, unit: *unit, zone: zone.as_deref().map(Zone::of_arrow) }
         }
         DataType::Duration(unit) => Values::Duration(
             match unit {

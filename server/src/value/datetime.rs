@@ -3,6 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::number::integer;
+use super::zone::Zone;
 
 /// DuckDB's, and with the opposite sign PostgreSQL's, infinite dates and timestamps are the extreme values.
 pub(super) fn is_infinite_date(days: i32) -> bool {
@@ -36,22 +37,40 @@ pub(crate) fn date(days: i32, out: &mut Vec<u8>) {
     era(is_bc, out);
 }
 
-/// Appends a timestamp, given as units since 1970-01-01; a zoned one is shown in UTC.
-pub(crate) fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u8>) {
+/// Appends a timestamp, given as units since 1970-01-01; one with a zone as its clocks show it, with their offset.
+pub(crate) fn timestamp(value: i64, unit: TimeUnit, zone: Option<&Zone>, out: &mut Vec<u8>) {
     if is_infinite_timestamp(value) {
         infinity(value > 0, out);
         return;
     }
-    let per_day = i128::from(per_second(unit)) * i128::from(SECONDS_PER_DAY);
-    let days = i128::from(value).div_euclid(per_day) as i64;
-    let within = i128::from(value).rem_euclid(per_day) as i64;
+    let per_second = per_second(unit);
+    let offset = zone.map(|zone| zone.offset(value.div_euclid(per_second)));
+    let local = i128::from(value) + i128::from(offset.unwrap_or(0) * per_second);
+    let per_day = i128::from(per_second) * i128::from(SECONDS_PER_DAY);
+    let days = local.div_euclid(per_day) as i64;
+    let within = local.rem_euclid(per_day) as i64;
     let is_bc = calendar(days, out);
     out.push(b' ');
     time(within, unit, out);
-    if zoned {
-        out.extend_from_slice(b"+00");
+    if let Some(offset) = offset {
+        hours(offset, out);
     }
     era(is_bc, out);
+}
+
+/// Appends an offset in seconds: `+01`, `-03:30`, `+00:53:28` (PostgreSQL's `EncodeTimezone`).
+fn hours(offset: i64, out: &mut Vec<u8>) {
+    out.push(if offset < 0 { b'-' } else { b'+' });
+    let seconds = offset.abs();
+    two(seconds / 3600, out);
+    if seconds % 3600 > 0 {
+        out.push(b':');
+        two(seconds / 60 % 60, out);
+    }
+    if seconds % 60 > 0 {
+        out.push(b':');
+        two(seconds % 60, out);
+    }
 }
 
 /// Appends a time of day, given as units since midnight.
@@ -160,13 +179,30 @@ mod tests {
 
     #[test]
     fn timestamps_of_all_units() {
-        let show = |value, unit, zoned| text(|out| timestamp(value, unit, zoned, out));
-        assert_eq!(show(0, TimeUnit::Second, false), "1970-01-01 00:00:00");
-        assert_eq!(show(-1, TimeUnit::Millisecond, false), "1969-12-31 23:59:59.999");
-        assert_eq!(show(1_500_000, TimeUnit::Microsecond, true), "1970-01-01 00:00:01.5+00");
-        assert_eq!(show(1, TimeUnit::Nanosecond, false), "1970-01-01 00:00:00.000000001");
-        assert_eq!(show(i64::MIN, TimeUnit::Microsecond, true), "-infinity");
-        assert_eq!(show(-62_135_596_800 - 1, TimeUnit::Second, false), "0001-12-31 23:59:59 BC");
+        let show = |value, unit, zone: Option<&Zone>| text(|out| timestamp(value, unit, zone, out));
+        assert_eq!(show(0, TimeUnit::Second, None), "1970-01-01 00:00:00");
+        assert_eq!(show(-1, TimeUnit::Millisecond, None), "1969-12-31 23:59:59.999");
+        assert_eq!(show(1_500_000, TimeUnit::Microsecond, Some(&Zone::UTC)), "1970-01-01 00:00:01.5+00");
+        assert_eq!(show(1, TimeUnit::Nanosecond, None), "1970-01-01 00:00:00.000000001");
+        assert_eq!(show(i64::MIN, TimeUnit::Microsecond, Some(&Zone::UTC)), "-infinity");
+        assert_eq!(show(-62_135_596_800 - 1, TimeUnit::Second, None), "0001-12-31 23:59:59 BC");
+    }
+
+    #[test]
+    fn timestamps_of_all_zones() {
+        let show = |value, zone| text(|out| timestamp(value, TimeUnit::Second, Some(&Zone::of_arrow(zone)), out));
+        for (value, zone, expected) in [
+            (0, "Europe/Berlin", "1970-01-01 01:00:00+01"),
+            (-5_364_662_400, "Europe/Berlin", "1800-01-01 00:53:28+00:53:28"),
+            (-5_364_662_400, "Europe/Dublin", "1799-12-31 23:34:39-00:25:21"),
+            (0, "America/St_Johns", "1969-12-31 20:30:00-03:30"),
+            (0, "Asia/Kolkata", "1970-01-01 05:30:00+05:30"),
+            (-62_135_596_801, "Asia/Tokyo", "0001-01-01 09:18:58+09:18:59"),
+            (-62_135_596_800, "America/New_York", "0001-12-31 19:03:58-04:56:02 BC"),
+            (i64::MAX - 1, "Nowhere", "292277026596-12-04 15:30:06+00"),
+        ] {
+            assert_eq!(show(value, zone), expected);
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! One value of an Arrow column, as PostgreSQL prints it ([`Column::write_text`]) or sends it in binary
 //! ([`Column::write_binary`]).
 //!
-//! Text is what PostgreSQL 15 prints with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex` and
-//! `TimeZone = UTC`. Types PostgreSQL lacks have these forms: unsigned and 128-bit integers are numbers; a list is
+//! Text is what PostgreSQL 15 prints with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex`; a
+//! timestamp with a zone is shown in the zone that its Arrow type names. Types PostgreSQL lacks have these forms: unsigned and 128-bit integers are numbers; a list is
 //! `{1,2}`; a struct is a row, `(1,x)`; a map is an array of rows, `{"(k,v)"}`; a union is its value; a duration is an
 //! interval; nanoseconds are nine digits; a geometry is its well-known binary in hexadecimal.
 
@@ -13,10 +13,12 @@ mod interval;
 mod nested;
 mod number;
 mod text;
+mod zone;
 
 pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
 pub use column::Column;
 pub use text::is_bare_byte;
+pub(crate) use zone::Zone;
 
 use std::sync::Arc;
 

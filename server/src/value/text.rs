@@ -67,7 +67,7 @@ impl Column<'_> {
             }
             Values::Time32(values, unit) => time(i64::from(values[row]), *unit, out),
             Values::Time64(values, unit) => time(values[row], *unit, out),
-            Values::Timestamp { values, unit, zoned } => timestamp(values[row], *unit, *zoned, out),
+            Values::Timestamp { values, unit, zone } => timestamp(values[row], *unit, zone.as_ref(), out),
             Values::Duration(values, unit) => duration(values[row], *unit, out),
             Values::Months(values) => interval(values[row], 0, 0, out),
             Values::DayTime(values) => {

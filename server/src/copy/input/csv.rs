@@ -4,8 +4,8 @@ use arrow_array::RecordBatch;
 
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use super::{CopyDataError, Reader};
-use crate::copy::options::Options;
+use super::{CopyDataError, Reader, Target};
+use crate::copy::options::{OptionError, Options};
 use crate::error::Failure;
 
 pub(super) struct Csv {
@@ -13,6 +13,10 @@ pub(super) struct Csv {
     quote: u8,
     escape: u8,
     null: Vec<u8>,
+    /// For each column, whether the NULL string is NULL in quotes, too.
+    force_null: Vec<bool>,
+    /// For each column, whether it is a value without quotes, too.
+    force_not_null: Vec<bool>,
     lines: Lines,
     rows: Rows,
     /// Whether what has been looked at ends within quotes.
@@ -21,17 +25,20 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    pub fn new(options: &Options, rows: Rows) -> Self {
-        Self {
+    pub fn new(options: &Options, targets: Vec<Target>) -> Result<Self, OptionError> {
+        let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+        Ok(Self {
             delimiter: options.delimiter,
             quote: options.csv.quote,
             escape: options.csv.escape,
             null: options.null.clone().into_bytes(),
+            force_null: options.csv.force_null.among(&names, "force_null")?,
+            force_not_null: options.csv.force_not_null.among(&names, "force_not_null")?,
             lines: Lines::new(options),
-            rows,
+            rows: Rows::new(targets),
             is_inside: false,
             value: Vec::new(),
-        }
+        })
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
@@ -41,7 +48,9 @@ impl Csv {
             let mut value = std::mem::take(&mut self.value);
             value.clear();
             let (end, was_quoted) = self.field(line, at, &mut value)?;
-            let is_null = !was_quoted && value == self.null;
+            let is = |forced: &[bool]| forced.get(column).copied().unwrap_or_default();
+            let may_be_null = if was_quoted { is(&self.force_null) } else { !is(&self.force_not_null) };
+            let is_null = may_be_null && value == self.null;
             self.rows.value(column, (!is_null).then_some(Raw::Text(&value)))?;
             self.value = value;
             column += 1;

@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 
 pub(crate) use rows::is_plain;
 
-use super::options::{Format, Options};
+use super::options::{Format, OptionError, Options};
 use crate::error::{Failure, SqlState};
 use crate::types::Type;
 
@@ -40,14 +40,17 @@ pub(crate) trait Reader {
 }
 
 /// The reader of the format that the options ask for.
-pub(crate) fn reader(options: &Options, targets: Vec<Target>) -> Box<dyn Reader> {
-    match options.format {
+///
+/// # Errors
+/// If an option names a column that is not among the targets.
+pub(crate) fn reader(options: &Options, targets: Vec<Target>) -> Result<Box<dyn Reader>, OptionError> {
+    Ok(match options.format {
         Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets))),
-        Format::Csv => Box::new(csv::Csv::new(options, rows::Rows::new(targets))),
+        Format::Csv => Box::new(csv::Csv::new(options, targets)?),
         Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets))),
         Format::Arrow => Box::new(columnar::Arrow::new(targets.len())),
         Format::Colonnade => Box::new(columnar::Colonnade::new(targets.len())),
-    }
+    })
 }
 
 /// Why copied data is not taken.

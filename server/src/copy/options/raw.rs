@@ -1,0 +1,117 @@
+//! Options as they were written, and their values one by one.
+
+use super::{Chosen, Direction, Format, OptionError};
+
+/// An option as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawOption {
+    /// Its name, in lower case unless quoted.
+    pub name: String,
+    /// Its value.
+    pub value: RawValue,
+}
+
+/// The value of an option as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawValue {
+    /// None at all.
+    None,
+    /// `*`
+    All,
+    /// A word, a number or a string.
+    Text(String),
+    /// Names in parentheses.
+    List(Vec<String>),
+}
+
+impl RawOption {
+    /// Options that belong to some formats only.
+    pub(super) fn check_format(&self, format: Format) -> Result<(), OptionError> {
+        let belongs = match self.name.as_str() {
+            "delimiter" | "null" | "header" => !format.is_binary(),
+            "quote" | "escape" | "force_quote" | "force_null" | "force_not_null" => format == Format::Csv,
+            "version" | "compression" | "encodings" | "codecs" | "chunk_rows" | "chunk_bytes" | "max_message_bytes" => {
+                format == Format::Colonnade
+            }
+            _ => true,
+        };
+        let format = match format {
+            Format::Text => "text",
+            Format::Csv => "csv",
+            Format::Binary => "binary",
+            Format::Colonnade => "colonnade",
+            Format::Arrow => "arrow",
+        };
+        if belongs { Ok(()) } else { Err(OptionError::WrongFormat { name: self.name.clone(), format }) }
+    }
+
+    /// Options that belong to one direction only.
+    pub(super) fn check_direction(&self, direction: Direction) -> Result<(), OptionError> {
+        let (belongs, name) = match (self.name.as_str(), direction) {
+            ("force_quote", Direction::In) => (false, "FROM"),
+            ("force_null" | "force_not_null", Direction::Out) => (false, "TO"),
+            _ => (true, ""),
+        };
+        if belongs { Ok(()) } else { Err(OptionError::WrongDirection { name: self.name.clone(), direction: name }) }
+    }
+
+    pub(super) fn wrong(&self, expected: &str) -> OptionError {
+        let value = match &self.value {
+            RawValue::None => String::new(),
+            RawValue::All => "*".to_owned(),
+            RawValue::Text(text) => text.clone(),
+            RawValue::List(names) => format!("({})", names.join(", ")),
+        };
+        OptionError::Value { name: self.name.clone(), value, expected: expected.to_owned() }
+    }
+
+    pub(super) fn text(&self) -> Result<&str, OptionError> {
+        match &self.value {
+            RawValue::Text(text) => Ok(text),
+            _ => Err(self.wrong("a word, a number or a string")),
+        }
+    }
+
+    pub(super) fn byte(&self) -> Result<u8, OptionError> {
+        match self.text()?.as_bytes() {
+            [byte] => Ok(*byte),
+            _ => Err(self.wrong("a single one-byte character")),
+        }
+    }
+
+    pub(super) fn boolean(&self) -> Result<bool, OptionError> {
+        let text = match &self.value {
+            RawValue::None => return Ok(true),
+            _ => self.text()?.to_ascii_lowercase(),
+        };
+        match text.as_str() {
+            "true" | "on" | "1" => Ok(true),
+            "false" | "off" | "0" => Ok(false),
+            _ => Err(self.wrong("true or false")),
+        }
+    }
+
+    pub(super) fn columns(&self) -> Result<Chosen, OptionError> {
+        match &self.value {
+            RawValue::All => Ok(Chosen::All),
+            RawValue::List(names) => Ok(Chosen::Columns(names.clone())),
+            _ => Err(self.wrong("* or names of columns in parentheses")),
+        }
+    }
+
+    pub(super) fn utf8(&self) -> Result<(), OptionError> {
+        match self.text()?.to_ascii_lowercase().as_str() {
+            "utf8" | "utf-8" | "unicode" => Ok(()),
+            _ => Err(self.wrong("utf8")),
+        }
+    }
+
+    pub(super) fn number(&self, least: u64, most: u64) -> Result<u64, OptionError> {
+        let number = self.text()?.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.wrong(&format!("a number from {least} to {most}")))
+    }
+
+    pub(super) fn parsed<T: std::str::FromStr>(&self, expected: &str) -> Result<T, OptionError> {
+        self.text()?.parse().map_err(|_| self.wrong(expected))
+    }
+}

@@ -1,0 +1,88 @@
+//! Time zones, by IANA's database as it was when this was compiled.
+
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZone};
+
+/// A time zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Zone(TimeZone);
+
+/// The Gregorian calendar, days of the week included, comes back after so many seconds: 400 years. PostgreSQL, too, takes the
+/// rules of a later year for those of an earlier one (`localtime.c`, `pg_localtime`).
+const CYCLE: i64 = 146_097 * 86_400;
+
+impl Zone {
+    pub const UTC: Self = Self(TimeZone::UTC);
+
+    /// The zone of this name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        TimeZone::get(name).ok().map(Self)
+    }
+
+    /// The zone of a column of Arrow's: a name, or an offset such as `+05:30`. Where nobody knows it, UTC is as good as any.
+    pub fn of_arrow(name: &str) -> Self {
+        Self::named(name).or_else(|| Self::fixed(name)).unwrap_or(Self::UTC)
+    }
+
+    fn fixed(text: &str) -> Option<Self> {
+        let (sign, text) = match text.strip_prefix('-') {
+            Some(text) => (-1, text),
+            None => (1, text.strip_prefix('+')?),
+        };
+        let (hours, minutes) = text.split_once(':')?;
+        let seconds = hours.parse::<i32>().ok()?.checked_mul(3600)?.checked_add(minutes.parse::<i32>().ok()? * 60)?;
+        Some(Self(TimeZone::fixed(Offset::from_seconds(sign * seconds).ok()?)))
+    }
+
+    /// Its name, as IANA writes it.
+    pub fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// How many seconds its clocks are ahead of UTC, `second` seconds after 1970-01-01.
+    pub fn offset(&self, second: i64) -> i64 {
+        let (first, last) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+        let known = match second > last {
+            true => second - ((second - last - 1) / CYCLE + 1) * CYCLE,
+            // The time of the place itself, before there were zones.
+            false => second.max(first),
+        };
+        Timestamp::from_second(known).map_or(0, |known| self.0.to_offset(known).seconds().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_have_their_names_and_offsets() {
+        let berlin = Zone::named("europe/BERLIN").unwrap();
+        assert_eq!(berlin.name(), "Europe/Berlin");
+        // Winter and summer of 2024, of 12024, and local time in 1800 and 50000 years earlier.
+        let (winter, summer) = (1_704_067_200, 1_719_792_000);
+        for (second, expected) in [
+            (winter, 3600),
+            (summer, 7200),
+            (winter + 25 * CYCLE, 3600),
+            (summer + 25 * CYCLE, 7200),
+            (-5_364_662_400, 3208),
+            (-125 * CYCLE, 3208),
+            (i64::MIN, 3208),
+        ] {
+            assert_eq!(berlin.offset(second), expected, "{second}");
+        }
+        assert!([3600, 7200].contains(&berlin.offset(i64::MAX)));
+        assert_eq!(Zone::named("utc").unwrap().name(), "UTC");
+        assert_eq!(Zone::named("Nowhere"), None);
+    }
+
+    #[test]
+    fn arrows_zones_may_be_offsets() {
+        let offset = |name| Zone::of_arrow(name).offset(0);
+        assert_eq!((offset("+05:30"), offset("-03:00"), offset("Asia/Tokyo")), (19_800, -10_800, 32_400));
+        for unknown in ["Nowhere", "+", "+x:00", "+99:00", "+999999999:99", "", "é:é"] {
+            assert_eq!(offset(unknown), 0, "{unknown}");
+        }
+    }
+}

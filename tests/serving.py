@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 PATIENCE = 60
 
 
@@ -69,6 +71,18 @@ def serve(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+def own_server() -> Iterator[Server]:
+    """A server over an empty database, for `server = pytest.fixture(own_server, scope="module")`."""
+    with serve() as server:
+        yield server
+
+
+def connected(server: Server) -> Iterator[psycopg.Connection]:
+    """A session of psycopg's, for `connection = pytest.fixture(connected)`."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        yield connection
 
 
 def listening(process: subprocess.Popen[str], expected: int) -> Server:

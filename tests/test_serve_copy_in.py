@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import psycopg
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
 from conftest import EVERY_TYPE
-from serving import Server, serve
+from serving import Server, connected, own_server
 
 FORMATS = ["text", "csv", "binary", "arrow", "colonnade"]
 #: Types whose text is PostgreSQL's and not DuckDB's.
 COMPOSITE = ("STRUCT", "MAP")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serve() as server:
-        yield server
-
-
-@pytest.fixture
-def connection(server: Server) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
+server = pytest.fixture(own_server, scope="module")
+connection = pytest.fixture(connected)
 
 
 def copy_in(connection: psycopg.Connection, statement: str, parts: Sequence[bytes]) -> int:

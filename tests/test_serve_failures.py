@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 from raw_client import hand_shake, received, send_query, wait_until
-from serving import PATIENCE, Server, serve
+from serving import PATIENCE, Server, connected, own_server, serve
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b"
 LARGE = "SELECT i, i * 2 AS j FROM range(50_000_000) t(i)"
@@ -21,16 +20,8 @@ FAILING = "SELECT CASE WHEN i = 2_000_000 THEN error('boom') ELSE i END AS i FRO
 AHEAD = "colonnade, compression 'light'"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serve() as server:
-        yield server
-
-
-@pytest.fixture
-def connection(server: Server) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
+server = pytest.fixture(own_server, scope="module")
+connection = pytest.fixture(connected)
 
 
 @pytest.fixture

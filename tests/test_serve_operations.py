@@ -54,10 +54,14 @@ def test_the_numbers_count_what_happens(tmp_path: Path) -> None:
             with pytest.raises(psycopg.Error):
                 client.execute("select nothing")
             seen = numbers(url)
-            # Parse and Execute are one each.
-            client.execute("begin", prepare=True)
-            assert numbers(url)["statements_total"] == seen["statements_total"] + 2
-            client.execute("rollback")
+            # Only what is executed counts.
+            for sql in ("begin", "select 1", "commit"):
+                client.execute(sql, prepare=True)
+            with pytest.raises(psycopg.errors.UndefinedColumn):
+                client.execute("select nothing", prepare=True)
+            then = numbers(url)
+            assert then["statements_total"] == seen["statements_total"] + 3
+            assert then["errors_total"] == seen["errors_total"] + 1
         assert seen["sessions"] == 1
         assert (seen["connections_total"], seen["logins_total"], seen["failed_logins_total"]) == (2, 1, 1)
         assert (seen["statements_total"], seen["errors_total"]) == (2, 1)

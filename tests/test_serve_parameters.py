@@ -14,7 +14,7 @@ import pytest
 from conftest import EVERY_TYPE
 from psycopg.types.json import Json
 from raw_client import hand_shake
-from serving import Server, serve
+from serving import Server, connected, own_server
 
 D = decimal.Decimal
 EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
@@ -53,16 +53,8 @@ VALUES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serve() as server:
-        yield server
-
-
-@pytest.fixture
-def connection(server: Server) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
+server = pytest.fixture(own_server, scope="module")
+connection = pytest.fixture(connected)
 
 
 @pytest.mark.parametrize("result", ["text", "binary"])

@@ -7,7 +7,6 @@ import datetime
 import decimal
 import threading
 import uuid
-from collections.abc import Iterator
 
 import psycopg
 import pyarrow as pa
@@ -16,21 +15,13 @@ import pytest
 from psycopg import errors
 from psycopg.types import TypeInfo
 from raw_client import wait_until
-from serving import Server, serve
+from serving import Server, connected, own_server
 
 ENDLESS = "SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serve() as server:
-        yield server
-
-
-@pytest.fixture
-def connection(server: Server) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
+server = pytest.fixture(own_server, scope="module")
+connection = pytest.fixture(connected)
 
 
 def test_what_the_server_says_of_itself(connection: psycopg.Connection) -> None:

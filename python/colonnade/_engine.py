@@ -41,6 +41,20 @@ class ArrowStream(Protocol):
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a statement was when it last ran: one that only reads, and whose columns leave as they are.
+
+    DuckDB binds a statement anew whenever it runs. If its columns are others then, since somebody has changed a table
+    or this session its settings, it is looked at and run again, which of those that only read nobody can tell.
+    """
+
+    #: DuckDB's own, of names and types.
+    description: list[tuple[object, ...]]
+    types: tuple[str, ...]
+    row_bytes: int
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a statement gave: a stream of rows, or the number of rows it changed, or neither."""
 
@@ -50,6 +64,8 @@ class Answer:
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
+    #: What is worth remembering of the statement.
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,22 @@ class Description:
     columns: list[tuple[str, str]] | None = None
     #: Whether the columns are known only once it has run.
     late: bool = False
+
+
+#: A session remembers so many statements, none longer or with more columns than this: some 100 KB.
+SEEN = 32
+SEEN_CHARACTERS = 2048
+SEEN_COLUMNS = 64
+
+
+class Capsule:
+    """A stream that has begun."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
 
 
 class Engine:
@@ -98,6 +130,8 @@ class Session:
     def __init__(self, connection: DuckDBPyConnection, *, files: bool = False, read_only: bool = False) -> None:
         self._connection = ReadOnlyConnection(connection) if read_only else connection
         self._files = files
+        #: By their text, the one that was added first at the beginning.
+        self._seen: dict[str, Seen] = {}
 
     def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, object] | None) -> Answer:
         """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits.
@@ -105,15 +139,41 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None.
         """
         limits = (batch_rows, batch_bytes)
+        if (answer := self._again(sql, limits, parameters)) is not None:
+            return answer
         statement = self._statement(sql)
         if statement is None:
             return Answer()
         if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
-            return rows(self._connection.sql(statement, params=parameters), limits)
+            answer = rows(self._connection.sql(statement, params=parameters), limits)
+            if answer.seen is not None:
+                self._remember(sql, answer.seen)
+            return answer
         changed = self._connection.execute(statement, parameters).rowcount
         if re.match(r"\s*(use|set|reset)\b", sql, re.IGNORECASE):
             keep_catalog(self._connection)
         return Answer(changed=changed if changed >= 0 else None)
+
+    def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
+        """Run a statement that was seen before and is still what it was; most of the work of a short one is to find
+        that out. Otherwise None, and nothing has happened."""
+        seen = self._seen.get(sql)
+        if seen is None:
+            return None
+        # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
+        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(seen.row_bytes, *limits))
+        if result.description != seen.description:
+            result.close()
+            del self._seen[sql]
+            return None
+        return Answer(stream=Capsule(result.arrow_capsule()), types=seen.types)
+
+    def _remember(self, sql: str, seen: Seen) -> None:
+        if len(sql) > SEEN_CHARACTERS or len(seen.types) > SEEN_COLUMNS:
+            return
+        if len(self._seen) >= SEEN:
+            del self._seen[next(iter(self._seen))]
+        self._seen[sql] = seen
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
@@ -218,8 +278,12 @@ def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
             ((changed,),) = relation.fetchall()
             return Answer(changed=changed)
     exported = exact(with_vectors(relation))
+    types = tuple(type_ for _, type_ in columns)
     stream = reader(exported.relation, limits)
-    return Answer(stream=stream, types=tuple(type_ for _, type_ in columns), cast=tuple(exported.cast_from))
+    # DuckDB has run by now what does more than read, and gives its rows as a relation of another type.
+    is_plain = exported.relation is relation and relation.type == "QUERY_RELATION"
+    seen = Seen(relation.description, types, row_bytes(relation.types)) if is_plain else None
+    return Answer(stream=stream, types=types, cast=tuple(exported.cast_from), seen=seen)
 
 
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
@@ -247,7 +311,7 @@ def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow DuckDB alone decides how many rows a batch has."""
     if pyarrow is None:
         return relation
-    return relation.to_arrow_reader(rows_per_batch(relation.types, *limits))
+    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))
 
 
 # DuckDB's own unit of work; a batch of fewer rows costs more than it saves.
@@ -261,9 +325,13 @@ OTHER_WIDTH = 8
 LIST_ITEMS = 4
 
 
-def rows_per_batch(types: Sequence[DuckDBPyType], batch_rows: int, batch_bytes: int) -> int:
+def row_bytes(types: Sequence[DuckDBPyType]) -> int:
+    return max(1, sum(map(width, types)))
+
+
+def rows_per_batch(row_bytes: int, batch_rows: int, batch_bytes: int) -> int:
     """How many rows stay within both limits, in whole vectors where that is possible."""
-    fitting = batch_bytes // max(1, sum(map(width, types)))
+    fitting = batch_bytes // row_bytes
     vectors = max(VECTOR_ROWS, fitting // VECTOR_ROWS * VECTOR_ROWS)
     return min(batch_rows, vectors)
 

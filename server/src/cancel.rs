@@ -49,8 +49,10 @@ pub struct Control {
 }
 
 struct State {
-    /// How many statements have started; the last one's number.
+    /// How many pieces of work have started, of which preparing a statement is one and running it another; the last one's number.
     started: u64,
+    /// How many statements were run.
+    statements: u64,
     is_busy: bool,
     reason: Option<Reason>,
     /// Since when it is busy, or idle.
@@ -79,7 +81,16 @@ impl Control {
     ) -> Self {
         let since = Instant::now();
         let own = [None; 3];
-        let state = State { started: 0, is_busy: false, reason: None, since, is_in_transaction: false, own, sent: 0 };
+        let state = State {
+            started: 0,
+            statements: 0,
+            is_busy: false,
+            reason: None,
+            since,
+            is_in_transaction: false,
+            own,
+            sent: 0,
+        };
         Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
     }
 
@@ -87,11 +98,10 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A statement starts; it ends when the guard is dropped.
+    /// Work for the client starts; it ends when the guard is dropped.
     pub fn start(self: &Arc<Self>) -> Running {
         let mut state = self.state();
         state.started += 1;
-        count(&self.observer.statements);
         state.is_busy = true;
         state.since = Instant::now();
         state.sent = self.socket.sent();
@@ -99,9 +109,15 @@ impl Control {
         Running { control: Arc::clone(self) }
     }
 
-    /// How many statements have started.
+    /// A statement is run: it counts, and is written into the log if the operator wants it there.
+    pub fn runs(&self, statement: &str) {
+        self.state().statements += 1;
+        self.observer.statement(&self.who.name, statement);
+    }
+
+    /// How many statements were run.
     pub fn statements(&self) -> u64 {
-        self.state().started
+        self.state().statements
     }
 
     /// A statement has failed. What it was and what it held is not written down.

@@ -87,7 +87,7 @@ impl Session {
         if is_new && !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
             portal.state = State::Done;
             if statement.kind == StatementKind::Cursor {
-                self.log(&statement.text);
+                self.control.runs(&statement.text);
                 return self.prepared_cursors(statement.declaration.as_ref(), &portal.bound, &portal.formats);
             }
             return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
@@ -95,7 +95,7 @@ impl Session {
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
         if is_new {
-            self.log(&statement.text);
+            self.control.runs(&statement.text);
         }
         match &mut portal.state {
             State::Done if statement.kind == StatementKind::Other && statement.columns.are_rows() => {

@@ -179,7 +179,7 @@ impl Session {
     /// Runs one statement, and describes the columns it gives unless that is done.
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
-        self.log(text);
+        self.control.runs(text);
         if self.engine.dialect() != Dialect::DuckDb {
             return self.pass(text, described);
         }
@@ -235,11 +235,6 @@ impl Session {
             // A source knows by itself what it does then.
             || self.engine.dialect() != Dialect::DuckDb;
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
-    }
-
-    /// Writes a statement into the log, if the operator wants it there.
-    pub fn log(&self, text: &str) {
-        self.control.observer.statement(&self.control.who.name, text);
     }
 
     /// Lets others stop what runs from here on.

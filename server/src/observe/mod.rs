@@ -27,7 +27,8 @@ pub(crate) struct Observer {
     pub failed_logins: AtomicU64,
     /// Connections that were refused for lack of room.
     pub refusals: AtomicU64,
-    pub statements: AtomicU64,
+    /// Statements that were run; preparing one does not count.
+    statements: AtomicU64,
     /// Statements that have failed.
     pub errors: AtomicU64,
     /// Of sessions that have ended.
@@ -47,8 +48,9 @@ impl Observer {
         }
     }
 
-    /// Writes a statement down, if that is wanted; without values of parameters, which are not in it.
+    /// Counts a statement that is run, and writes it down if that is wanted; without values of parameters, which are not in it.
     pub fn statement(&self, user: &str, statement: &str) {
+        count(&self.statements);
         if self.shows_statements {
             let shown = statement::shown(statement);
             self.tell("statement", &[("user", Value::Text(user)), ("sql", Value::Text(&shown))]);
@@ -73,7 +75,7 @@ impl Observer {
             ("logins_total", "Sessions begun.", self.logins.load(Relaxed)),
             ("failed_logins_total", "Logins refused for the password.", self.failed_logins.load(Relaxed)),
             ("refused_connections_total", "Connections refused for lack of room.", self.refusals.load(Relaxed)),
-            ("statements_total", "Statements started.", self.statements.load(Relaxed)),
+            ("statements_total", "Statements run.", self.statements.load(Relaxed)),
             ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
             ("sent_bytes_total", "Bytes sent to clients, before encryption.", sent),
         ] {

@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Address, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Options, Rows, Server, Session,
-    SqlState, Who, parameter::Value, types::Type,
+    Address, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Options, Parameter, Rows, Server,
+    Session, SqlState, Who, types::Type,
 };
 
 const START: &[u8] = b"\0\0\0\x0e\0\x03\0\0user\0x\0\0";
@@ -37,7 +37,7 @@ impl Engine for Parrot {
 }
 
 impl Session for Parrot {
-    fn execute(&mut self, statement: &str, _: &[(usize, Value)], _size: BatchSize) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: &str, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match statement.len() % 3 {
             0 => Ok(Answer::Done { changed: Some(1) }),
@@ -46,7 +46,7 @@ impl Session for Parrot {
         }
     }
 
-    fn describe(&mut self, statement: &str, _: &[(usize, Value)]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, _: &[Parameter]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let parameters = (1..=statement.matches('$').count()).map(|number| (number, Type::named("BIGINT"))).collect();
         let columns = match statement.len() % 3 {

@@ -75,7 +75,7 @@ impl Binary {
 impl Reader for Binary {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
         self.rest.extend_from_slice(data);
-        let buffer = std::mem::take(&mut self.rest);
+        let mut buffer = std::mem::take(&mut self.rest);
         let mut at = 0;
         if !self.is_begun
             && let Some(end) = Self::header(&buffer)?
@@ -88,7 +88,9 @@ impl Reader for Binary {
                 None => break,
             }
         }
-        self.rest = buffer[at..].to_vec();
+        // In place: a long row comes in many messages, and is not to be copied for each.
+        buffer.drain(..at);
+        self.rest = buffer;
         if self.is_over && !self.rest.is_empty() {
             return Err(CopyDataError::malformed("binary", "data follow its end"));
         }

@@ -1,6 +1,5 @@
 //! Stopping a session's statement from outside: cancel requests, clients that are gone, a server that stops.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,7 +44,7 @@ pub struct Control {
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
-    socket: Arc<Socket>,
+    pub(crate) socket: Arc<Socket>,
 }
 
 struct State {
@@ -72,7 +71,7 @@ const INSIST_AT_MOST: Duration = Duration::from_secs(1);
 const CUT_OFF: Duration = Duration::from_secs(10);
 
 impl Control {
-    fn new(
+    pub(crate) fn new(
         who: Who,
         limits: Arc<Limits>,
         observer: Arc<Observer>,
@@ -186,7 +185,7 @@ impl Control {
     }
 
     /// The server stops: ends the session if it waits for its client and is not in a transaction.
-    fn end_if_idle(&self) {
+    pub(crate) fn end_if_idle(&self) {
         let mut state = self.state();
         if !state.is_busy && !state.is_in_transaction {
             state.reason = state.reason.max(Some(Reason::Shutdown));
@@ -252,132 +251,8 @@ impl Drop for Running {
     }
 }
 
-/// All sessions, by what a cancel request names them with.
-#[derive(Default)]
-pub struct Registry {
-    sessions: Mutex<Sessions>,
-    emptied: Condvar,
-}
-
-#[derive(Default)]
-struct Sessions {
-    last: i32,
-    by_process: HashMap<i32, ([u8; 4], Arc<Control>)>,
-}
-
-impl Sessions {
-    fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
-        if self.by_process.len() >= limits.connections {
-            return Err(LimitError::Connections);
-        }
-        let Some(limit) = who.connections.or(limits.user_connections) else { return Ok(()) };
-        let own = self.by_process.values().filter(|(_, control)| control.who.name == who.name).count();
-        if own >= limit { Err(LimitError::UserConnections(who.name.clone())) } else { Ok(()) }
-    }
-}
-
-impl Registry {
-    fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes a session known, until the ticket is dropped.
-    ///
-    /// # Errors
-    /// If there are as many as there may be, or the operating system has no random numbers.
-    pub fn register(
-        self: &Arc<Self>,
-        who: Who,
-        limits: &Arc<Limits>,
-        observer: &Arc<Observer>,
-        interrupt: Arc<dyn Interrupt>,
-        socket: Arc<Socket>,
-    ) -> Result<Ticket, Failure> {
-        // Protocol 3.0 has room for 32 bits.
-        let mut secret = [0; 4];
-        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let control = Arc::new(Control::new(who, Arc::clone(limits), Arc::clone(observer), interrupt, socket));
-        let mut sessions = self.sessions();
-        sessions.admit(&control.who, limits)?;
-        // Numbers wrap around; one in use is not given out again.
-        let process = loop {
-            sessions.last = sessions.last.checked_add(1).unwrap_or(1);
-            if !sessions.by_process.contains_key(&sessions.last) {
-                break sessions.last;
-            }
-        };
-        sessions.by_process.insert(process, (secret, Arc::clone(&control)));
-        Ok(Ticket { process, secret, control, registry: Arc::clone(self) })
-    }
-
-    /// Fails if there is no room for another session.
-    pub fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
-        self.sessions().admit(who, limits)
-    }
-
-    /// Stops whatever has taken longer than it may.
-    pub fn expire(&self) {
-        let now = Instant::now();
-        for control in self.controls() {
-            expire(control, now);
-        }
-    }
-
-    /// Waits until all sessions have ended, `patience` at most; gives whether they have.
-    pub fn wait_until_empty(&self, patience: Duration) -> bool {
-        let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
-        let waited = self.emptied.wait_timeout_while(self.sessions(), patience, is_open);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-
-    /// Ends the sessions that wait for their clients outside of a transaction.
-    pub fn end_idle(&self) {
-        for control in self.controls() {
-            control.end_if_idle();
-        }
-    }
-
-    /// The session a cancel request is about.
-    pub fn find(&self, process: i32, secret: &[u8]) -> Option<Arc<Control>> {
-        let sessions = self.sessions();
-        let (expected, control) = sessions.by_process.get(&process)?;
-        (expected == secret).then(|| Arc::clone(control))
-    }
-
-    /// The session's control, for those who know its number from this process itself.
-    pub fn by_process(&self, process: i32) -> Option<Arc<Control>> {
-        self.sessions().by_process.get(&process).map(|(_, control)| Arc::clone(control))
-    }
-
-    /// How many sessions there are.
-    pub fn len(&self) -> usize {
-        self.sessions().by_process.len()
-    }
-
-    /// Bytes that were sent in the sessions that there are.
-    pub fn sent(&self) -> u64 {
-        self.controls().iter().map(|control| control.socket.sent()).sum()
-    }
-
-    /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
-    /// waited for as long again.
-    pub fn end_all(&self, patience: Duration) {
-        for control in self.controls() {
-            control.socket.shutdown(Shutdown::Read);
-            stop_and_wait(control, Reason::Shutdown);
-        }
-        self.wait_until_empty(patience);
-        self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));
-        self.wait_until_empty(patience);
-    }
-
-    fn controls(&self) -> Vec<Arc<Control>> {
-        self.sessions().by_process.values().map(|(_, control)| Arc::clone(control)).collect()
-    }
-}
-
 /// Stops what a session is at, if that takes longer than it may, without making the caller wait.
-fn expire(control: Arc<Control>, now: Instant) {
+pub(crate) fn expire(control: Arc<Control>, now: Instant) {
     if control.is_overdue(now) {
         std::thread::spawn(move || {
             if let Some(stopping) = control.expire(now) {
@@ -394,21 +269,6 @@ pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
             stopping.wait(None);
         }
     });
-}
-
-/// A session's place in the registry.
-pub struct Ticket {
-    pub process: i32,
-    pub secret: [u8; 4],
-    pub control: Arc<Control>,
-    registry: Arc<Registry>,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.registry.sessions().by_process.remove(&self.process);
-        self.registry.emptied.notify_all();
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use super::*;
 use crate::engine::Role;
+use crate::error::Failure;
+use crate::registry::{Registry, Ticket};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

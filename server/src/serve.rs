@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::auth::{Gate, Users, UsersError};
-use crate::cancel::Registry;
 use crate::connection::{Newcomer, connection};
 use crate::engine::Engine;
 use crate::limits::{LimitError, Limits};
 use crate::listen::{Address, AddressError, Listener};
 use crate::observe::{self, Observer, count};
+use crate::registry::Registry;
 use crate::socket::Output;
 use crate::startup;
 use crate::tls::{self, TlsError, TlsFiles};

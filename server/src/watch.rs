@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 
-use crate::cancel::{Reason, Registry, stop_and_wait};
+use crate::cancel::{Reason, stop_and_wait};
+use crate::registry::Registry;
 
 /// How often the clock is looked at: limits of time are held to this.
 const TICK: Duration = Duration::from_millis(250);

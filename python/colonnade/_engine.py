@@ -49,7 +49,7 @@ class Seen:
     """
 
     #: DuckDB's own, of names and types.
-    description: list[tuple[object, ...]]
+    description: Sequence[tuple[object, ...]]
     types: tuple[str, ...]
     row_bytes: int
 

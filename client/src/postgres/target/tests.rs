@@ -205,6 +205,13 @@ fn what_cannot_be_done_is_refused_and_what_changes_nothing_is_not() {
     assert!(refused("host=h keepalives_idle=x").contains("keepalives_idle"));
 }
 
+#[test]
+fn a_comma_is_a_name_and_no_list_of_nothing() {
+    let target = parse("postgresql://%2C@h/%2C");
+    assert_eq!((target.user.as_str(), target.database.as_str()), (",", ","));
+    assert_eq!(parse("postgresql://,,/d").host, parse("postgresql:///d").host);
+}
+
 fn escape(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -31,12 +31,11 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
         ports.push(port.map_or_else(String::new, |port| port.to_string()));
     }
     let mut settings = Settings::default();
-    let parts =
-        [("user", decode(user)?), ("host", hosts.join(",")), ("port", ports.join(",")), ("dbname", decode(path)?)];
-    for (name, value) in parts {
+    let lists = [("user", vec![decode(user)?]), ("host", hosts), ("port", ports), ("dbname", vec![decode(path)?])];
+    for (name, list) in lists {
         // Nothing at all, or several of nothing, leave the word to the environment.
-        if !value.trim_matches(',').is_empty() {
-            settings.set(name, value)?;
+        if list.iter().any(|part| !part.is_empty()) {
+            settings.set(name, list.join(","))?;
         }
     }
     if let Some(password) = password {

@@ -6,6 +6,7 @@ use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
 use crate::query::{self, StatementKind};
+use crate::quote;
 use crate::session::Session;
 use crate::settings::{self, Change, Command, Former, Settings};
 use crate::source;
@@ -55,7 +56,7 @@ impl Session {
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
-            let text = format!("SET \"{}\" = '{}'", name.replace('"', "\"\""), value.replace('\'', "''"));
+            let text = format!("SET {} = {}", quote::name(name), quote::text(value));
             let is_passed = source::kind(&text, self.engine.dialect()) == StatementKind::Other;
             match settings::command(&text) {
                 Some(Command::Set { setting, value, .. }) if !is_passed || self.engine.dialect() == Dialect::DuckDb => {

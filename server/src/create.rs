@@ -3,8 +3,9 @@
 use crate::engine::{Answer, EngineError};
 use crate::error::Failure;
 use crate::message::backend::{self, Status};
-use crate::numbered::{self, Column, Numbered, quoted, text};
+use crate::numbered::{self, Column, Numbered};
 use crate::query;
+use crate::quote;
 use crate::session::{BATCH, Session};
 use crate::value;
 
@@ -34,12 +35,12 @@ impl Session {
     fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), Failure> {
         // Where the table will be, in SQL. A name of two parts begins with its schema.
         let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
-            (true, _) => (text("temp"), text("main")),
-            (false, Some(schema)) => ("current_database()".to_owned(), text(schema)),
+            (true, _) => (quote::text("temp"), quote::text("main")),
+            (false, Some(schema)) => ("current_database()".to_owned(), quote::text(schema)),
             (false, None) => ("current_database()".to_owned(), "current_schema()".to_owned()),
         };
         let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
-        let named = |kind: &str| format!("lower({kind}_name) = lower({})", text(&numbered.name));
+        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::text(&numbered.name));
         if numbered.if_not_exists {
             let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
             if !self.ask(&exists)?.is_empty() {
@@ -53,8 +54,8 @@ impl Session {
         };
         // The engine looks for temporary things first, and has no longer name for them in some places.
         let within = |name: &str| match numbered.is_temporary {
-            true => quoted(name),
-            false => prefix.iter().map(String::as_str).chain([name]).map(quoted).collect::<Vec<_>>().join("."),
+            true => quote::name(name),
+            false => prefix.iter().map(String::as_str).chain([name]).map(quote::name).collect::<Vec<_>>().join("."),
         };
         let mut names: Vec<String> = Vec::new();
         for Column { name, options, .. } in &numbered.columns {
@@ -106,7 +107,7 @@ fn readable(prefix: &[String], name: &str) -> String {
             && !part.starts_with(|first: char| first.is_ascii_digit())
     };
     let parts = prefix.iter().map(String::as_str).chain([name]);
-    let parts: Vec<_> = parts.map(|part| if is_plain(part) { part.to_owned() } else { quoted(part) }).collect();
+    let parts: Vec<_> = parts.map(|part| if is_plain(part) { part.to_owned() } else { quote::name(part) }).collect();
     parts.join(".")
 }
 

@@ -47,6 +47,7 @@ mod numbered;
 mod observe;
 mod portal;
 mod prepared;
+mod quote;
 mod registry;
 mod rows;
 mod savepoint;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::lex::{Kind, Lexer, Token};
 use crate::parameter::{Value, from_text};
+use crate::quote;
 use crate::types::{Kind as TypeKind, Type};
 
 /// The statement with such literals as the engine writes them.
@@ -99,7 +100,7 @@ fn levels(value: &Value) -> usize {
 fn expression(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
-        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Text(text) => quote::text(text),
         Value::Bytes(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("unhex('{digits}')")

@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::lex::{Kind, Lexer, Token};
+use crate::quote;
 
 /// The types, what they are, and the largest number that they hold unless the sequence ends there by itself.
 const SERIALS: [(&str, &str, &str); 6] = [
@@ -54,7 +55,7 @@ impl Numbered<'_> {
     /// The statement in the engine's words, each column with the sequence of this name.
     pub fn with_sequences(&self, sequences: &[String]) -> String {
         self.written(|at| {
-            sequences.get(at).map_or_else(String::new, |name| format!(" DEFAULT nextval({})", text(name)))
+            sequences.get(at).map_or_else(String::new, |name| format!(" DEFAULT nextval({})", quote::text(name)))
         })
     }
 
@@ -75,16 +76,6 @@ impl Numbered<'_> {
         out.push_str(&self.statement[copied..]);
         out
     }
-}
-
-/// A name in quotes.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A text in quotes.
-pub fn text(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''"))
 }
 
 /// Whether a statement is a CREATE TABLE with such a column.

@@ -4,13 +4,6 @@ use crate::lex::{Kind, Lexer, Token};
 use crate::numbered;
 use crate::settings;
 
-impl StatementKind {
-    /// Whether it can run beside others in a transaction that nobody has asked for by name.
-    pub fn is_ordinary(self) -> bool {
-        matches!(self, Self::Other | Self::Copy | Self::Cursor | Self::Numbered)
-    }
-}
-
 /// One statement of a query string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement<'a> {
@@ -49,6 +42,13 @@ pub enum StatementKind {
     Alone,
     /// Anything else is the engine's business.
     Other,
+}
+
+impl StatementKind {
+    /// Whether it can run beside others in a transaction that nobody has asked for by name.
+    pub fn is_ordinary(self) -> bool {
+        matches!(self, Self::Other | Self::Copy | Self::Cursor | Self::Numbered)
+    }
 }
 
 /// The statements of a query string. Empty ones (nothing, or comments alone) are left out.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::limits::{self, Time};
+use crate::quote;
 use crate::value::Zone;
 
 pub use command::{Command, begin_modes, command};
@@ -259,7 +260,7 @@ impl Settings {
 }
 
 fn in_engine(name: &str, value: &str) -> String {
-    format!("SET {name} = '{}'", value.replace('\'', "''"))
+    format!("SET {name} = {}", quote::text(value))
 }
 
 /// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone).

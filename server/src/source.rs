@@ -12,6 +12,7 @@ use crate::lex::Lexer;
 use crate::message::backend::{self, Status};
 use crate::message::frontend::Target;
 use crate::query::{self, StatementKind};
+use crate::quote;
 use crate::rows::Formats;
 use crate::session::{Outcome, Request, Session};
 use crate::settings::{self, Command, Settings};
@@ -121,7 +122,7 @@ impl Session {
     pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let fetch = format!("FETCH 0 FROM \"{}\"", name.replace('"', "\"\""));
+        let fetch = format!("FETCH 0 FROM {}", quote::name(name));
         match self.run_engine(&fetch, &[], &formats)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
             Outcome::Done(_) => backend::no_data(self.output.buffer()),

@@ -25,8 +25,8 @@ const SLOWNESS: (f64, f64) = (0.1, 20.0);
 /// What CPU time costs besides the time that it takes: of two rungs that are as fast, the one with less work is better.
 const PRICE: f64 = 0.02;
 /// What a plain byte's share of bytes on the wire costs beside the time that they take: they are encrypted and received, and the
-/// network is not only ours.
-const TOLL: f64 = 0.1;
+/// network is not only ours. On a link that has fallen of late, and may do so again, it is more.
+const TOLL: (f64, f64) = (0.1, 0.5);
 /// Nanoseconds of work that sending takes for a byte on the wire, in the kernel and for TLS.
 const SENDING: f64 = 2.0;
 /// From this share on, encoding and sending are taken to run beside each other as far as they can.
@@ -39,9 +39,11 @@ const STRIDE: f64 = 5.0;
 const PATIENCE: (u32, u32) = (8, 512);
 /// A link that has become so many times faster or slower makes old trials worth repeating.
 const CHANGE: f64 = 1.6;
-/// A link that has fallen by this is unsteady for so long.
+/// A link that has fallen by this is one that may fall for so long.
 const FALL: f64 = 4.0;
 const UNSTEADY: Duration = Duration::from_secs(10);
+/// Bytes on the wire of a chunk that a link may fall upon.
+const STRANDED: f64 = 128e3;
 /// Nanoseconds that the encoding of a chunk may take.
 const LONGEST: f64 = 40e6;
 /// The first chunk is smaller by as many powers of two, the second by one less, and so on.
@@ -78,8 +80,7 @@ pub(super) struct Adaptive {
     /// Plain bytes of the last chunk, and of the largest.
     plain: f64,
     full: f64,
-    /// Until when the link is taken to be one that may fall again at any moment: what was encoded for a fast link then is
-    /// in the way.
+    /// Until when the link is taken to be one that may fall again at any moment.
     unsteady: Duration,
     /// The next chunk is smaller than a full one by so many powers of two.
     small: u32,
@@ -162,9 +163,6 @@ impl Adaptive {
         {
             if rate < self.judged / FALL {
                 self.unsteady = self.last.at + UNSTEADY;
-            }
-            if !(self.judged / FALL..self.judged * FALL).contains(&rate) {
-                self.rate.hope_again();
             }
             self.judged = rate;
             for rung in &mut self.rungs {
@@ -310,15 +308,11 @@ impl Adaptive {
     /// The part of a chunk that the next one is to be: at first little is known, and a small chunk tells as much as a
     /// large one.
     pub(super) fn share(&mut self) -> f64 {
-        let least = if self.last.at < self.unsteady {
-            BEGIN
-        } else {
-            // While a chunk is encoded, the link may have changed.
-            (self.rungs[self.current].time * self.slowness * self.full / LONGEST)
-                .log2()
-                .ceil()
-                .clamp(0.0, f64::from(BEGIN)) as u32
-        };
+        // While a chunk is encoded, the link may have changed; and on one that falls, it may be there for long.
+        let own = self.rungs[self.current];
+        let work = own.time * self.slowness * self.full / LONGEST;
+        let bytes = if self.last.at < self.unsteady { own.size * self.full / STRANDED } else { 0.0 };
+        let least = work.max(bytes).log2().ceil().clamp(0.0, f64::from(BEGIN)) as u32;
         let part = |halvings: u32, smallest: f64| {
             let part = 1.0 / f64::from(1u32 << halvings);
             if self.full > 0.0 { part.max((smallest / self.full).min(1.0)) } else { part }
@@ -349,8 +343,9 @@ impl Adaptive {
         };
         // Where the CPU is wanted by others, doing two things at once gains less, as far as both are work.
         let time = work + sending - beside + (1.0 - 1.0 / self.slowness) * beside.min(SENDING * rung.size);
+        let toll = if self.last.at < self.unsteady { TOLL.1 } else { TOLL.0 };
         // Whoever reads works beside both.
-        PRICE * encoding + time.max(self.reader.slowness() * rung.reading) * (1.0 + TOLL * rung.size)
+        PRICE * encoding + time.max(self.reader.slowness() * rung.reading) * (1.0 + toll * rung.size)
     }
 }
 

@@ -34,8 +34,10 @@ pub(super) struct Rate {
     floor: f64,
     /// How much more than that is hoped for; it grows while nothing waits.
     hope: f64,
-    /// By how much it grows.
+    /// By how much it grows above all that was measured of late.
     growth: f64,
+    /// The highest rate that was measured of late, and when.
+    ceiling: (Duration, f64),
     /// Spans on end that were unlike those before.
     leaps: usize,
 }
@@ -56,9 +58,15 @@ const IDLE: f64 = 2e6;
 const MOMENT: Duration = Duration::from_millis(2);
 /// Less than this says nothing: acknowledgements come in bursts.
 const LEAST: (f64, f64, f64) = (2e6, 65536.0, 1e6);
-/// By how much hope grows with each span in which nothing waited, at most and at least. To be wrong costs a chunk that is
+/// By how much hope grows with each span in which nothing waited, at most and at least. To be wrong costs chunks that are
 /// too large for the link.
 const GROWTH: (f64, f64) = (1.5, 1.005);
+/// What is left of the growth after a hope that was in vain.
+const VAIN: f64 = 0.25;
+/// A link that has taken so many times more than was measured of late is another one, and who knows how fast.
+const FASTER: f64 = 1.6;
+/// So long a rate that was measured may come back at any moment.
+const LATELY: Duration = Duration::from_secs(10);
 /// Of a span in which the peer was the limit for more than this part, nothing is learnt of the link.
 const LIMITED: u32 = 8;
 /// Once the link was measured, hope grows so much in this time.
@@ -68,7 +76,16 @@ const UNKNOWN: f64 = 2.0;
 
 impl Default for Rate {
     fn default() -> Self {
-        Self { last: None, spans: VecDeque::new(), idle: (0.0, 0.0), floor: 0.0, hope: 1.0, growth: GROWTH.0, leaps: 0 }
+        Self {
+            last: None,
+            spans: VecDeque::new(),
+            idle: (0.0, 0.0),
+            floor: 0.0,
+            hope: 1.0,
+            growth: GROWTH.0,
+            ceiling: (Duration::ZERO, 0.0),
+            leaps: 0,
+        }
     }
 }
 
@@ -102,10 +119,13 @@ impl Rate {
             self.notice_leap(time, drained);
             self.spans.push_back((now.at, time, drained));
             self.forget(now.at);
-            if self.measured().is_some() {
+            if let Some(rate) = self.measured() {
+                if rate >= self.ceiling.1 || now.at.saturating_sub(self.ceiling.0) > LATELY {
+                    self.ceiling = (now.at, rate);
+                }
                 if self.hope > 1.0 {
                     // It was in vain, or nearly so: hope more slowly.
-                    self.growth = (self.growth.sqrt()).max(GROWTH.1);
+                    self.growth = (1.0 + (self.growth - 1.0) * VAIN).max(GROWTH.1);
                 }
                 (self.hope, self.floor) = (1.0, 0.0);
             }
@@ -123,8 +143,20 @@ impl Rate {
         }
         self.idle = (0.0, 0.0);
         self.floor = self.floor.max(bytes / time);
-        self.hope = self.hope.max(1.0)
-            * self.growth.powf(if self.measured().is_none() { UNKNOWN } else { (time / PACE).min(1.0) });
+        if self.floor > self.ceiling.1 * FASTER {
+            self.growth = GROWTH.0;
+        }
+        // A link that takes so much more than was measured is another one: maybe the one that was there of late.
+        if self.measured().is_some_and(|rate| self.floor > rate * FASTER) {
+            self.spans.clear();
+            self.leaps = 0;
+            self.hope = self.hope.max(self.ceiling.1 / self.floor);
+        }
+        let (measured, base) = (self.measured(), self.measured().unwrap_or(0.0).max(self.floor));
+        // What was there a moment ago may well be there again; more than that, it may never have been.
+        let growth = if base * self.hope < self.ceiling.1 { GROWTH.0 } else { self.growth };
+        let pace = if measured.is_none() { UNKNOWN } else { (time / PACE).min(1.0) };
+        self.hope = self.hope.max(1.0) * growth.powf(pace);
     }
 
     /// After several spans that tell of another link than those before them, these others are forgotten.
@@ -175,11 +207,6 @@ impl Rate {
     pub(super) fn seen(&self) -> Option<f64> {
         let seen = self.measured().unwrap_or(0.0).max(self.floor);
         (seen > 0.0).then_some(seen)
-    }
-
-    /// The link is not what it was: hope as at the beginning.
-    pub(super) fn hope_again(&mut self) {
-        self.growth = GROWTH.0;
     }
 
     /// Whether the link was waited for of late; else it is the writer that is slow.

@@ -98,8 +98,22 @@ def test_the_zone_may_come_with_the_connection(server: Server) -> None:
         assert instant == found[0]
 
 
+@pytest.mark.parametrize("hours", ["2", "-3", "+14", "0", "'5'"])
+def test_whole_hours_are_zones(connection: psycopg.Connection, stock: postgres.Cluster, hours: str) -> None:
+    with closing(stock.connect()) as other:
+        for each in (connection, other):
+            each.execute(f"SET TIME ZONE {hours}")
+        query = "SELECT t FROM (VALUES (timestamptz '2026-01-01 11:00:00+00'), ('1800-07-01 00:00:00+00')) v(t)"
+        assert texts(connection, query) == texts(other, query)
+
+
 def test_an_unknown_zone_is_refused(server: Server, connection: psycopg.Connection) -> None:
-    for statement in ("SET TimeZone = 'Nowhere'", "SET TIME ZONE 'Europe/Nowhere'", "SET LOCAL TimeZone TO ''"):
+    for statement in (
+        "SET TimeZone = 'Nowhere'",
+        "SET TIME ZONE 'Europe/Nowhere'",
+        "SET LOCAL TimeZone TO ''",
+        "SET TIME ZONE 5.5",
+    ):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="the name of a time zone"):
             connection.execute(statement)
     with pytest.raises(psycopg.OperationalError, match="the name of a time zone"):

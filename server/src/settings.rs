@@ -196,7 +196,9 @@ impl Settings {
                     let value = zone.name().to_owned();
                     Ok(Change { engine: Some(in_engine(known.name, &value)), value, ..change })
                 }
-                None => wrong("the name of a time zone, such as UTC or Europe/Berlin"),
+                None => {
+                    wrong("the name of a time zone, such as UTC or Europe/Berlin, or whole hours east of Greenwich")
+                }
             },
         }
     }

@@ -14,9 +14,15 @@ const CYCLE: i64 = 146_097 * 86_400;
 impl Zone {
     pub const UTC: Self = Self(TimeZone::UTC);
 
-    /// The zone of this name, in any case.
+    /// The zone of this name, in any case, or of a whole number of hours east of Greenwich, as `SET TIME ZONE 2` has it: these
+    /// have names, too, in which hours count to the west.
     pub fn named(name: &str) -> Option<Self> {
-        TimeZone::get(name).ok().map(Self)
+        let zone = match name.parse() {
+            Ok(0i8) => "UTC",
+            Ok(east) => &format!("Etc/GMT{:+}", -i16::from(east)),
+            Err(_) => name,
+        };
+        TimeZone::get(zone).ok().map(Self)
     }
 
     /// The zone of a column of Arrow's: a name, or an offset such as `+05:30`. Where nobody knows it, UTC is as good as any.
@@ -75,6 +81,19 @@ mod tests {
         assert!([3600, 7200].contains(&berlin.offset(i64::MAX)));
         assert_eq!(Zone::named("utc").unwrap().name(), "UTC");
         assert_eq!(Zone::named("Nowhere"), None);
+    }
+
+    #[test]
+    fn whole_hours_to_the_east_are_zones() {
+        let hours = |name| Zone::named(name).map(|zone| zone.offset(0) / 3600);
+        for (name, expected) in [("2", Some(2)), ("+14", Some(14)), ("-12", Some(-12)), ("0", Some(0)), ("-0", Some(0))]
+        {
+            assert_eq!(hours(name), expected, "{name}");
+        }
+        for unknown in ["15", "-13", "127", "-128", "128", "5.5", "+", " 2"] {
+            assert_eq!(hours(unknown), None, "{unknown}");
+        }
+        assert_eq!(Zone::named("-3").unwrap().name(), "Etc/GMT+3");
     }
 
     #[test]

@@ -19,7 +19,6 @@ TESTS = 250
 DIFFERENT = {
     "test_check_constraint": "DuckDB names check constraints itself",
     "test_string_length_reflection": "DuckDB does not keep the length of a VARCHAR",
-    "test_optional_seq": "DuckDB has no SERIAL",
     "test_reflect_covering_index": "DuckDB's indexes include no other columns",
     "test_float_custom_scale": "NUMERIC alone is DECIMAL(18,3) in DuckDB",
 }

@@ -244,6 +244,27 @@ def sessions(conversations: dict[str, bytes]) -> dict[str, bytes]:
     return found
 
 
+def copied(streams: dict[str, bytes]) -> dict[str, bytes]:
+    """Data for COPY … FROM STDIN, for the target `copy_in`. Before them stand the number of the format, plus seven
+    times that of the columns, and the length of the pieces."""
+    fields = [b"\0\0\0\x08" + struct.pack(">q", 7), b"\0\0\0\2hi"]
+    rows = [struct.pack(">h", 2) + b"".join(fields), struct.pack(">hii", 2, -1, -1)]
+    binary = b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"".join(rows)
+    times = b"t\t1.25\t2024-02-29\t2024-02-29 01:02:03.5\t2024-02-29 01:02:03+02\t1 day\t"
+    found = {
+        "text": b"\0\3" + b"1\ta\\tb\n\\N\t\\N\n2\t\\x41\\101\\\nx\n\\.\n",
+        "text-header": b"\1\1" + b"a|b\n1|x\r\n2|y\n",
+        "text-lists": b"\7\5" + b'\\\\x00ff\t{1,NULL}\t{{"a","b"},{c,d}}\n',
+        "text-times": b"\16\7" + times + b"00112233-4455-6677-8899-aabbccddeeff\t1e300\n",
+        "csv": b"\2\2" + b'1,"a ""b""\nc"\n2,\n,""\n',
+        "csv-escape": b"\3\1" + b"a;b\n1;'it\\'s'\n",
+        "binary": b"\4\3" + binary + b"\xff\xff",
+        "binary-unfinished": b"\4\1" + binary,
+        "nothing": b"\25\1" + b"\n\n",
+    }
+    return found | {f"colonnade-{name}": b"\6\1" + stream for name, stream in streams.items()}
+
+
 def noise() -> dict[str, bytes]:
     """Long inputs to start with; libFuzzer would take hours to grow them."""
     source = random.Random(1)
@@ -256,6 +277,7 @@ def main() -> None:
     seeds_of["session"] = sessions(seeds_of["frontend"])
     seeds_of["backend"] = answers({name: seed for name, seed in vectors().items() if name.startswith("good-")})
     seeds_of["backend"]["rows"] = rows_of_postgres()
+    seeds_of["copy_in"] = copied(seeds_of["stream"])
     seeds_of["mysql"] = answers_of_mysql()
     for target, seeds in seeds_of.items():
         folder = HERE / "corpus" / target

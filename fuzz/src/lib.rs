@@ -13,7 +13,7 @@ mod values;
 pub use case::Case;
 pub use compare::{rows_in_all, same};
 pub use parrot::{Parrot, read_results};
-pub use read::{LIMITS, check, read};
+pub use read::{LIMITS, check, messages, read};
 pub use repair::repaired;
 
 use colonnade_wire::{Column, Config, Encoder, Message, Schema};

@@ -44,6 +44,18 @@ pub fn read(stream: &[u8]) -> Result<(Schema, Vec<Vec<Column<Bytes>>>), DecodeEr
     Ok((schema, chunks))
 }
 
+/// A stream's messages, as far as their length fields tell; the last one is what is left.
+pub fn messages(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = stream;
+    std::iter::from_fn(move || {
+        let header = rest.first_chunk::<HEADER_LEN>();
+        let length = header.and_then(|header| message_length(header, &LIMITS).ok());
+        let (message, after) = rest.split_at(length.unwrap_or(rest.len()).min(rest.len()));
+        rest = after;
+        (!message.is_empty()).then_some(message)
+    })
+}
+
 /// What the decoder promises of a column, by Arrow's own complete validation: lengths, offsets, UTF-8, indices, nesting.
 ///
 /// # Panics

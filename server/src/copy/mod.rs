@@ -5,7 +5,7 @@ mod binary;
 mod colonnade;
 mod csv;
 mod grammar;
-pub(crate) mod input;
+pub mod input;
 pub(crate) mod lines;
 pub mod options;
 mod out;

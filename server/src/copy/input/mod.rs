@@ -22,20 +22,31 @@ const MOST_ROW_BYTES: usize = 256 << 20;
 
 /// A column that rows are copied into.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub struct Target {
+    /// Its name.
     pub name: String,
+    /// Its type.
     pub type_: Type,
 }
 
 /// Reads one format.
-pub(crate) trait Reader {
+pub trait Reader {
     /// Takes what came with one message. Where messages begin and end means nothing, unless the format says so.
+    ///
+    /// # Errors
+    /// If it is not of the format, or a value is not of its column's type.
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure>;
 
     /// The data is complete.
+    ///
+    /// # Errors
+    /// If it is not.
     fn finish(&mut self) -> Result<(), Failure>;
 
     /// Rows that are worth inserting now; with `all`, whatever there is.
+    ///
+    /// # Errors
+    /// If they make no batch.
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure>;
 }
 
@@ -43,7 +54,7 @@ pub(crate) trait Reader {
 ///
 /// # Errors
 /// If an option names a column that is not among the targets.
-pub(crate) fn reader(options: &Options, targets: Vec<Target>) -> Result<Box<dyn Reader>, OptionError> {
+pub fn reader(options: &Options, targets: Vec<Target>) -> Result<Box<dyn Reader>, OptionError> {
     Ok(match options.format {
         Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets))),
         Format::Csv => Box::new(csv::Csv::new(options, targets)?),

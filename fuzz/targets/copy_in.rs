@@ -1,0 +1,74 @@
+//! What a client may send for COPY … FROM STDIN, in every format: never a panic, and the same rows however the data are cut into
+//! messages. The first byte chooses the format and the columns, the second one the length of the pieces.
+
+#![no_main]
+
+use arrow_array::{Array, RecordBatch};
+use colonnade_server::copy::input::{Target, reader};
+use colonnade_server::copy::options::{Format, Options};
+use colonnade_server::copy::{Parsed, parse};
+use colonnade_server::types::Type;
+
+const STATEMENTS: [&str; 7] = [
+    "COPY t FROM STDIN",
+    "COPY t FROM STDIN (HEADER, DELIMITER '|', NULL 'x')",
+    "COPY t FROM STDIN (FORMAT csv)",
+    "COPY t FROM STDIN (FORMAT csv, HEADER, QUOTE '''', ESCAPE '\\', DELIMITER ';')",
+    "COPY t FROM STDIN (FORMAT binary)",
+    "COPY t FROM STDIN (FORMAT arrow)",
+    "COPY t FROM STDIN (FORMAT colonnade)",
+];
+const COLUMNS: [&[&str]; 4] = [
+    &["BIGINT", "VARCHAR"],
+    &["BLOB", "INTEGER[]", "VARCHAR[][]"],
+    &["BOOLEAN", "DECIMAL(9,2)", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL", "UUID", "DOUBLE"],
+    &[],
+];
+
+/// The rows in batches; `None` if the data are refused.
+fn rows<'a>(options: &Options, names: &[&str], messages: impl Iterator<Item = &'a [u8]>) -> Option<Vec<RecordBatch>> {
+    let target = |name: &&str| Target { name: "c".to_owned(), type_: Type::named(name) };
+    let mut reader = reader(options, names.iter().map(target).collect()).expect("no option names a column");
+    let mut batches = Vec::new();
+    for message in messages {
+        reader.feed(message).ok()?;
+        while let Some(batch) = reader.batch(false).ok()? {
+            batches.push(batch);
+        }
+    }
+    reader.finish().ok()?;
+    while let Some(batch) = reader.batch(true).ok()? {
+        batches.push(batch);
+    }
+    for batch in &batches {
+        assert_eq!(batch.num_columns(), names.len());
+        for column in batch.columns() {
+            column.to_data().validate_full().expect("arrays are valid");
+        }
+    }
+    Some(batches)
+}
+
+fn count(batches: &Option<Vec<RecordBatch>>) -> Option<usize> {
+    batches.as_ref().map(|batches| batches.iter().map(RecordBatch::num_rows).sum())
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let [choice, length, data @ ..] = bytes else { return };
+    let statement = STATEMENTS[usize::from(choice % 7)];
+    let names = COLUMNS[usize::from(choice / 7 % 4)];
+    let Ok(Parsed::FromStdin(copy)) = parse(statement) else { panic!("{statement}") };
+    let options = copy.options;
+    if options.format == Format::Colonnade {
+        // A message of the stream comes in one message of the protocol.
+        let stream = if length % 2 == 0 { colonnade_fuzz::repaired(data) } else { data.to_vec() };
+        let _ = rows(&options, names, colonnade_fuzz::messages(&stream));
+        return;
+    }
+    let whole = rows(&options, names, std::iter::once(data));
+    let parts = rows(&options, names, data.chunks(usize::from(*length).max(1)));
+    assert_eq!(count(&whole), count(&parts), "{statement}");
+    if options.format != Format::Arrow {
+        assert_eq!(whole, parts, "{statement}");
+    }
+});

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.postgresql.PGConnection;
 
 /**
  * Does with a server what programs on JDBC do, and says on lines of its own, with tabs between its fields, what it saw; tests/test_serve_jdbc.py
@@ -258,11 +259,14 @@ public final class Client {
         try (Statement statement = connection.createStatement()) {
             AtomicBoolean isDone = new AtomicBoolean();
             Thread canceller = new Thread(() -> {
-                // A cancel that comes before the query does nothing: until one has.
+                // A cancel that comes before the query does nothing, and a statement sends but one: until one has.
                 while (!isDone.get()) {
                     try {
                         statement.cancel();
                         Thread.sleep(50);
+                        if (!isDone.get()) {
+                            connection.unwrap(PGConnection.class).cancelQuery();
+                        }
                     } catch (SQLException | InterruptedException error) {
                         say("cancelling failed", error.getMessage());
                         return;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -23,8 +24,9 @@ from process import cpu_seconds
 SERVER, CLIENT = "10.99.7.1", "10.99.7.2"
 #: A name and a password.
 USER = "laboratory:laboratory"
-#: The namespaces, and the devices in them.
-SERVER_SIDE, CLIENT_SIDE = "colonnade-s", "colonnade-c"
+#: The namespaces, and the devices in them. A process has its own, so that several measure beside each other; a device's
+#: name has 15 bytes at most.
+SERVER_SIDE, CLIENT_SIDE = f"col-s-{os.getpid()}", f"col-c-{os.getpid()}"
 #: The largest unit that offload makes where the rate may fall: one of 64 KiB would take 50 ms at 10 Mbit/s.
 SMALL_UNIT = 12_000
 PATIENCE = 10
@@ -95,17 +97,25 @@ def within(namespace: str) -> Iterator[None]:
 
 @contextmanager
 def shaped(link: Link, shaper: Path) -> Iterator[Swing | None]:
-    """The link, up for the time of the block."""
+    """The namespaces, and the link between them, for the time of the block."""
+    with ExitStack() as stack:
+        stack.enter_context(namespaces())
+        yield stack.enter_context(wire(link, shaper)) if link.rate is not None else None
+
+
+@contextmanager
+def namespaces() -> Iterator[None]:
     with ExitStack() as stack:
         for namespace in (SERVER_SIDE, CLIENT_SIDE):
             run("ip", "netns", "add", namespace)
             stack.callback(run, "ip", "netns", "delete", namespace)
             run(*inside(namespace, "ip", "link", "set", "lo", "up"))
-        yield stack.enter_context(wire(link, shaper)) if link.rate is not None else None
+        yield
 
 
 @contextmanager
 def wire(link: Link, shaper: Path) -> Iterator[Swing]:
+    """The link, up for the time of the block."""
     offload = link.loss == 0 and max(link.swings or (link.rate or 0,)) > 200
     shape = [link.rate, round(link.delay * 1000), link.loss, link.queue, int(offload)]
     command = [shaper, SERVER_SIDE, CLIENT_SIDE, *shape, SERVER]
@@ -174,7 +184,8 @@ class Server:
             return f"postgresql://{USER}@/?host={self.unix}"
         if link.rate is None:
             return f"postgresql://{USER}@127.0.0.1:{self.port}/?sslmode=disable"
-        return f"postgresql://{USER}@{SERVER}:{self.port}/?sslmode=require"
+        # A round trip less than to ask for TLS first.
+        return f"postgresql://{USER}@{SERVER}:{self.port}/?sslmode=require&sslnegotiation=direct"
 
     def cpu(self) -> float:
         return cpu_seconds(self.process.pid)
@@ -192,9 +203,11 @@ def access(directory: Path) -> list[str]:
 
 
 @contextmanager
-def serving(database: Path, socket: Path) -> Iterator[Server]:
+def serving(database: Path, socket: Path, namespace: str | None = SERVER_SIDE) -> Iterator[Server]:
+    """A server that listens on 127.0.0.1 of the namespace, or of this machine, and on the unix socket."""
     colonnade = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only", *access(socket.parent)]
-    command = inside(SERVER_SIDE, *colonnade, "--listen", "127.0.0.1:0", "--unix", str(socket))
+    colonnade += ["--listen", "127.0.0.1:0", "--unix", str(socket)]
+    command = inside(namespace, *colonnade) if namespace else colonnade
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -174,7 +174,7 @@ def markdown(results: list[dict[str, Any]], load: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--links", nargs="*", choices=[link.name for link in (*LINKS, *SLOW_LINKS)], metavar="NAME")
-    parser.add_argument("--tables", nargs="*", choices=list(data.TABLES), default=list(data.TABLES), metavar="NAME")
+    parser.add_argument("--tables", nargs="*", choices=list(data.TABLES), default=list(data.LINKED), metavar="NAME")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4, help="how long a transfer is to take, about (default: 4)")
     parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))

@@ -16,17 +16,27 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import data
 import duckdb
 import links
-from laboratory import CLIENT_SIDE, SERVER, SERVER_SIDE, Link, congestion_controls, inside, serving, shaped, within
-from postgres_tables import SETTINGS, load, pg
-from turns import Contender, Row, answer, median, reading, reason
+from laboratory import (
+    CLIENT_SIDE,
+    SERVER,
+    SERVER_SIDE,
+    USER,
+    Link,
+    congestion_controls,
+    inside,
+    serving,
+    shaped,
+    within,
+)
+from postgres_tables import SETTINGS, let_in, load, pg, place
+from turns import Contender, Row, median, reading, reason
 
 HERE = Path(__file__).parent
 LINKS = [
@@ -38,35 +48,16 @@ LINKS = [
 FULL_RATE = 100.0
 TABLE = "lineitem1m"
 FLIGHT_ROWS = 65536
+#: Each by its place and its reader.
 CONTENDERS = [
-    Contender("Colonnade, colonnade serve over TLS", "colonnade"),
-    Contender("Colonnade, PostgreSQL", "postgres:colonnade"),
-    Contender("Arrow Flight, ZSTD", "flight:zstd"),
-    Contender("Arrow Flight", "flight:none"),
-    Contender("DuckDB postgres_scan", "postgres:duckdb_scan", other=True),
-    Contender("ConnectorX", "postgres:connectorx", other=True),
+    Contender("Colonnade, colonnade serve over TLS", "serve colonnade"),
+    Contender("Colonnade, PostgreSQL", "postgres colonnade"),
+    Contender("Arrow Flight, ZSTD", "flight:zstd flight"),
+    Contender("Arrow Flight", "flight:none flight"),
+    Contender("DuckDB postgres_scan", "postgres duckdb_scan", other=True),
+    Contender("ConnectorX", "postgres connectorx", other=True),
 ]
 RIVALS = [contender.name for contender in CONTENDERS if not contender.name.startswith("Colonnade")]
-
-
-def client(kind: str, address: str) -> None:
-    """One reading; see `turns.answer`."""
-    import pyarrow as pa  # noqa: F401  importing is not reading
-
-    query = f"SELECT * FROM {TABLE}"
-    read: Callable[[], Any]
-    if kind == "colonnade":
-        import colonnade
-
-        def read() -> Any:
-            return colonnade.connect(address).query(query).to_arrow()
-    else:
-        from pyarrow import flight
-
-        def read() -> Any:
-            return flight.connect(address).do_get(flight.Ticket(query.encode())).read_all()
-
-    answer(read)
 
 
 @contextmanager
@@ -80,14 +71,6 @@ def flight_server(database: Path, codec: str) -> Iterator[str]:
             yield process.stdout.readline().rpartition(":")[2].strip()
         finally:
             process.terminate()
-
-
-def let_in(cluster: pg.Cluster) -> None:
-    """Whoever comes from the other namespace."""
-    with (cluster.directory / "data/pg_hba.conf").open("a") as rules:
-        rules.write("host all all all trust\n")
-    with cluster.connect() as session:
-        session.execute("SELECT pg_reload_conf()")
 
 
 def database(directory: Path, rows: int) -> Path:
@@ -106,7 +89,9 @@ def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
         path = database(Path(stack.enter_context(tempfile.TemporaryDirectory())), rows)
         stack.enter_context(shaped(link, arguments.shaper))
         server = stack.enter_context(serving(path, path.with_suffix(".socket")))
-        addresses = {"colonnade": ["colonnade", server.uri(link)]}
+        user, _, password = USER.partition(":")
+        login = {"user": user, "password": password, "is_far": True}
+        places = {"serve": {"kind": "serve", "host": SERVER, "port": server.port, **login}}
         with within(SERVER_SIDE):
             cluster = stack.enter_context(pg.cluster(stack.enter_context(pg.installed()), SETTINGS))
             let_in(cluster)
@@ -115,17 +100,15 @@ def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
             load(cluster, f"read_parquet('{data.write('lineitem')}')", TABLE, rows)
             for codec in ("zstd", "none"):
                 port = stack.enter_context(flight_server(path, codec))
-                addresses[f"flight:{codec}"] = ["flight", f"grpc://{SERVER}:{port}"]
+                places[f"flight:{codec}"] = {"kind": "flight", "host": SERVER, "port": int(port)}
+            places["postgres"] = place(cluster, SERVER)
         # Before the first round, all of them warm up.
         for number in range(-1, arguments.rounds):
             for contender in CONTENDERS:
-                kind, _, peer = contender.peer.partition(":")
-                if kind == "postgres":
-                    python = arguments.peers if contender.other else sys.executable
-                    script = [str(HERE / "postgres_client.py"), peer, str(cluster.directory)]
-                    command = [python, *script, f"{SERVER}:{cluster.port}", TABLE]
-                else:
-                    command = [sys.executable, __file__, "client", *addresses[contender.peer]]
+                where, _, peer = contender.peer.rpartition(" ")
+                question = {"reader": peer, "place": places[where], "table": TABLE}
+                python = arguments.peers if contender.other else sys.executable
+                command = [python, str(HERE / "read.py"), json.dumps(question)]
                 row = reading(inside(CLIENT_SIDE, *command))
                 if row.get("rows") not in (None, rows):
                     raise RuntimeError(f"{contender.name} gave {row['rows']} rows")
@@ -153,9 +136,6 @@ def markdown(results: list[Row]) -> str:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["client"]:
-        client(*sys.argv[2:])
-        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [link.name for link in LINKS]
     parser.add_argument("--links", nargs="*", choices=names, default=names, metavar="NAME")

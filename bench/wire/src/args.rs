@@ -8,7 +8,9 @@ const USAGE: &str = "\
 usage: colonnade-bench [--table NAME]… [--only TEXT]… [--rounds N] [--rows N] [--chunk-bytes N] [--data DIR]
                        [--json FILE] [--markdown FILE]
        colonnade-bench --profile CONFIG encode|decode [--table NAME] [--rows N] [--seconds N]
-tables: lineitem, flights, acs (default: all); --only keeps the contenders whose name contains TEXT";
+       colonnade-bench --experiment NAME [--table NAME]… [--rounds N] [--rows N] [--chunk-bytes N] [--data DIR] [--json FILE]
+tables: lineitem, flights, acs (default: all); --only keeps the contenders whose name contains TEXT
+experiments: chunk_sizes, row_or_column, integers, frameworks, strings (default: the tables that each is for)";
 
 /// One operation in a loop, for a profiler to look at.
 pub struct Profile {
@@ -19,6 +21,7 @@ pub struct Profile {
 
 /// What to measure.
 pub struct Args {
+    /// Those asked for, if any.
     pub tables: Vec<String>,
     pub contenders: Vec<String>,
     pub rounds: usize,
@@ -29,6 +32,8 @@ pub struct Args {
     pub json: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
     pub profile: Option<Profile>,
+    /// One of the experiments instead of the table of contenders.
+    pub experiment: Option<String>,
 }
 
 impl Args {
@@ -47,6 +52,7 @@ impl Args {
             json: None,
             markdown: None,
             profile: None,
+            experiment: None,
         };
         let mut seconds = 10;
         while let Some(word) = words.next() {
@@ -60,6 +66,7 @@ impl Args {
                 "--data" => args.data = value()?.into(),
                 "--json" => args.json = Some(value()?.into()),
                 "--markdown" => args.markdown = Some(value()?.into()),
+                "--experiment" => args.experiment = Some(value()?),
                 "--seconds" => seconds = value()?.parse()?,
                 "--profile" => {
                     let config = value()?;
@@ -76,10 +83,12 @@ impl Args {
         if let Some(profile) = &mut args.profile {
             profile.seconds = seconds;
         }
-        if args.tables.is_empty() {
-            args.tables = ["lineitem", "flights", "acs"].map(String::from).to_vec();
-        }
         Ok(args)
+    }
+
+    /// The tables asked for, or these.
+    pub fn tables_or(&self, usual: &[&str]) -> Vec<String> {
+        if self.tables.is_empty() { usual.iter().map(|&name| name.to_owned()).collect() } else { self.tables.clone() }
     }
 
     /// Whether a contender was asked for.

@@ -7,7 +7,7 @@ use colonnade_wire::Config;
 
 use crate::Result;
 use crate::colonnade::Stream;
-use crate::table::Table;
+use crate::table::{CHUNK_ROWS, Table};
 
 /// The chunk sizes compared, in bytes of plain Arrow buffers.
 const SIZES: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
@@ -29,7 +29,7 @@ pub fn compare(table: &Table) -> Result<Vec<Size>> {
     SIZES
         .iter()
         .map(|&chunk_bytes| {
-            let table = Table::cut(&table.name, std::slice::from_ref(&whole), chunk_bytes)?;
+            let table = Table::cut(&table.name, std::slice::from_ref(&whole), CHUNK_ROWS, chunk_bytes)?;
             Ok(Size {
                 chunk_bytes,
                 rows_per_chunk: table.chunks[0].num_rows(),

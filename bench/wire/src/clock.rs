@@ -31,6 +31,18 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// The middle one, or the mean of the two in the middle.
+pub fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    let middle = times.len() / 2;
+    match times.len() {
+        0 => Duration::ZERO,
+        n if n % 2 == 0 => (times[middle - 1] + times[middle]) / 2,
+        _ => times[middle],
+    }
+}
+
 /// Tells the C allocator to keep freed memory, as a process that has been running for a while would.
 ///
 /// A fresh page costs about as much as copying it, so otherwise every contender would mostly measure page faults.

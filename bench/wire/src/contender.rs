@@ -6,8 +6,11 @@ use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use crate::Result;
+use crate::codec::Codec;
+use crate::layout::Serialized;
+use crate::layout::postgresql::PostgreSql;
 use crate::table::Table;
-use crate::{arrow_ipc, colonnade, paper, parquet_file};
+use crate::{arrow_ipc, colonnade, parquet_file};
 
 /// What one pass over a table cost.
 #[derive(Clone, Copy)]
@@ -42,8 +45,8 @@ pub fn all() -> Result<Vec<Box<dyn Contender>>> {
     for codec in arrow_ipc::CODECS {
         all.push(Box::new(arrow_ipc::ArrowIpc::new(codec)?));
     }
-    all.push(Box::new(paper::Paper::new(false)));
-    all.push(Box::new(paper::Paper::new(true)));
+    all.push(Box::new(Serialized::new("the paper's layout", PostgreSql, Codec::None)));
+    all.push(Box::new(Serialized::new("the paper's layout, Snappy", PostgreSql, Codec::Snappy)));
     all.push(Box::new(parquet_file::ParquetZstd));
     Ok(all)
 }

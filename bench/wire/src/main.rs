@@ -3,14 +3,19 @@
 //! Encoding and decoding are timed with the thread's CPU clock over the chunks of a whole table; every contender gets
 //! the same chunks, in turn, round after round, and every decoded batch of the first pass is compared with the original.
 //! Tables are read from the Parquet files that `bench/data.py` writes, with exactly the types that DuckDB delivers.
+//!
+//! With `--experiment` it does what the paper did in §3 instead, one design decision at a time: see `experiments`.
 
 mod args;
 mod arrow_ipc;
 mod chunk_size;
 mod clock;
+mod codec;
 mod colonnade;
 mod contender;
-mod paper;
+mod experiments;
+mod layout;
+mod overhead;
 mod parquet_file;
 mod profile;
 mod report;
@@ -23,6 +28,9 @@ use std::process::ExitCode;
 use args::Args;
 use contender::{Contender, Sample};
 use table::Table;
+
+/// What is measured if nobody says otherwise.
+const TABLES: [&str; 3] = ["lineitem", "flights", "acs"];
 
 /// The result of anything here: a benchmark has nobody to tell its errors apart.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -40,12 +48,16 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<()> {
     clock::keep_freed_memory();
     if let Some(profile) = &args.profile {
-        let table = Table::load(&args.tables[0], &args)?;
+        let [table, ..] = &args.tables_or(&TABLES)[..] else { return Err("no table".into()) };
+        let table = Table::load(table, &args)?;
         return profile::run(profile, &table);
     }
+    if let Some(name) = &args.experiment {
+        return experiments::run(name, &args);
+    }
     let mut out = report::Report::new(&args);
-    for name in &args.tables {
-        let table = Table::load(name, &args)?;
+    for name in args.tables_or(&TABLES) {
+        let table = Table::load(&name, &args)?;
         let contenders: Vec<Box<dyn Contender>> =
             contender::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); contenders.len()];
@@ -61,6 +73,9 @@ fn run(args: Args) -> Result<()> {
         }
         progress("");
         out.table(&table, contenders.iter().map(|c| c.name()).zip(&samples));
+        if args.contenders.is_empty() {
+            out.overhead(&table, &overhead::measure(&table)?);
+        }
         if table.name == "acs" && args.contenders.is_empty() {
             out.chunk_sizes(&chunk_size::compare(&table)?);
         }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::args::Args;
 use crate::chunk_size::Size;
+use crate::clock::median;
 use crate::contender::Sample;
+use crate::overhead::Overhead;
 use crate::table::Table;
 
 /// What the run has found so far.
@@ -117,6 +119,24 @@ impl Report {
         }));
     }
 
+    /// Adds what it costs to choose.
+    pub fn overhead(&mut self, table: &Table, found: &Overhead) {
+        let each = |time: Duration| time.as_secs_f64() * 1e6 / found.chunks as f64;
+        let share = found.choosing.as_secs_f64() / found.encoding.as_secs_f64();
+        let text = format!(
+            "The controller took {:.1} µs of CPU for each of {} light chunks of {}, whose encoding took {:.0} µs: {:.2} %.\n",
+            each(found.choosing),
+            found.chunks,
+            table.name,
+            each(found.encoding),
+            share * 100.0,
+        );
+        println!("{text}");
+        self.markdown.push_str(&text);
+        self.markdown.push('\n');
+        self.json.push(json!({ "overhead_of": table.name, "share": share }));
+    }
+
     /// Writes the files that were asked for.
     ///
     /// # Errors
@@ -130,17 +150,6 @@ impl Report {
             fs::write(path, serde_json::to_string_pretty(&self.json)? + "\n")?;
         }
         Ok(())
-    }
-}
-
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<_> = times.collect();
-    times.sort_unstable();
-    let middle = times.len() / 2;
-    match times.len() {
-        0 => Duration::ZERO,
-        n if n % 2 == 0 => (times[middle - 1] + times[middle]) / 2,
-        _ => times[middle],
     }
 }
 

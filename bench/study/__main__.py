@@ -1,0 +1,101 @@
+"""Runs experiments one after the other, keeps what each measured as JSON, and writes the report of all there are.
+
+    python -m study [--size tiny|quick|full] [--only NAME …] [--into DIRECTORY] [--peers PYTHON] [--report-only]
+
+An experiment that fails leaves its error in its file and does not keep the others from running; the exit status tells.
+One that this machine cannot do (no root, a program that is missing) is named in the report with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import machine
+
+from study import report
+from study.experiment import SIZES, Context, Experiment, Unmeasurable
+
+ROOT = machine.ROOT
+#: The modules, in the report's order.
+EXPERIMENTS: list[str] = [
+    "transfer",
+    "networks",
+    "links",
+    "wire_bytes",
+    "chunk_sizes",
+    "row_or_column",
+    "codec_links",
+    "integers",
+    "frameworks",
+    "strings",
+    "pandas_breakdown",
+    "partitions",
+    "bandwidth",
+    "arrow",
+    "queries",
+]
+
+
+def experiment(name: str) -> Experiment:
+    return importlib.import_module(f"study.{name}").EXPERIMENT
+
+
+def measure(name: str, context: Context) -> dict[str, object]:
+    """What goes to the experiment's file."""
+    begun = time.perf_counter()
+    try:
+        found: dict[str, object] = {"rows": experiment(name).run(context)}
+    except Unmeasurable as reason:
+        found = {"rows": [], "unmeasurable": str(reason)}
+    except Exception as error:
+        traceback.print_exc()
+        found = {"rows": [], "error": f"{type(error).__name__}: {error}"}
+    facts = {"size": context.size.name, "seconds": round(time.perf_counter() - begun, 1)}
+    return {"experiment": name, **facts, "machine": machine.described("docs/study"), **found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="study", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=list(SIZES), default="quick")
+    parser.add_argument("--only", nargs="*", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="NAME")
+    parser.add_argument("--into", type=Path, default=ROOT / "docs/study", help="default: docs/study")
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
+    parser.add_argument("--programs", type=Path, default=ROOT / "target/release")
+    parser.add_argument("--report-only", action="store_true", help="draw the report anew from what is there")
+    arguments = parser.parse_args()
+    # So that servers are stopped, and network namespaces taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    arguments.into.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in [] if arguments.report_only else arguments.only:
+        print(f"== {name}", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="colonnade-study-", dir="/tmp") as scratch:
+            # Database servers run as another user.
+            Path(scratch).chmod(0o755)
+            context = Context(SIZES[arguments.size], arguments.peers, arguments.programs, Path(scratch))
+            found = measure(name, context)
+        if "error" in found:
+            failed.append(name)
+        (arguments.into / f"{name}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    measured = [
+        (experiment(name), json.loads((arguments.into / f"{name}.json").read_text()))
+        for name in EXPERIMENTS
+        if (arguments.into / f"{name}.json").exists()
+    ]
+    print(report.write(arguments.into, measured))
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

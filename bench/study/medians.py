@@ -1,0 +1,56 @@
+"""What is picked out of an experiment's rows."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+from study.experiment import Row
+
+
+def those(rows: Iterable[Row], **where: Any) -> list[Row]:
+    """The measured rows with these values."""
+    return [
+        row for row in rows if not row.get("paper") and all(row.get(field) == value for field, value in where.items())
+    ]
+
+
+def names(rows: Iterable[Row], field: str = "system") -> list[str]:
+    """What was measured, or tried, in that order."""
+    return list(dict.fromkeys(row[field] for row in those(rows)))
+
+
+def median(rows: Iterable[Row], field: str, **where: Any) -> float | None:
+    """Of a field, where it is known."""
+    found = [row[field] for row in those(rows, **where) if row.get(field) is not None]
+    return statistics.median(found) if found else None
+
+
+def reason(rows: Iterable[Row], **where: Any) -> str | None:
+    """Why there is no measurement."""
+    return next((row["error"] for row in those(rows, **where) if "error" in row), None)
+
+
+def cell(rows: Iterable[Row], field: str, **where: Any) -> float | str | None:
+    """The median, or why there is none."""
+    found = median(rows, field, **where)
+    return reason(rows, **where) if found is None else found
+
+
+def ratio(one: float | None, other: float | None) -> float | None:
+    return one / other if one is not None and other else None
+
+
+def span(values: Iterable[float | None]) -> str:
+    """From the least to the most."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return "not measured"
+    ends = short(known[0]), short(known[-1])
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def short(value: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

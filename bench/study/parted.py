@@ -1,0 +1,63 @@
+"""Systems that read in parts, over so many connections, for the experiments of ConnectorX's evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from study.experiment import Part, Row, Table
+from study.medians import median, names, reason
+from study.systems import System
+
+#: Whose values cut a table into parts: whole numbers, as ConnectorX and Dask need them.
+KEYS = {"lineitem": "l_orderkey", "ddos": "id"}
+#: Not in parts.
+WHOLE = 0
+
+DASK = System("PostgreSQL, Dask", "postgres", "dask", {"partition_num": 1, "partition_on": "l_orderkey"}, is_slow=True)
+
+
+def named(system: str, parts: int) -> str:
+    return f"{system}, {parts} part{'s' * (parts > 1)}" if parts else system
+
+
+def in_parts(system: System, parts: int, key: str, *, is_join: bool = False) -> System:
+    """The system, reading in so many parts. Ours needs a key for a join, and with MariaDB, whose tables have no primary
+    key here; elsewhere it cuts a table by where rows lie."""
+    is_needed = is_join or not system.is_ours or system.database == "mariadb"
+    options = {**system.options, **({"partition_on": key} if is_needed else {})}
+    if parts:
+        options["partition_num"] = parts
+    elif system.reader != "dask":
+        options = system.options
+    return replace(system, name=named(system.name, parts), options=options)
+
+
+def can_part(system: System) -> bool:
+    return system.is_ours or system.reader in ("connectorx", "dask")
+
+
+def variants(wanted: Iterable[System], counts: Iterable[int], key: str, *, is_join: bool = False) -> list[System]:
+    """Each system whole, and in so many parts where it can."""
+    return [
+        in_parts(system, parts, key, is_join=is_join)
+        for system in wanted
+        for parts in (counts if can_part(system) else [WHOLE])
+    ]
+
+
+def memory(rows: list[Row], **where: object) -> float | None:
+    """MB that a client took at its peak, beside what its libraries had taken before."""
+    peak, before = median(rows, "client_peak", **where), median(rows, "client_before", **where)
+    return None if peak is None or before is None else (peak - before) / 1e6
+
+
+def not_measured(rows: list[Row]) -> list[Part]:
+    """What failed, and why."""
+    lines = [
+        [name, table, why]
+        for table in names(rows, "table")
+        for name in names(rows)
+        if (why := reason(rows, system=name, table=table))
+    ]
+    return [Table("Not measured", ["", "", "why"], lines)] if lines else []

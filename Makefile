@@ -10,6 +10,8 @@ FUZZ_SECONDS ?= 30
 BENCH_ROUNDS ?= 5
 LINKS_ROUNDS ?= 1
 LINKS_ARGS ?=
+STUDY_SIZE ?= quick
+STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
 PEERS ?= .venv-peers
@@ -28,7 +30,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres bench-sources bench-links fuzz deny wheel install clean postgres extension mariadb
+.PHONY: bench-postgres bench-sources bench-links study fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -49,7 +51,7 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel $(BIN)/.test extension mariadb
+test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -108,6 +110,15 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure wh
 	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links_rivals.py --rounds $(LINKS_ROUNDS) \
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
 	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs
+
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
+	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
+	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbc-mariadb; }
+	$(CARGO) build --release --locked -p colonnade-bench -p colonnade-shaper
+	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
+		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
 fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

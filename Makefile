@@ -152,7 +152,7 @@ clean: ## Remove all that was built or generated
 
 # PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.
 postgres:
-	@test -e "$$($(PG_CONFIG) --pgxs 2>/dev/null)" -a -x "$$($(PG_CONFIG) --bindir 2>/dev/null)/initdb" || { set -e; \
+	@test -e "$$($(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h" -a -x "$$($(PG_CONFIG) --bindir 2>/dev/null)/initdb" || { set -e; \
 		told=/etc/postgresql-common/createcluster.d/colonnade.conf; trap "$(SUDO) rm -f $$told" EXIT; \
 		$(SUDO) mkdir -p $${told%/*}; echo 'create_main_cluster = false' | $(SUDO) tee $$told >/dev/null; \
 		$(APT) update; $(APT) install postgresql; \

@@ -111,7 +111,7 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure wh
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
 	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -188,4 +188,10 @@ $(PANDAS2)/.pandas2: requirements/pandas2.txt
 $(PEERS)/.peers $(PANDAS2)/.pandas2: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
+	@touch $@
+
+# Its libraries are for any version of Python, its extension module is not. Where there are none, the study says so.
+$(PEERS)/monetdb: requirements/monetdb.txt | $(PEERS)/.peers
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --only-binary=:all: --upgrade --target $@ \
+		--python-version 3.10 --implementation cp --abi cp310 --platform manylinux_2_17_$$(uname -m) -r $< || mkdir -p $@
 	@touch $@

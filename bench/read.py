@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import readers_bare  # noqa: F401  its readers are found by their names, too
+from place import Place
 from process import forget_peak, memory, received_bytes
-from readers import CONNECTED, EXECUTED, READERS, Asked, Place, Received, Step
+from readers import CONNECTED, EXECUTED, READERS, Asked, Received, Step
 
 
 def network_bytes() -> int:

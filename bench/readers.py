@@ -14,6 +14,8 @@ from enum import Enum
 from typing import Any
 from urllib.parse import quote
 
+from place import Place
+
 
 class Step(Enum):
     READY = "ready"
@@ -30,68 +32,6 @@ class Received:
 
     bytes: int
     rows: int | None
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a database is. A file has a path, all else a host and a port."""
-
-    #: postgres, mariadb, sqlite, duckdb, serve, flight, quack, csv or odbc.
-    kind: str
-    host: str = "127.0.0.1"
-    port: int = 0
-    path: str = ""
-    #: Of PostgreSQL's unix socket.
-    directory: str = ""
-    user: str = ""
-    password: str = ""
-    database: str = ""
-    #: The connection string of an ODBC data source.
-    connection: str = ""
-    #: By which the server of CSV compresses.
-    codec: str = "none"
-    #: `colonnade serve` wants TLS of who is not on its machine.
-    is_far: bool = False
-
-    @property
-    def uri(self) -> str:
-        """For colonnade, ConnectorX and ADBC."""
-        match self.kind:
-            case "postgres":
-                return f"postgresql://{self.user}@{self.host}:{self.port}/{self.database}"
-            case "mariadb":
-                return f"mysql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
-            case "serve":
-                mode = "require" if self.is_far else "disable"
-                return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/?sslmode={mode}"
-            case kind:
-                return f"{kind}:{self.path}"
-
-    @property
-    def sqlalchemy(self) -> str:
-        """With psycopg2 or PyMySQL."""
-        drivers = {"postgres": "postgresql+psycopg2", "mariadb": "mysql+pymysql"}
-        return f"{drivers[self.kind]}:{self.uri.partition(':')[2]}"
-
-    @property
-    def dsn(self) -> str:
-        """For libpq."""
-        return f"host={self.host} port={self.port} user={self.user} dbname={self.database}"
-
-    def odbc(self, options: dict[str, Any]) -> str:
-        """A connection string; the drivers are Debian's."""
-        address = f"Server={self.host};Port={self.port};Database={self.database};UID={self.user}"
-        match self.kind:
-            case "postgres":
-                # So many rows at a time; the driver would keep all of them otherwise, before it gives any.
-                fetch = f"UseDeclareFetch=1;Fetch={options.get('fetch', 20_000)};"
-                return f"Driver={{PostgreSQL Unicode}};{address};SSLmode=disable;{fetch}"
-            case "mariadb":
-                # Connector/ODBC's flag for the compressed protocol.
-                more = "OPTIONS=2048;" if options.get("compressed") else ""
-                return f"Driver={{MariaDB Unicode}};{address};PWD={self.password};{more}"
-            case _:
-                return self.connection
 
 
 @dataclass(frozen=True)
@@ -324,6 +264,21 @@ def asyncpg(asked: Asked) -> Steps:
 
     yield READY
     yield asyncio.run(fetch())
+
+
+@reader
+def pymonetdb(asked: Asked) -> Steps:
+    import pymonetdb
+
+    place, make = asked.place, _frame_maker(asked.destination)
+    yield READY
+    login = dict.fromkeys(("username", "password"), place.user)
+    with pymonetdb.connect(place.database, hostname=place.host, port=place.port, **login) as connection:
+        yield CONNECTED
+        cursor = connection.cursor()
+        cursor.execute(asked.query)
+        yield EXECUTED
+        yield make([column.name for column in cursor.description or ()], cursor.fetchall())
 
 
 def _frame_maker(destination: str) -> Callable[[list[str], list[Any]], Any]:

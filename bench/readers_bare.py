@@ -6,7 +6,8 @@ import re
 import socket
 import struct
 
-from readers import CONNECTED, READY, Asked, Place, Received, Steps, reader
+from place import Place
+from readers import CONNECTED, READY, Asked, Received, Steps, reader
 
 
 @reader

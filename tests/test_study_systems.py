@@ -160,11 +160,12 @@ def test_a_result_that_is_not_the_sources_has_no_time(context: Context) -> None:
 
 
 def test_what_does_not_start_or_cannot_read_says_why(context: Context) -> None:
-    """Quack is not in this environment."""
-    chosen = systems.by_name("DuckDB, Quack", "PostgreSQL, turbodbc", "DuckDB in process")
+    """Quack and MonetDB are not in this environment."""
+    chosen = systems.by_name("DuckDB, Quack", "MonetDB, pymonetdb", "PostgreSQL, turbodbc", "DuckDB in process")
     with databases.started(replace(context, peers=sys.executable), {"lineitem": ROWS}, chosen) as there:
-        failed, missing, read = there.readings(chosen, "lineitem")
-    assert failed["error"].startswith("quack did not start")
+        *failed, missing, read = there.readings(chosen, "lineitem")
+    for name, row in zip(("quack", "monetdb"), failed, strict=True):
+        assert row["error"].startswith(f"{name} did not start")
     assert "turbodbc" in missing["error"]
     assert read["rows"] == ROWS
 

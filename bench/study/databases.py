@@ -47,7 +47,7 @@ PATIENCE = 900.0
 class Started:
     """A running server, or a file."""
 
-    #: What a reader needs to know of it, beside the host (`readers.Place`).
+    #: What a reader needs to know of it, beside the host (`Place`).
     place: dict[str, Any]
     #: CPU seconds so far.
     cpu: Callable[[], float] = lambda: 0.0
@@ -278,6 +278,16 @@ def quack(there: Databases, _: str) -> Iterator[Started]:
 
 
 @contextmanager
+def monetdb(there: Databases, _: str) -> Iterator[Started]:
+    """It listens on this machine only."""
+    directory = there.directory / "monetdb"
+    command = [there.context.peers, str(BENCH / "monetdb_server.py"), str(directory), str(pg.free_port())]
+    with program([*command, *(str(there.parquet(table)) for table in there.tables)]) as (port, process):
+        place = {"kind": "monetdb", "port": port, "user": "bench", "database": directory.name}
+        yield Started(place, lambda: cpu_seconds(process.pid))
+
+
+@contextmanager
 def csv(there: Databases, codec: str) -> Iterator[Started]:
     with duckdb.connect(str(there.file), read_only=True) as connection:
         for table in there.tables:
@@ -316,6 +326,7 @@ STARTERS: dict[str, Callable[[Databases, str], AbstractContextManager[Started]]]
     "serve": serve,
     "flight": flight,
     "quack": quack,
+    "monetdb": monetdb,
     "csv": csv,
     "odbc": odbc,
 }

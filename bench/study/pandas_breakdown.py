@@ -12,7 +12,7 @@ from typing import Any
 
 import laboratory
 from matplotlib.axes import Axes
-from readers import Place
+from place import Place
 
 from study import databases, systems
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table

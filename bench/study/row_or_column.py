@@ -22,7 +22,7 @@ HEAVY = ("GZIP-6", "XZ-6")
 
 def run(context: Context) -> list[Row]:
     # XZ takes its time.
-    return [*encodings.measured(context, "row_or_column", encodings.of_equal_size(context, share=2)), *PAPER]
+    return [*encodings.measured(context, "row_or_column", encodings.of_equal_size(context, share=5)), *PAPER]
 
 
 def ratios(rows: list[Row], table: str, codec: str) -> tuple[float, float]:

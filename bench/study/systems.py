@@ -91,6 +91,7 @@ SYSTEMS = [
     System("SQLite, ADBC", "sqlite", "adbc"),
     System("SQLite, DuckDB's scanner", "sqlite", "duckdb_scan"),
     ours("SQLite", "sqlite"),
+    System("MonetDB, pymonetdb", "monetdb", "pymonetdb", is_slow=True, paper="MonetDB"),
     System("DuckDB, Arrow Flight", "flight:none", "flight", is_peer=False),
     System("DuckDB, Arrow Flight, LZ4", "flight:lz4", "flight", is_peer=False),
     System("DuckDB, Arrow Flight, ZSTD", "flight:zstd", "flight", is_peer=False),

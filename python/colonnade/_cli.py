@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from . import __version__, _read, _serve, _user
+from . import __version__, _bench, _read, _serve, _user
 from ._errors import Error
 
 
@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     _read.add_arguments(subparsers)
     _serve.add_arguments(subparsers)
+    _bench.add_arguments(subparsers)
     _user.add_arguments(subparsers)
     for subparser in subparsers.choices.values():
         # After the subcommand too; a missing one must not undo the one before it.

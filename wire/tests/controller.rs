@@ -107,6 +107,17 @@ fn rows_that_take_time_to_be_made() {
 }
 
 #[test]
+fn what_a_configuration_learns_once_is_not_held_against_it() {
+    // Ten times as long as its chunks take: tables of symbols for all columns.
+    for rate in [1000.0, 2500.0] {
+        let (data, rate) = (|_| SALES, |_| mbit(rate));
+        let regret =
+            regret_in(|| World { is_overlapped: true, learning: 20e6, ..World::new(&data, 0.4, &rate) }, &CONFIGS);
+        assert!(regret <= 0.07, "{:.1} %", regret * 100.0);
+    }
+}
+
+#[test]
 fn readers_that_are_slower_than_all_else() {
     // One whose work is decoding, fast, slow or very slow; and one that does something else with each row. Its sake is no reason to
     // send more bytes than light encodings make, so plain ones are no measure.

@@ -260,10 +260,15 @@ impl Adaptive {
         self.slowness *= (slowness / self.slowness).powf(SLOWNESS.0);
         let Some(index) = self.rungs.iter().position(|rung| rung.config == cost.config) else { return };
         let before = self.rungs[index];
+        // The first chunk of a rung learns for all the others, tables of symbols for one: its time says little.
+        if before.source == Source::Trial && time > before.time {
+            self.rungs[index] = Rung { size, source: Source::Beginning, ..before };
+            return;
+        }
         let weight = if before.source == Source::Chunks { NEWEST } else { 1.0 };
         // What makes this one cost more, another machine or other data, makes the others cost more, too; as far as it is not
         // that a trial on a part was wrong.
-        let shared = if before.source == Source::Trial { before.part } else { 1.0 };
+        let shared = if matches!(before.source, Source::Trial | Source::Beginning) { before.part } else { 1.0 };
         let drift = |was: f64, is: f64| (is / was).powf(weight).clamp(0.01, 100.0);
         let (slower, larger) = (drift(before.time, time), drift(before.size, size));
         // Plain chunks say nothing about the others' work: they are a list of buffers.

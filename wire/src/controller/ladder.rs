@@ -30,6 +30,8 @@ pub(super) enum Source {
     Table,
     /// A part of a chunk.
     Trial,
+    /// One chunk, which took longer than the trial promised.
+    Beginning,
     /// Chunks of this stream.
     Chunks,
 }

@@ -52,8 +52,9 @@ const LEAP: (f64, usize) = (4.0, 3);
 const PAUSE: f64 = 50e6;
 /// What ended longer ago than this is forgotten.
 const MEMORY: Duration = Duration::from_secs(2);
-/// Nor is what is looked at while nothing waits.
-const IDLE: f64 = 2e6;
+/// Nor is what is looked at while nothing waits: of a link that was never measured, and of one that was. What was held up
+/// for a moment comes in less time than a link's rate allows.
+const IDLE: (f64, f64) = (2e6, 20e6);
 /// Spans are no shorter.
 const MOMENT: Duration = Duration::from_millis(2);
 /// Less than this says nothing: acknowledgements come in bursts.
@@ -138,11 +139,15 @@ impl Rate {
     /// Chunks may follow one another faster than acknowledgements come, and a burst of these is no rate.
     fn look_at_idle(&mut self) {
         let (time, bytes) = self.idle;
-        if time < IDLE || bytes < LEAST.1 {
+        let enough = if self.measured().is_none() { IDLE.0 } else { IDLE.1 };
+        if time < enough || bytes < LEAST.1 {
             return;
         }
         self.idle = (0.0, 0.0);
+        let before = self.seen().unwrap_or(0.0);
         self.floor = self.floor.max(bytes / time);
+        // What has come true need not be hoped for.
+        self.hope = (self.hope * before / self.floor.max(before)).max(1.0);
         if self.floor > self.ceiling.1 * FASTER {
             self.growth = GROWTH.0;
         }
@@ -153,10 +158,10 @@ impl Rate {
             self.hope = self.hope.max(self.ceiling.1 / self.floor);
         }
         let (measured, base) = (self.measured(), self.measured().unwrap_or(0.0).max(self.floor));
-        // What was there a moment ago may well be there again; more than that, it may never have been.
-        let growth = if base * self.hope < self.ceiling.1 { GROWTH.0 } else { self.growth };
         let pace = if measured.is_none() { UNKNOWN } else { (time / PACE).min(1.0) };
-        self.hope = self.hope.max(1.0) * growth.powf(pace);
+        // What was there a moment ago may well be there again; more than that, it may never have been.
+        let again = (self.hope * GROWTH.0.powf(pace)).min(self.ceiling.1 / base);
+        self.hope = (self.hope * self.growth.powf(pace)).max(again);
     }
 
     /// After several spans that tell of another link than those before them, these others are forgotten.
@@ -239,6 +244,47 @@ mod tests {
         rate.sample(&sample(10, 2_000_000, 2_000_000, 0));
         assert_eq!(rate.measured(), None);
         assert!(rate.expected().is_some_and(|rate| rate > 0.2));
+    }
+
+    /// 100 kB a millisecond, of which some always wait.
+    fn known() -> Rate {
+        let mut rate = Rate::default();
+        for at in (0..=300).step_by(10) {
+            rate.sample(&sample(at, at * 100_000 + 1_000_000, at * 100_000, 1_000_000));
+        }
+        assert_eq!(rate.measured(), Some(0.1));
+        rate
+    }
+
+    #[test]
+    fn what_was_held_up_for_a_moment_tells_of_no_other_link() {
+        let mut rate = known();
+        // Nothing waits, and in 4 ms comes what was to come in 14.
+        rate.sample(&sample(310, 31_000_000, 31_000_000, 0));
+        rate.sample(&sample(314, 32_400_000, 32_400_000, 0));
+        assert_eq!((rate.measured(), rate.expected()), (Some(0.1), Some(0.1)));
+    }
+
+    #[test]
+    fn a_link_that_keeps_up_may_take_what_it_took_of_late_and_little_more() {
+        let mut rate = known();
+        let (mut at, mut all) = (300, 30_000_000);
+        let mut pass = |rate: &mut Rate, each: u64, unsent: u64| {
+            for _ in 0..20 {
+                (at, all) = (at + 20, all + each);
+                rate.sample(&sample(at, all + unsent, all, unsent));
+            }
+        };
+        // What was hoped for while nothing waited was in vain, again and again.
+        for _ in 0..5 {
+            pass(&mut rate, 1_000_000, 0);
+            pass(&mut rate, 2_000_000, 1_000_000);
+        }
+        // Slower for a while, and then it is the writer that is slow.
+        pass(&mut rate, 1_000_000, 1_000_000);
+        assert_eq!(rate.measured(), Some(0.05));
+        pass(&mut rate, 400_000, 0);
+        assert!(rate.expected().is_some_and(|rate| (0.1..0.15).contains(&rate)), "{:?}", rate.expected());
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub(crate) struct World<'a> {
     pub(crate) read: f64,
     /// Nanoseconds in which the reader's window was closed.
     pub(crate) closed: f64,
+    /// Nanoseconds that the first chunk of each configuration takes beside its own, and which ones have had it.
+    pub(crate) learning: f64,
+    pub(crate) learnt: Vec<Config>,
     /// Nanoseconds of work.
     pub(crate) worked: f64,
 }
@@ -83,6 +86,8 @@ impl<'a> World<'a> {
             unread: VecDeque::new(),
             read: 0.0,
             closed: 0.0,
+            learning: 0.0,
+            learnt: Vec::new(),
             worked: 0.0,
         }
     }
@@ -183,7 +188,12 @@ impl<'a> World<'a> {
                 controller.tried(&costs[0], &costs[1]);
             }
             let config = controller.next_config();
-            let cost = self.cost(config, share, 1.0);
+            let mut cost = self.cost(config, share, 1.0);
+            if !self.learnt.contains(&config) {
+                self.learnt.push(config);
+                cost.cpu += Duration::from_nanos(self.learning as u64);
+                cost.elapsed += Duration::from_nanos(self.learning as u64);
+            }
             self.pass(cost.elapsed.as_nanos() as f64);
             controller.encoded(&cost);
             controller.link(&self.sample());

@@ -17,12 +17,13 @@ import pyarrow  # noqa: F401  importing is not reading
 def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[str, Any]:
     cpu, start = time.process_time(), time.perf_counter()
     progress: list[tuple[float, int]] = []
-    kept, rows = [], 0
+    rows = plain_bytes = 0
     with colonnade.connect(uri) as connection:
         result = connection.query(query, **options)
         for batch in result:
-            kept.append(batch)
+            # Kept, they would cost the next reading what it takes to get that much memory again.
             rows += batch.num_rows
+            plain_bytes += batch.nbytes
             progress.append((time.perf_counter() - start, rows))
             if progress[-1][0] > limit:
                 result.close()
@@ -33,7 +34,7 @@ def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[st
         "wall": wall if wall <= limit else None,
         "client_cpu": time.process_time() - cpu,
         "rows": rows,
-        "plain_bytes": sum(batch.nbytes for batch in kept),
+        "plain_bytes": plain_bytes,
         "wire_bytes": stats.wire_bytes,
         "chunks": stats.chunks,
         "configurations": getattr(stats, "configurations", stats.codecs),

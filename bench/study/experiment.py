@@ -26,15 +26,17 @@ class Size:
     rows: int
     #: Readings of each cell, of which the median is shown.
     rounds: int
+    #: Of those that take but a moment, at least so many.
+    short_rounds: int
     #: Seconds after which a reading on a slow link is given up.
     patience: float
 
 
 SIZES = {
     # For the tests: everything runs, no time means anything.
-    "tiny": Size("tiny", 2_000, 1, 60),
-    "quick": Size("quick", 500_000, 1, 30),
-    "full": Size("full", sys.maxsize, 5, 900),
+    "tiny": Size("tiny", 2_000, 1, 1, 60),
+    "quick": Size("quick", 500_000, 1, 3, 30),
+    "full": Size("full", sys.maxsize, 5, 5, 900),
 }
 
 

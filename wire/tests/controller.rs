@@ -83,7 +83,7 @@ fn regret_in<'a>(world: impl Fn() -> World<'a>, configs: &[Config]) -> f64 {
 fn rows_that_take_time_to_be_made() {
     // An engine that makes rows in a third of the time of light encoding, or in several times that; some make the rows of
     // many chunks at once.
-    for (is_overlapped, most) in [(true, 0.06), (false, 0.12)] {
+    for (is_overlapped, most) in [(true, 0.07), (false, 0.12)] {
         let mut all = Vec::new();
         for source in [(0.3, 1.0), (1.0, 1.0), (1.0, 5.0), (4.0, 1.0)] {
             println!("{source:?}, a sender of its own: {is_overlapped}");

@@ -17,8 +17,9 @@ const HOPE: (f64, f64) = (0.5, 0.65);
 const LITTLE_HOPE: (f64, f64) = (0.8, 0.9);
 /// By what factor a trial must differ in time or size from what whole chunks have told.
 const NEWS: (f64, f64) = (1.3, 1.1);
-/// Weight of the newest chunk.
+/// Weight of the newest chunk, and plain bytes of one that has all of it: the clock of a small one tells of chance.
 const NEWEST: f64 = 0.3;
+const WEIGHTY: f64 = 1e6;
 /// Weight of the newest chunk in what is thought of the machine, and how many times longer than its work encoding may
 /// be thought to take.
 const SLOWNESS: (f64, f64) = (0.1, 20.0);
@@ -265,7 +266,7 @@ impl Adaptive {
             self.rungs[index] = Rung { size, source: Source::Beginning, ..before };
             return;
         }
-        let weight = if before.source == Source::Chunks { NEWEST } else { 1.0 };
+        let weight = if before.source == Source::Chunks { NEWEST * (self.plain / WEIGHTY).min(1.0) } else { 1.0 };
         // What makes this one cost more, another machine or other data, makes the others cost more, too; as far as it is not
         // that a trial on a part was wrong.
         let shared = if matches!(before.source, Source::Trial | Source::Beginning) { before.part } else { 1.0 };

@@ -36,7 +36,8 @@ class Place:
             case "mariadb":
                 return f"mysql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
             case "serve":
-                mode = "require" if self.is_far else "disable"
+                # A round trip less than to ask for TLS first.
+                mode = "require&sslnegotiation=direct" if self.is_far else "disable"
                 return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/?sslmode={mode}"
             case kind:
                 return f"{kind}:{self.path}"

@@ -26,7 +26,7 @@ nav { columns: 2; font-size: 90% } nav a { display: block }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-size: 90%; margin: .5rem 0 }
 caption { text-align: left; font-weight: 600; padding: .3rem 0 }
 th, td { padding: .15rem .6rem; border-bottom: 1px solid #eee; text-align: right; vertical-align: top }
-th { border-bottom: 1px solid #999 } .left { text-align: left }
+th { border-bottom: 1px solid #999 } .left { text-align: left } td.left:first-child { min-width: 13rem }
 figure { margin: 1rem 0 } figcaption { font-weight: 600 } svg { max-width: 100%; height: auto }
 pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; font-size: 85%; line-height: 1.35 }
 .source, .ran { color: #666; font-size: 90% } .yes { color: #17692c } .no { color: #a3261c }

@@ -35,6 +35,13 @@ def failed(*arguments: str | os.PathLike[str]) -> str:
     return done.stderr
 
 
+@pytest.mark.parametrize("command", ["", "read", "serve", "bench", "user", "user add", "user list", "user remove"])
+def test_every_command_explains_itself(command: str) -> None:
+    done = run(*command.split(), "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"usage: colonnade {command}".strip() in done.stdout
+
+
 @pytest.fixture(scope="module")
 def expected(uri: str) -> pa.Table:
     return colonnade.read_sql(uri, SQL, return_type="arrow")

@@ -107,7 +107,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
     limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
     limit("--max-result-bytes", "BYTES", _size, 0, "a result's size as it is sent, such as 10GB")
-    limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 % of the machine's")
+    limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
     limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")
     limit(
@@ -116,7 +116,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         str,
         None,
         "how much it may put there, and how much of one result may be set aside while another statement runs; "
-        "by default 90 % of what is free",
+        "by default 90 %% of what is free",
     )
     limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
 

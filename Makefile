@@ -124,7 +124,7 @@ fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
-	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
+	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH" LSAN_OPTIONS="suppressions=$(CURDIR)/fuzz/leaks.supp"; \
 	for target in $$($(CARGO) fuzz list); do \
 		echo "== $$target"; \
 		$(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \

@@ -35,16 +35,24 @@ class Server:
         assert self.unix is not None
         return f"host={self.unix.parent} port={self.unix.suffix[1:]} user=tester dbname=test"
 
+    @property
+    def worker(self) -> int:
+        """The process that holds the engine."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        (worker,) = (int(child) for task in tasks for child in (task / "children").read_text().split())
+        return worker
+
     def memory(self, line: str = "VmRSS") -> int:
-        """Bytes of a line of the process's status: VmRSS now, VmHWM at most so far."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        """Bytes of a line of the worker's status: VmRSS now, VmHWM at most so far."""
+        status = Path(f"/proc/{self.worker}/status").read_text()
         return next(int(text.split()[1]) * 1024 for text in status.splitlines() if text.startswith(line + ":"))
 
     def connections(self) -> int:
-        """How many clients hold a socket of the process; a session closes its own after it has freed all else."""
+        """How many clients hold a socket of the supervisor's; it closes its own after a session has freed all else."""
         descriptors = Path(f"/proc/{self.process.pid}/fd")
         sockets = [entry for entry in descriptors.iterdir() if is_socket(entry)]
-        return len(sockets) - (self.port is not None) - (self.unix is not None)
+        # Beside those that listen there is the one to the worker.
+        return len(sockets) - (self.port is not None) - (self.unix is not None) - 1
 
 
 def is_socket(descriptor: Path) -> bool:

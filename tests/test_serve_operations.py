@@ -149,15 +149,17 @@ def test_the_log_has_a_line_an_event_and_no_secrets(tmp_path: Path) -> None:
         assert secret not in text
 
 
-def test_without_descriptors_the_server_waits_for_some() -> None:
+@pytest.mark.parametrize("which", ["supervisor", "worker"])
+def test_without_descriptors_the_server_waits_for_some(which: str) -> None:
     """Clients beyond the limit wait or are turned away; those that are there stay, and later ones come in again."""
     with serve() as server:
         with psycopg.connect(server.dsn, autocommit=True) as client:
+            process = server.worker if which == "worker" else server.process.pid
             # What is loaded at the first query needs descriptors for a moment.
             client.execute("select count(*) from range(1000)")
-            limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
-            used = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 5, limits[1]))
+            limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+            used = len(list(Path(f"/proc/{process}/fd").iterdir()))
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (used + 5, limits[1]))
             crowd = [socket.create_connection((server.host, server.port)) for _ in range(20)]
             assert client.execute("select count(*) from range(1000)").fetchone() == (1000,)
             for one in crowd:

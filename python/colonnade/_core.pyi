@@ -1,10 +1,11 @@
 """The extension module. What the package exports is in the modules around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypedDict, Unpack, final, type_check_only
 
 from ._options import Params, QueryOptions
+from ._serve_settings import Settings
 
 __version__: str
 __all__ = [
@@ -12,10 +13,11 @@ __all__ = [
     "Column",
     "Connection",
     "Production",
-    "Server",
     "SourceEngine",
     "Stream",
+    "Supervisor",
     "Table",
+    "Worker",
     "__version__",
     "bind",
     "connect",
@@ -107,23 +109,26 @@ class SourceEngine:
     def close(self) -> None: ...
 
 @final
-class Server:
+class Supervisor:
     def __new__(
-        cls,
-        engine: object,
-        options: object,
-        listen: str | None = None,
-        unix: str | PathLike[str] | None = None,
-    ) -> Server: ...
+        cls, wanted: Settings, command: list[str], environment: list[tuple[str, str]], settings: bytes
+    ) -> Supervisor: ...
     @property
     def addresses(self) -> list[str]: ...
     @property
     def metrics(self) -> str | None: ...
-    @property
-    def sessions(self) -> int: ...
     def reload(self) -> None: ...
     def drain(self, seconds: float) -> bool: ...
-    def stop(self) -> None: ...
+    def stop(self) -> bool: ...
+
+@final
+class Worker:
+    def __new__(cls) -> Worker: ...
+    @property
+    def settings(self) -> bytes: ...
+    @staticmethod
+    def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
+    def serve(self, engine: object, options: Settings) -> int: ...
 
 def add_user(
     path: str | PathLike[str],

@@ -97,12 +97,14 @@ class Capsule:
 class Engine:
     """One database, opened once."""
 
-    def __init__(self, path: str, *, read_only: bool = False, fences: Fences | None = None) -> None:
+    def __init__(
+        self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
+    ) -> None:
         self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
-        attach_catalog(self._root, self._database)
+        attach_catalog(self._root, self._database, scratch)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -227,21 +229,48 @@ class Session:
 
 #: The database that holds what `_catalog.sql` and its companions make.
 CATALOG = "colonnade_catalog"
+# Read before the process gives up its access to files.
+CATALOG_SQL = [
+    Path(__file__).with_name(part).read_text()
+    for part in ("_catalog.sql", "_catalog_functions.sql", "_information_schema.sql")
+]
 
 
-def attach_catalog(root: DuckDBPyConnection, database: str) -> None:
+def attach_catalog(root: DuckDBPyConnection, database: str, scratch: Path | None = None) -> None:
     """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can."""
+    read-only, a file can. In `scratch` it stays for the next process."""
+    if scratch is not None:
+        path = scratch / "catalog.duckdb"
+        if not path.exists():
+            make_catalog(root, database, path)
+        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
+        return
     with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
-        path = literal(str(Path(directory) / "catalog.duckdb"))
-        root.execute(f"ATTACH {path} AS {CATALOG} (READ_WRITE)")
-        root.execute(f"USE {CATALOG}")
-        for part in ("_catalog.sql", "_catalog_functions.sql", "_information_schema.sql"):
-            root.execute(Path(__file__).with_name(part).read_text())
-        root.execute(f"USE {quoted(database)}")
-        root.execute(f"DETACH {CATALOG}")
+        path = Path(directory) / "catalog.duckdb"
+        make_catalog(root, database, path)
         # Open files stay where their names do not.
-        root.execute(f"ATTACH {path} AS {CATALOG} (READ_ONLY)")
+        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
+
+
+def make_catalog(root: DuckDBPyConnection, database: str, path: Path) -> None:
+    # Under another name until it is whole: the process may die meanwhile.
+    draft = path.with_name("draft.duckdb")
+    draft.unlink(missing_ok=True)
+    root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
+    root.execute(f"USE {CATALOG}")
+    for part in CATALOG_SQL:
+        root.execute(part)
+    root.execute(f"USE {quoted(database)}")
+    root.execute(f"DETACH {CATALOG}")
+    draft.rename(path)
+
+
+def defaults() -> tuple[str, int]:
+    """The memory and threads that DuckDB takes by default, by what it finds out about the machine and its limits."""
+    with duckdb.connect() as connection:
+        query = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        ((memory, threads),) = connection.execute(query).fetchall()
+    return memory, threads
 
 
 def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:

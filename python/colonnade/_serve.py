@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._secrets import secrets
+from ._serve_settings import Settings
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from colonnade._core import Server, SourceEngine
-    from colonnade._engine import Engine
+    from colonnade._core import Supervisor
 
 DEFAULT_LISTEN = "127.0.0.1:5433"
 
@@ -162,49 +166,63 @@ def run(args: argparse.Namespace) -> int:
         raise SystemExit("colonnade: --tls-client-ca needs --tls-certificate and --tls-key")
     if args.log_statements and args.log is None:
         raise SystemExit("colonnade: --log-statements needs --log")
-    args.spool_bytes = _spool_bytes(args.temp_size)
+    spool_bytes = _spool_bytes(args.temp_size)
     if args.source is not None:
         check_source_arguments(args)
+    elif importlib.util.find_spec("duckdb") is None:
+        raise SystemExit("colonnade: duckdb is missing: pip install 'colonnade[serve]'")
     # Blocked before any thread starts, so that all threads leave them to sigwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     # A client takes a descriptor; what a shell allows by default is little.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-    from colonnade._core import Server
-
+    allow_deep_stacks()
     listen = args.listen or (None if args.unix else DEFAULT_LISTEN)
+    source = args.source and source_behind(args.source)
+    scratch = tempfile.mkdtemp(prefix="colonnade-")
     try:
-        engine = in_front_of(args.source) if args.source is not None else duckdb_engine(args)
-        server = Server(engine, args, listen, args.unix)
+        settings = Settings.of(args, listen=listen, source=source, spool_bytes=spool_bytes, scratch=scratch)
+        return supervise(settings, verbose=getattr(args, "verbose", False))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+#: Bytes of the stacks of the engine's own threads: it recurses over statements and values.
+STACK = 64 << 20
+
+
+def allow_deep_stacks() -> None:
+    """Have the worker's threads begin with larger stacks; their memory is taken only when they use it."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    size = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (size, most))
+
+
+#: A worker imports what this process would, from wherever it would, and not from the current directory.
+WORKER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnade._worker import main; main()"
+
+
+def supervise(settings: Settings, *, verbose: bool) -> int:
+    """Listen, with a worker that holds the engine, until a signal says that it is enough."""
+    from colonnade._core import Supervisor
+
+    from ._worker import ENVIRONMENT
+
+    command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
+    try:
+        supervisor = Supervisor(settings, command, list(ENVIRONMENT.items()), settings.to_json())
     except Exception as error:
-        if getattr(args, "verbose", False):
+        if verbose:
             raise
-        raise SystemExit(f"colonnade: {first_line(error)}") from None
-
-    for address in server.addresses:
+        # A worker that does not start has said why.
+        raise SystemExit(f"colonnade: {first_line(error)}" if str(error) else 1) from None
+    for address in supervisor.addresses:
         print(f"listening on {address}", flush=True)
-    if server.metrics is not None:
-        print(f"metrics on http://{server.metrics}/metrics", flush=True)
-    if wait_for_the_end(server) == signal.SIGTERM:
-        drain(server, args.grace)
-    server.stop()
-    if server.sessions:
-        # DuckDB did not let go of a statement in time; its threads must not meet a closing interpreter.
-        os._exit(1)
-    engine.close()
-    return 0
-
-
-def duckdb_engine(args: argparse.Namespace) -> Engine:
-    # Imported here: other subcommands need no DuckDB.
-    try:
-        from colonnade._engine import Engine
-        from colonnade._fences import Fences
-    except ModuleNotFoundError as error:
-        raise SystemExit(f"colonnade: {error.name} is missing: pip install 'colonnade[serve]'") from None
-    fences = Fences(args.allow_files, args.memory, args.threads, args.temp_directory, args.temp_size)
-    return Engine(args.database or ":memory:", read_only=args.read_only, fences=fences)
+    if supervisor.metrics is not None:
+        print(f"metrics on http://{supervisor.metrics}/metrics", flush=True)
+    if wait_for_the_end(supervisor) == signal.SIGTERM:
+        drain(supervisor, settings.grace)
+    return 0 if supervisor.stop() else 1
 
 
 #: Options that are about the DuckDB of a server of its own.
@@ -219,11 +237,8 @@ def check_source_arguments(args: argparse.Namespace) -> None:
         raise SystemExit(f"colonnade: {name} is for a DuckDB database, and goes without --source")
 
 
-def in_front_of(argument: str) -> SourceEngine:
-    """The database that --source means; it is connected to once, to see whether that works."""
-    from colonnade import _connection
-    from colonnade._core import SourceEngine
-
+def source_behind(argument: str) -> str:
+    """The URI of the database that --source means."""
     uri = source_uri(argument)
     if re.match(r"duckdb\s*:", uri, re.IGNORECASE):
         raise SystemExit("colonnade: a DuckDB database is served without --source: colonnade serve FILE.duckdb")
@@ -234,7 +249,7 @@ def in_front_of(argument: str) -> SourceEngine:
             file=sys.stderr,
             flush=True,
         )
-    return SourceEngine(lambda: _connection._source(uri))
+    return uri
 
 
 def source_uri(argument: str) -> str:
@@ -259,20 +274,20 @@ def source_uri(argument: str) -> str:
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
-def wait_for_the_end(server: Server) -> int:
+def wait_for_the_end(supervisor: Supervisor) -> int:
     """Which signal ends it. SIGHUP does not: users and certificates are read again."""
     while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
         try:
-            server.reload()
+            supervisor.reload()
         except OSError as error:
             print(f"colonnade: everything stays as it was: {first_line(error)}", file=sys.stderr, flush=True)
     return received
 
 
-def drain(server: Server, grace: float) -> None:
+def drain(supervisor: Supervisor, grace: float) -> None:
     """Wait for what runs, until the grace is over or a second signal comes."""
     end = time.monotonic() + grace
-    while not server.drain(0.1) and time.monotonic() < end:
+    while not supervisor.drain(0.1) and time.monotonic() < end:
         if signal.sigtimedwait(SIGNALS - {signal.SIGHUP}, 0) is not None:
             return
 

@@ -14,6 +14,7 @@ mod serve_options;
 mod serve_source;
 mod signals;
 mod stream;
+mod supervise;
 mod table;
 mod users;
 
@@ -34,7 +35,8 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Table>()?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
-    serve::register(m)?;
+    m.add_class::<serve_source::SourceEngine>()?;
+    supervise::register(m)?;
     users::register(m)?;
     Ok(())
 }

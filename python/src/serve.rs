@@ -4,118 +4,33 @@
 //! well); reading, encoding and sending happen without.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Address, AddressError, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role,
-    Rows, ServeError, Server, Session, SqlState, Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
+    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
+    Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 
 use crate::capsule::{self, take_stream};
 use crate::ffi_stream;
-use crate::serve_options::PyOptions;
-use crate::serve_source::SourceEngine;
 use crate::stream::struct_field;
 
-/// Adds what `colonnade serve` needs to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SourceEngine>()?;
-    module.add_class::<PyServer>()
-}
-
-/// A running server.
-#[pyclass(name = "Server", module = "colonnade._core", frozen)]
-struct PyServer {
-    server: Mutex<Server>,
-}
-
-impl PyServer {
-    fn server(&self) -> MutexGuard<'_, Server> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl PyServer {
-    /// Starts to listen. `engine` is a `colonnade._engine.Engine` or a `SourceEngine`.
-    #[new]
-    #[pyo3(signature = (engine, options, listen=None, unix=None))]
-    fn new(
-        py: Python<'_>,
-        engine: Py<PyAny>,
-        options: PyOptions,
-        listen: Option<&str>,
-        unix: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let listen = listen.map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
-        let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
-        let engine: Arc<dyn Engine> = match engine.bind(py).cast::<SourceEngine>() {
-            Ok(front) => front.get().engine(),
-            Err(_) => Arc::new(PyEngine { version: engine.bind(py).getattr("version")?.extract()?, engine }),
-        };
-        let options = options.try_into()?;
-        let server = py.detach(|| Server::start(engine, &addresses, options)).map_err(|error| to_py(&error))?;
-        Ok(Self { server: Mutex::new(server) })
-    }
-
-    /// Where it listens: `host:port`, or the path of a socket.
-    #[getter]
-    fn addresses(&self) -> Vec<String> {
-        self.server().addresses().iter().map(ToString::to_string).collect()
-    }
-
-    /// Where `/metrics` and `/health` are: `host:port`.
-    #[getter]
-    fn metrics(&self) -> Option<String> {
-        self.server().metrics().map(|address| address.to_string())
-    }
-
-    /// How many clients have a session.
-    #[getter]
-    fn sessions(&self) -> usize {
-        self.server().sessions()
-    }
-
-    /// Reads the users file and the certificates again.
-    fn reload(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.server().reload()).map_err(|error| to_py(&error))
-    }
-
-    /// Refuses new sessions, and waits for those that are there to do what they are at; gives whether all have ended in
-    /// time.
-    fn drain(&self, py: Python<'_>, seconds: f64) -> bool {
-        let grace = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        py.detach(|| self.server().drain(grace))
-    }
-
-    /// Ends all sessions and stops to listen.
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.server().stop());
-    }
-}
-
-fn to_py(error: &ServeError) -> PyErr {
-    match error {
-        ServeError::Address(AddressError::Syntax(_) | AddressError::NotProtected(_))
-        | ServeError::NoAddress
-        | ServeError::FarMetrics(_) => PyValueError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    }
-}
-
-struct PyEngine {
+/// A `colonnade._engine.Engine`.
+pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
+}
+
+impl PyEngine {
+    pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self { version: engine.getattr("version")?.extract()?, engine: engine.clone().unbind() })
+    }
 }
 
 impl Engine for PyEngine {

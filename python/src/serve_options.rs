@@ -1,22 +1,15 @@
-//! `_serve.ServerOptions`, as the server takes it.
+//! `_serve_settings.Settings`, as the server takes it.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use colonnade_server::Options;
 use colonnade_server::limits::Limits;
-use colonnade_server::tls::TlsFiles;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The attributes of the same names; times are in seconds, and 0 is no limit.
 #[derive(FromPyObject)]
 pub(crate) struct PyOptions {
     encode_cpu: f64,
-    users: Option<PathBuf>,
-    tls_certificate: Option<PathBuf>,
-    tls_key: Option<PathBuf>,
-    tls_client_ca: Option<PathBuf>,
     max_connections: usize,
     max_user_connections: usize,
     login_timeout: f64,
@@ -25,25 +18,11 @@ pub(crate) struct PyOptions {
     idle_transaction_timeout: f64,
     max_result_bytes: u64,
     spool_bytes: u64,
-    log: Option<PathBuf>,
     log_statements: bool,
-    metrics: Option<String>,
 }
 
-impl TryFrom<PyOptions> for Options {
-    type Error = PyErr;
-
-    fn try_from(options: PyOptions) -> PyResult<Self> {
-        let address = |text: String| {
-            let odd = |_| {
-                PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
-            };
-            text.parse().map_err(odd)
-        };
-        let metrics = options.metrics.map(address).transpose()?;
-        let files = options.tls_certificate.zip(options.tls_key);
-        let tls =
-            files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: options.tls_client_ca });
+impl From<PyOptions> for Options {
+    fn from(options: PyOptions) -> Self {
         let limits = Limits {
             connections: options.max_connections,
             user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
@@ -54,8 +33,8 @@ impl TryFrom<PyOptions> for Options {
             result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
             spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
         };
-        let PyOptions { encode_cpu, users, log, log_statements, .. } = options;
-        Ok(Self { encode_cpu, users, tls, limits, log, log_statements, metrics })
+        let PyOptions { encode_cpu, log_statements, .. } = options;
+        Self { encode_cpu, limits, log_statements, ..Self::default() }
     }
 }
 

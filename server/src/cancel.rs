@@ -2,7 +2,8 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::engine::{Interrupt, Who};
@@ -26,12 +27,41 @@ pub enum Reason {
     IdleInTransaction,
     /// The server stops.
     Shutdown,
+    /// The engine cannot go on.
+    EngineFailed,
 }
 
 impl Reason {
     /// Whether the session ends with it, and not its statement alone.
     fn ends_session(self) -> bool {
         self > Self::TimedOut
+    }
+}
+
+/// Tells the process that its engine cannot go on: once, whichever session finds out.
+#[derive(Default)]
+pub struct Alarm {
+    act: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    has_rung: AtomicBool,
+}
+
+impl Alarm {
+    /// What to do then.
+    pub fn set(&self, act: impl Fn() + Send + Sync + 'static) {
+        // There is one process, and it says so once.
+        let _ = self.act.set(Box::new(act));
+    }
+
+    pub fn ring(&self) {
+        if !self.has_rung.swap(true, Ordering::SeqCst)
+            && let Some(act) = self.act.get()
+        {
+            act();
+        }
+    }
+
+    pub fn has_rung(&self) -> bool {
+        self.has_rung.load(Ordering::SeqCst)
     }
 }
 
@@ -44,6 +74,7 @@ pub struct Control {
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
+    alarm: Arc<Alarm>,
     pub(crate) socket: Arc<Socket>,
 }
 
@@ -76,6 +107,7 @@ impl Control {
         limits: Arc<Limits>,
         observer: Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
+        alarm: Arc<Alarm>,
         socket: Arc<Socket>,
     ) -> Self {
         let since = Instant::now();
@@ -90,15 +122,25 @@ impl Control {
             own,
             sent: 0,
         };
-        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
+        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, alarm, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The engine is about to be given this statement: if that ends the process, others can tell which one it was.
+    pub fn concerns(&self, statement: &str) {
+        if let Some(place) = self.socket.place() {
+            place.statement(&self.who.name, statement);
+        }
+    }
+
     /// Work for the client starts; it ends when the guard is dropped.
     pub fn start(self: &Arc<Self>) -> Running {
+        if let Some(place) = self.socket.place() {
+            place.works(true);
+        }
         let mut state = self.state();
         state.started += 1;
         state.is_busy = true;
@@ -110,6 +152,7 @@ impl Control {
 
     /// A statement is run: it counts, and is written into the log if the operator wants it there.
     pub fn runs(&self, statement: &str) {
+        self.concerns(statement);
         self.state().statements += 1;
         self.observer.statement(&self.who.name, statement);
     }
@@ -122,6 +165,9 @@ impl Control {
     /// A statement has failed. What it was and what it held is not written down.
     pub fn failed(&self, failure: &Failure) {
         count(&self.observer.errors);
+        if matches!(failure, Failure::Engine(error) if error.is_fatal_for_engine()) {
+            self.alarm.ring();
+        }
         let user = Value::Text(&self.who.name);
         self.observer.tell("error", &[("user", user), ("code", Value::Text(failure.code().as_str()))]);
     }
@@ -151,6 +197,7 @@ impl Control {
             Some(Reason::Idle) => Err(LimitError::Idle.into()),
             Some(Reason::IdleInTransaction) => Err(LimitError::IdleInTransaction.into()),
             Some(Reason::Shutdown) => Err(Failure::Shutdown),
+            Some(Reason::EngineFailed) => Err(Failure::EngineFailed),
             Some(Reason::Gone) => Err(Failure::Disconnected(io::ErrorKind::ConnectionReset.into())),
         }
     }
@@ -243,6 +290,9 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Some(place) = self.control.socket.place() {
+            place.works(false);
+        }
         let mut state = self.control.state();
         state.is_busy = false;
         state.since = Instant::now();

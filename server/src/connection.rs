@@ -54,6 +54,8 @@ pub(crate) fn connection(newcomer: Newcomer, socket: Socket) {
         Err(failure) => startup::refuse(&mut output, &failure),
     }
     socket.say_goodbye();
+    // The descriptor may have a duplicate in a supervisor, so closing this one would not tell the client.
+    socket.shutdown(Shutdown::Write);
 }
 
 /// Writes down that a client was not let in, and why.

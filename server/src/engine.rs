@@ -253,6 +253,11 @@ pub struct EngineError {
 }
 
 impl EngineError {
+    /// Whether the engine is of no use to anybody from now on.
+    pub fn is_fatal_for_engine(&self) -> bool {
+        self.message.starts_with("FATAL Error")
+    }
+
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: None, hint: None, position: None }

@@ -92,6 +92,7 @@ impl SqlState {
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self::new("55000");
     pub const OBJECT_IN_USE: Self = Self::new("55006");
     pub const QUERY_CANCELED: Self = Self::new("57014");
+    pub const CRASH_SHUTDOWN: Self = Self::new("57P02");
     pub const ADMIN_SHUTDOWN: Self = Self::new("57P01");
     pub const SYSTEM_ERROR: Self = Self::new("58000");
     pub const IO_ERROR: Self = Self::new("58030");
@@ -151,6 +152,12 @@ pub enum Failure {
     /// The server stops.
     #[error("terminating connection because the server is shutting down")]
     Shutdown,
+    /// The engine's process is being started.
+    #[error("the database system is starting up")]
+    Starting,
+    /// The engine said, in some session, that it cannot go on.
+    #[error("terminating connection because the engine has failed")]
+    EngineFailed,
     /// Parse was given more than one.
     #[error("cannot insert multiple commands into a prepared statement")]
     SeveralStatements,
@@ -279,6 +286,8 @@ impl Failure {
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
+            Self::Starting => SqlState::new("57P03"),
+            Self::EngineFailed => SqlState::CRASH_SHUTDOWN,
             Self::Login(error) => error.code(),
             Self::Limit(error) => error.code(),
             Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
@@ -291,7 +300,13 @@ impl Failure {
     /// Whether the session ends with it.
     pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Protocol(_) | Self::Disconnected(_) | Self::Shutdown | Self::Login(_) | Self::SourceLost => true,
+            Self::Protocol(_)
+            | Self::Disconnected(_)
+            | Self::Shutdown
+            | Self::Starting
+            | Self::EngineFailed
+            | Self::Login(_)
+            | Self::SourceLost => true,
             Self::Limit(error) => error.is_fatal(),
             _ => false,
         }
@@ -321,6 +336,8 @@ impl Failure {
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
+            Self::Starting => "Connect again in a moment.",
+            Self::EngineFailed => "Connect again and repeat the statement; what was committed is there.",
             Self::AbortedTransaction => "Issue ROLLBACK.",
             Self::SourceLost => "Connect again: each session has a connection of its own there.",
             Self::Limit(error) => return error.hint(),

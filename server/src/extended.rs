@@ -187,6 +187,7 @@ impl Session {
     fn parse(&mut self, name: String, query: &str, types: &[u32]) -> Result<(), Failure> {
         self.prepared.check_name(&name)?;
         self.check_transaction(crate::query::kind(query))?;
+        self.control.concerns(query);
         let _running = self.start()?;
         let statement = PreparedStatement::new(self.engine()?, query, types)?;
         self.prepared.statements.insert(name, Arc::new(statement));
@@ -200,6 +201,7 @@ impl Session {
             Target::Statement => {
                 let mut statement = Arc::clone(self.prepared.statement(name)?);
                 if statement.is_open() {
+                    self.control.concerns(&statement.text);
                     let _running = self.start()?;
                     Arc::make_mut(&mut statement).look(self.engine()?)?;
                     self.prepared.statements.insert(name.to_owned(), Arc::clone(&statement));

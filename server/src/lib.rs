@@ -9,7 +9,8 @@
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
 //! - [`auth`], [`tls`], [`limits`]: who may come in, unseen by others, and how much of what it may take;
-//! - [`Server`]: sockets, sessions, cancellation.
+//! - [`Server`]: sockets, sessions, cancellation;
+//! - [`Supervisor`], [`Worker`]: the process that listens, and the one that holds the engine and may die.
 //!
 //! What runs the queries is an [`Engine`]; this crate knows none.
 
@@ -50,6 +51,7 @@ mod prepared;
 mod quote;
 mod registry;
 mod rows;
+mod sandbox;
 mod savepoint;
 mod sender;
 mod serve;
@@ -59,8 +61,10 @@ mod socket;
 mod source;
 mod spool;
 mod startup;
+mod supervise;
 mod transaction;
 mod watch;
+mod worker;
 
 pub use engine::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
@@ -69,4 +73,8 @@ pub use engine::{
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
 pub use message::backend::Status;
+pub use observe::Log;
+pub use sandbox::{Confinement, confine};
 pub use serve::{Options, ServeError, Server};
+pub use supervise::{CredentialFiles, Credentials, Program, Supervision, Supervisor};
+pub use worker::{End, Worker};

@@ -4,13 +4,11 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
-
-use crate::socket::Socket;
 
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +87,7 @@ pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
     /// Not for clients: for whoever watches the server.
-    Metrics(Arc<TcpListener>),
+    Metrics(TcpListener),
 }
 
 /// The port in the file's name where the server listens on no other: PostgreSQL's, so that clients need not be told.
@@ -120,18 +118,16 @@ impl Listener {
     /// Where it listens, the port filled in.
     pub fn address(&self) -> io::Result<Address> {
         match self {
-            Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
-            Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
+            Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
             Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
         }
     }
 
     /// Waits for a client.
-    pub fn accept(&self) -> io::Result<Socket> {
+    pub fn accept(&self) -> io::Result<OwnedFd> {
         match self {
-            Self::Metrics(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
-            Self::Tcp(listener) => listener.accept().map(|(stream, _)| Socket::from(stream)),
-            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Socket::from(stream)),
+            Self::Tcp(listener) | Self::Metrics(listener) => listener.accept().map(|(stream, _)| stream.into()),
+            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| stream.into()),
         }
     }
 
@@ -140,8 +136,7 @@ impl Listener {
         use rustix::net::{Shutdown, shutdown};
         // Neither can be helped if it fails, and the process is about to end.
         let _ = match self {
-            Self::Tcp(listener) => shutdown(listener, Shutdown::Both),
-            Self::Metrics(listener) => shutdown(listener.as_ref(), Shutdown::Both),
+            Self::Tcp(listener) | Self::Metrics(listener) => shutdown(listener, Shutdown::Both),
             Self::Unix(listener, path) => {
                 let _ = fs::remove_file(path);
                 shutdown(listener, Shutdown::Both)

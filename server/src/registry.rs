@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::cancel::{Control, Reason, expire, stop_and_wait};
+use crate::cancel::{Alarm, Control, Reason, expire, stop_and_wait};
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
@@ -18,6 +18,7 @@ use crate::socket::Socket;
 pub struct Registry {
     sessions: Mutex<Sessions>,
     emptied: Condvar,
+    pub alarm: Arc<Alarm>,
 }
 
 #[derive(Default)]
@@ -57,7 +58,8 @@ impl Registry {
         // Protocol 3.0 has room for 32 bits.
         let mut secret = [0; 4];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let control = Arc::new(Control::new(who, Arc::clone(limits), Arc::clone(observer), interrupt, socket));
+        let (shared, observer, alarm) = (Arc::clone(limits), Arc::clone(observer), Arc::clone(&self.alarm));
+        let control = Arc::new(Control::new(who, shared, observer, interrupt, alarm, socket));
         let mut sessions = self.sessions();
         sessions.admit(&control.who, limits)?;
         // Numbers wrap around; one in use is not given out again.
@@ -123,9 +125,10 @@ impl Registry {
     /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
     /// waited for as long again.
     pub fn end_all(&self, patience: Duration) {
+        let reason = if self.alarm.has_rung() { Reason::EngineFailed } else { Reason::Shutdown };
         for control in self.controls() {
             control.socket.shutdown(Shutdown::Read);
-            stop_and_wait(control, Reason::Shutdown);
+            stop_and_wait(control, reason);
         }
         self.wait_until_empty(patience);
         self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));

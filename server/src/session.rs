@@ -131,7 +131,9 @@ impl Session {
         backend::ready_for_query(self.output.buffer(), self.status);
         // First, since the client may act on it sooner than this thread goes on.
         self.control.wait(self.is_in_transaction());
-        Ok(self.output.flush()?)
+        self.output.flush()?;
+        self.output.socket().rests();
+        Ok(())
     }
 
     /// Runs a query string: its statements, up to the first that fails.

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,6 +12,7 @@ use colonnade_wire::Link;
 
 use crate::message::ProtocolError;
 use crate::message::frontend::{self, Message, Phase};
+use crate::supervise::Place;
 use crate::tls::Tls;
 
 /// A connected stream, and the encryption on it once there is one.
@@ -24,6 +25,8 @@ pub struct Socket {
     deadline: Mutex<Option<Instant>>,
     /// Bytes that were sent, before encryption.
     sent: AtomicU64,
+    /// What a supervisor finds if this process dies, where there is one.
+    place: Option<Place>,
 }
 
 /// A peer that is silent for so long is asked whether it is there, and given up after as long again.
@@ -47,6 +50,20 @@ impl From<UnixStream> for Socket {
     }
 }
 
+impl TryFrom<OwnedFd> for Socket {
+    type Error = io::Error;
+
+    /// A connected socket of either kind.
+    fn try_from(descriptor: OwnedFd) -> io::Result<Self> {
+        let family = rustix::net::getsockname(&descriptor)?.address_family();
+        Ok(if family == rustix::net::AddressFamily::UNIX {
+            UnixStream::from(descriptor).into()
+        } else {
+            TcpStream::from(descriptor).into()
+        })
+    }
+}
+
 impl Socket {
     fn new(stream: Stream) -> Self {
         Self {
@@ -55,6 +72,24 @@ impl Socket {
             has_tried_tls: AtomicBool::new(false),
             deadline: Mutex::new(None),
             sent: AtomicU64::new(0),
+            place: None,
+        }
+    }
+
+    /// The same socket, which keeps the record of its session there.
+    pub(crate) fn at(self, place: Option<Place>) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Where its session's record is.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
+    /// All that was said so far ends with a ReadyForQuery. Encrypted bytes cannot be continued by another process.
+    pub fn rests(&self) {
+        if let (Some(place), None) = (&self.place, self.tls()) {
+            place.rests();
         }
     }
 
@@ -178,6 +213,9 @@ impl Socket {
     }
 
     fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(place) = &self.place {
+            place.speaks();
+        }
         let written = match self.tls() {
             Some(tls) => tls.write(&mut Raw(self), slices),
             None => Raw(self).write_vectored(slices),

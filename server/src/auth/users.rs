@@ -85,16 +85,22 @@ impl Users {
     /// # Errors
     /// If it is not there, is open to others, or holds something else.
     pub fn read(path: &Path) -> Result<Self, UsersError> {
+        Self::from_text(path, &Self::text(path)?)
+    }
+
+    /// What a file holds that is protected as [`Users::read`] wants it.
+    pub(crate) fn text(path: &Path) -> Result<String, UsersError> {
         let failed = |error| UsersError::File { path: path.to_owned(), error };
         let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o027 != 0 {
             return Err(UsersError::Exposed(path.to_owned()));
         }
-        Self::parse(&fs::read_to_string(path).map_err(failed)?).map_err(|(line, reason)| UsersError::Line {
-            path: path.to_owned(),
-            line,
-            reason,
-        })
+        fs::read_to_string(path).map_err(failed)
+    }
+
+    /// Reads what the file `path` holds.
+    pub(crate) fn from_text(path: &Path, text: &str) -> Result<Self, UsersError> {
+        Self::parse(text).map_err(|(line, reason)| UsersError::Line { path: path.to_owned(), line, reason })
     }
 
     /// Reads what a file holds; the error is a line's number and what is wrong with it.

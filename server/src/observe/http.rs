@@ -1,7 +1,7 @@
 //! `/metrics` and `/health`, for whoever watches from this machine: as much of HTTP/1.1 (RFC 9112) as these need.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Observer;
@@ -10,31 +10,29 @@ use super::Observer;
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 8 << 10;
 
-/// Answers until `is_over`. `state` gives how many sessions there are, what was sent in them, and whether new ones are welcome.
-pub(crate) fn serve(
-    listener: &TcpListener,
-    observer: &Observer,
-    state: impl Fn() -> (usize, u64, bool),
-    is_over: impl Fn() -> bool,
-) {
-    while !is_over() {
-        match listener.accept() {
-            // Whoever asks badly gets no answer, and asks again.
-            Ok((stream, _)) => drop(answer(&stream, observer, &state)),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    }
+/// What a request is answered with.
+pub(crate) enum State<'a> {
+    /// There is an engine: the numbers, sessions, bytes sent in these, and whether new ones are welcome.
+    Serving { observer: &'a Observer, sessions: usize, sent: u64, is_welcoming: bool },
+    /// The engine's process is started anew.
+    Restarting,
 }
 
-fn answer(mut stream: &TcpStream, observer: &Observer, state: impl Fn() -> (usize, u64, bool)) -> io::Result<()> {
+/// Reads one request and answers it. Whoever asks badly gets no answer.
+pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> State<'a>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let request = request(stream)?;
-    let (sessions, sent, is_welcoming) = state();
-    let (status, body) = match request.split(' ').collect::<Vec<_>>()[..] {
-        ["GET", "/metrics", _] => ("200 OK", observer.metrics(sessions, sent)),
-        ["GET", "/health", _] if is_welcoming => ("200 OK", "ok\n".to_owned()),
-        ["GET", "/health", _] => ("503 Service Unavailable", "shutting down\n".to_owned()),
-        ["GET", _, _] => ("404 Not Found", "there are /metrics and /health\n".to_owned()),
+    let words: Vec<_> = request.split(' ').collect();
+    let (status, body) = match (&words[..], state()) {
+        (["GET", "/metrics", _], State::Serving { observer, sessions, sent, .. }) => {
+            ("200 OK", observer.metrics(sessions, sent))
+        }
+        (["GET", "/health", _], State::Serving { is_welcoming: true, .. }) => ("200 OK", "ok\n".to_owned()),
+        (["GET", "/health", _], State::Serving { .. }) => ("503 Service Unavailable", "shutting down\n".to_owned()),
+        (["GET", "/health" | "/metrics", _], State::Restarting) => {
+            ("503 Service Unavailable", "the engine is starting\n".to_owned())
+        }
+        (["GET", _, _], _) => ("404 Not Found", "there are /metrics and /health\n".to_owned()),
         _ => ("400 Bad Request", "only GET is understood\n".to_owned()),
     };
     let head = format!(

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,27 +17,39 @@ pub(crate) enum Value<'a> {
 }
 
 /// Where lines go.
-pub(crate) struct Log {
-    /// `None` is standard error.
-    file: Option<Mutex<File>>,
+#[derive(Debug)]
+pub struct Log {
+    file: Mutex<File>,
 }
 
 impl Log {
+    /// Appends to this file, or writes to standard error if it is `-`.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Ok(Self { file: None });
+            return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
         }
-        Ok(Self { file: Some(Mutex::new(OpenOptions::new().append(true).create(true).open(path)?)) })
+        Ok(OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?).into())
     }
 
-    pub fn line(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    /// The same log for another process.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?.into())
+    }
+
+    pub(crate) fn line(&self, event: &str, fields: &[(&str, Value<'_>)]) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let text = line(now.as_secs_f64(), event, fields);
         // A log that cannot be written must not stop the server.
-        let _ = match &self.file {
-            None => io::stderr().lock().write_all(text.as_bytes()),
-            Some(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes()),
-        };
+        let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+    }
+}
+
+impl From<OwnedFd> for Log {
+    fn from(file: OwnedFd) -> Self {
+        Self { file: Mutex::new(file.into()) }
     }
 }
 

@@ -5,13 +5,13 @@ mod log;
 mod statement;
 
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub(crate) use http::serve;
-pub(crate) use log::{Log, Value};
+pub(crate) use http::{State, answer};
+pub use log::Log;
+pub(crate) use log::Value;
+pub(crate) use statement::outline;
 
 /// Counts since the start, and the log.
 #[derive(Default)]
@@ -19,6 +19,8 @@ pub(crate) struct Observer {
     log: Option<Log>,
     /// Whether statements are written there.
     shows_statements: bool,
+    /// Numbers of the supervisor's, as /metrics shows them.
+    restarts: String,
     /// Connections that were accepted.
     pub connections: AtomicU64,
     /// Sessions that have begun.
@@ -36,9 +38,9 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Appends to this file, or writes to standard error if it is `-`; statements too if they are to be shown.
-    pub fn open(log: Option<&Path>, shows_statements: bool) -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { log: log.map(Log::open).transpose()?, shows_statements, ..Self::default() }))
+    /// Writes to this log, statements too if they are to be shown.
+    pub fn new(log: Option<Log>, shows_statements: bool, restarts: String) -> Arc<Self> {
+        Arc::new(Self { log, shows_statements, restarts, ..Self::default() })
     }
 
     /// Writes a line, if there is a log.
@@ -81,7 +83,7 @@ impl Observer {
         ] {
             add("counter", name, help, value);
         }
-        text
+        text + &self.restarts
     }
 }
 

@@ -25,9 +25,31 @@ pub(super) fn shown(statement: &str) -> Cow<'_, str> {
     if end < statement.len() { Cow::Owned(format!("{}…", &statement[..end])) } else { Cow::Borrowed(statement) }
 }
 
+/// Which statement it was, without the values in it: for those who may not see these.
+pub(crate) fn outline(statement: &str) -> String {
+    /// Bytes of an outline.
+    const MOST: usize = 400;
+    let shown = shown(statement);
+    let mut text = String::new();
+    for token in Lexer::new(&shown) {
+        let is_value = matches!(token.kind, Kind::Text | Kind::Number);
+        text.push_str(if is_value { "?" } else { token.text });
+        text.push(' ');
+    }
+    text.truncate(text.floor_char_boundary(MOST));
+    text.trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_outline_has_no_values() {
+        assert_eq!(outline("select 'x', 12,\n\"a b\" from t -- y"), "select ? , ? , \"a b\" from t");
+        assert_eq!(outline("alter user x password 'p'"), "alter user … ( withheld )");
+        assert!(outline(&"é, ".repeat(500)).len() <= 400);
+    }
 
     #[test]
     fn secrets_are_withheld_and_the_long_is_cut() {

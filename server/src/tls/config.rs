@@ -79,9 +79,45 @@ pub(crate) struct Config {
     end_point: Option<Arc<[u8]>>,
 }
 
+/// What the files hold.
+pub(crate) struct Pem {
+    files: TlsFiles,
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+    pub client_authorities: Option<Vec<u8>>,
+}
+
+impl Pem {
+    /// Reads the files.
+    pub fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+        let mode = fs::metadata(&files.key).map_err(|error| TlsError::File { path: files.key.clone(), error })?;
+        if mode.permissions().mode() & 0o007 != 0 {
+            return Err(TlsError::Exposed(files.key.clone()));
+        }
+        Ok(Self {
+            files: files.clone(),
+            certificate: read(&files.certificate)?,
+            key: read(&files.key)?,
+            client_authorities: files.client_authorities.as_deref().map(read).transpose()?,
+        })
+    }
+
+    /// What another process has read.
+    pub fn new(certificate: Vec<u8>, key: Vec<u8>, client_authorities: Option<Vec<u8>>) -> Self {
+        let unnamed = || PathBuf::from("-");
+        let files = TlsFiles {
+            certificate: unnamed(),
+            key: unnamed(),
+            client_authorities: client_authorities.as_ref().map(|_| unnamed()),
+        };
+        Self { files, certificate, key, client_authorities }
+    }
+}
+
 impl Config {
-    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
-        let chain = certificates(&files.certificate)?;
+    pub fn new(pem: &Pem) -> Result<Self, TlsError> {
+        let files = &pem.files;
+        let chain = certificates(&files.certificate, &pem.certificate)?;
         let end_point = chain.first().and_then(|leaf| Certificate::parse(leaf)?.end_point()).map(Arc::from);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -89,19 +125,19 @@ impl Config {
             |error| TlsError::Mismatch { certificate: files.certificate.clone(), key: files.key.clone(), error };
         // 1.2 and 1.3.
         let builder = builder.with_safe_default_protocol_versions().map_err(mismatch)?;
-        let builder = match &files.client_authorities {
+        let builder = match files.client_authorities.as_ref().zip(pem.client_authorities.as_ref()) {
             None => builder.with_no_client_auth(),
-            Some(path) => {
+            Some((path, authorities)) => {
                 let refused = |reason: String| TlsError::Authorities { path: path.clone(), reason };
                 let mut roots = RootCertStore::empty();
-                for authority in certificates(path)? {
+                for authority in certificates(path, authorities)? {
                     roots.add(authority).map_err(|error| refused(error.to_string()))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
                 builder.with_client_cert_verifier(verifier.map_err(|error| refused(error.to_string()))?)
             }
         };
-        let mut rustls = builder.with_single_cert(chain, key(&files.key)?).map_err(mismatch)?;
+        let mut rustls = builder.with_single_cert(chain, key(&files.key, &pem.key)?).map_err(mismatch)?;
         rustls.alpn_protocols = vec![ALPN.to_vec()];
         Ok(Self { rustls: Arc::new(rustls), end_point })
     }
@@ -112,22 +148,15 @@ impl Config {
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let odd = |reason: String| TlsError::Pem { path: path.to_owned(), what: "certificate", reason };
-    let text = read(path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let found = found.map_err(|error| odd(error.to_string()))?;
     if found.is_empty() { Err(odd("there is none in it".to_owned())) } else { Ok(found) }
 }
 
-fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let text = read(path)?;
-    let mode =
-        fs::metadata(path).map_err(|error| TlsError::File { path: path.to_owned(), error })?.permissions().mode();
-    if mode & 0o007 != 0 {
-        return Err(TlsError::Exposed(path.to_owned()));
-    }
-    PrivateKeyDer::from_pem_slice(&text).map_err(|error| TlsError::Pem {
+fn key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|error| TlsError::Pem {
         path: path.to_owned(),
         what: "private key",
         reason: error.to_string(),

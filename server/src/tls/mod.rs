@@ -3,6 +3,6 @@
 mod config;
 mod stream;
 
-pub(crate) use config::Config;
+pub(crate) use config::{Config, Pem};
 pub use config::{TlsError, TlsFiles};
 pub(crate) use stream::Tls;

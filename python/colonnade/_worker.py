@@ -1,0 +1,84 @@
+"""The process of `colonnade serve` that holds the engine. Its supervisor starts it, and starts another one when it dies."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from colonnade._core import SourceEngine, Worker
+from colonnade._serve_settings import Settings
+
+if TYPE_CHECKING:
+    from colonnade._engine import Engine
+
+#: What its libraries are told before they start threads, which would stay outside of the sandbox.
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+
+
+def main() -> None:
+    """Serve until the supervisor has no more clients, and exit."""
+    # A terminal and a service manager send these to all processes; the supervisor decides what follows.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        worker = Worker()
+        settings = Settings.from_json(worker.settings)
+        engine = duckdb_engine(settings) if settings.source is None else source_engine(settings.source)
+        status = worker.serve(engine, settings)
+        if status == 0 and not isinstance(engine, SourceEngine):
+            engine.close()
+    except Exception as error:
+        print(f"colonnade: {str(error).partition(chr(10))[0]}", file=sys.stderr, flush=True)
+        status = 1
+    # Threads of the engine's must not meet a closing interpreter.
+    os._exit(status)
+
+
+def source_engine(uri: str) -> SourceEngine:
+    """The database in front of which the server stands; it is connected to once, to see whether that works."""
+    from colonnade import _connection
+
+    return SourceEngine(lambda: _connection._source(uri))
+
+
+def duckdb_engine(settings: Settings) -> Engine:
+    """The database, opened by a process that can reach little else."""
+    try:
+        from colonnade._engine import Engine, defaults
+        from colonnade._fences import Fences
+    except ModuleNotFoundError as error:
+        raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
+    scratch = Path(settings.scratch)
+    memory, threads = defaults()
+    temporary = settings.temp_directory
+    if temporary is None and settings.database is None:
+        temporary = str(scratch / "temporary")
+    fences = Fences(
+        files=settings.allow_files,
+        memory=settings.memory or memory,
+        threads=settings.threads or threads,
+        temp_directory=temporary,
+        temp_size=settings.temp_size,
+    )
+    if not settings.allow_files:
+        missing = Worker.confine(directories(settings, scratch, temporary))
+        if missing is not None:
+            print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
+    return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
+
+
+def directories(settings: Settings, scratch: Path, temporary: str | None) -> list[Path]:
+    """All that the process may reach from now on."""
+    found = [scratch]
+    if settings.database is not None:
+        # A link's own directory is where DuckDB puts what stands beside the database.
+        path = Path(settings.database).absolute()
+        found += [path.parent, path.resolve().parent]
+    if temporary is not None:
+        Path(temporary).mkdir(parents=True, exist_ok=True)
+        found.append(Path(temporary).resolve())
+    return found

@@ -1,0 +1,159 @@
+//! What a worker leaves behind about each connection, for the supervisor to find if the worker dies.
+//!
+//! It is a file in memory that both processes have open. The worker writes to it by system calls, so a record is there
+//! whatever becomes of the worker's memory, and it costs well under a microsecond.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use super::parcel;
+
+/// Bytes of a record: two of state, then the user and the statement, each behind its length.
+const RECORD: usize = 1024;
+const STATE: usize = 2;
+/// As much of a statement as is kept.
+const STATEMENT: usize = 800;
+const USER: usize = RECORD - STATE - 2 * LENGTH - STATEMENT;
+const LENGTH: usize = 2;
+
+/// The records of all connections.
+#[derive(Debug)]
+pub(crate) struct Board {
+    file: File,
+}
+
+/// What is known of one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Whether all that was sent ends with a ReadyForQuery, in the clear: an error may follow.
+    pub is_at_rest: bool,
+    /// Whether the engine worked for it.
+    pub is_busy: bool,
+    pub user: String,
+    /// The beginning of its last statement.
+    pub statement: String,
+}
+
+impl Board {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { file: parcel::file("colonnade-board")? })
+    }
+
+    pub fn from_descriptor(file: OwnedFd) -> Self {
+        Self { file: file.into() }
+    }
+
+    fn write(&self, slot: u32, at: usize, bytes: &[u8]) {
+        // A board that cannot be written costs a farewell and a line of the log, and no query.
+        let _ = self.file.write_all_at(bytes, u64::from(slot) * RECORD as u64 + at as u64);
+    }
+
+    /// Forgets whose connection the slot was.
+    pub fn clear(&self, slot: u32) {
+        self.write(slot, 0, &[0; RECORD]);
+    }
+
+    pub fn record(&self, slot: u32) -> Record {
+        let mut bytes = [0; RECORD];
+        if self.file.read_exact_at(&mut bytes, u64::from(slot) * RECORD as u64).is_err() {
+            return Record::default();
+        }
+        let text = |at: usize, most: usize| {
+            let length = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])).min(most);
+            String::from_utf8_lossy(&bytes[at + LENGTH..][..length]).into_owned()
+        };
+        let user = text(STATE, USER);
+        Record {
+            is_at_rest: bytes[0] == 1,
+            is_busy: bytes[1] == 1,
+            user,
+            statement: text(STATE + LENGTH + USER, STATEMENT),
+        }
+    }
+}
+
+impl AsFd for Board {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// A connection's record, as its session writes it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    board: Arc<Board>,
+    slot: u32,
+    is_at_rest: AtomicBool,
+    busy: AtomicU8,
+}
+
+impl Place {
+    pub fn new(board: Arc<Board>, slot: u32) -> Self {
+        board.clear(slot);
+        Self { board, slot, is_at_rest: AtomicBool::new(false), busy: AtomicU8::new(0) }
+    }
+
+    /// A ReadyForQuery has been sent, and nothing behind it.
+    pub fn rests(&self) {
+        self.is_at_rest.store(true, Ordering::Relaxed);
+        self.board.write(self.slot, 0, &[1]);
+    }
+
+    /// Something is about to be sent.
+    pub fn speaks(&self) {
+        if self.is_at_rest.swap(false, Ordering::Relaxed) {
+            self.board.write(self.slot, 0, &[0]);
+        }
+    }
+
+    pub fn works(&self, is_busy: bool) {
+        if self.busy.swap(is_busy.into(), Ordering::Relaxed) != u8::from(is_busy) {
+            self.board.write(self.slot, 1, &[is_busy.into()]);
+        }
+    }
+
+    /// The engine is about to be given a statement of this user's.
+    pub fn statement(&self, user: &str, statement: &str) {
+        let mut bytes = [0; RECORD - STATE];
+        let mut put = |at: usize, text: &str, most: usize| {
+            let text = &text.as_bytes()[..text.floor_char_boundary(most)];
+            bytes[at..][..LENGTH].copy_from_slice(&(text.len() as u16).to_le_bytes());
+            bytes[at + LENGTH..][..text.len()].copy_from_slice(text);
+            at + LENGTH + text.len()
+        };
+        put(0, user, USER);
+        let end = put(LENGTH + USER, statement, STATEMENT);
+        self.board.write(self.slot, STATE, &bytes[..end]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_process_reads_what_was_written() {
+        let board = Arc::new(Board::new().unwrap());
+        assert_eq!(board.record(3), Record::default());
+        let place = Place::new(Arc::clone(&board), 3);
+        let long = "é".repeat(STATEMENT);
+        place.statement("alice", &long);
+        place.works(true);
+        place.rests();
+        let other = Board::from_descriptor(board.as_fd().try_clone_to_owned().unwrap());
+        let found = other.record(3);
+        assert!(found.is_at_rest && found.is_busy);
+        assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT]));
+        place.statement("bob", "select 1");
+        place.speaks();
+        place.works(false);
+        let found = other.record(3);
+        assert!(!found.is_at_rest && !found.is_busy);
+        assert_eq!((found.user.as_str(), found.statement.as_str()), ("bob", "select 1"));
+        assert_eq!(other.record(4), Record::default());
+    }
+}

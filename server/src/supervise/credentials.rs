@@ -1,0 +1,72 @@
+//! Users and certificates: the supervisor reads their files, the worker is given what they hold.
+//!
+//! The worker may not read these files, at its start or later: what runs clients' statements has no way to them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use super::parcel;
+use crate::auth::Users;
+use crate::serve::ServeError;
+use crate::tls::{self, Pem, TlsFiles};
+
+/// Where users and certificates are.
+#[derive(Clone, Debug, Default)]
+pub struct CredentialFiles {
+    /// Who may log in. Without a file everybody may who can connect, and only this machine can.
+    pub users: Option<PathBuf>,
+    /// With what to encrypt.
+    pub tls: Option<TlsFiles>,
+}
+
+impl CredentialFiles {
+    /// What the files hold now, checked, for [`Credentials::take`] of another process.
+    pub(super) fn read(&self) -> Result<std::fs::File, ServeError> {
+        let users = match &self.users {
+            None => None,
+            Some(path) => {
+                let text = Users::text(path)?;
+                Users::from_text(path, &text)?;
+                Some(text)
+            }
+        };
+        let pem = self.tls.as_ref().map(Pem::read).transpose()?;
+        pem.as_ref().map(tls::Config::new).transpose()?;
+        let authorities = pem.as_ref().and_then(|pem| pem.client_authorities.as_deref());
+        let parts = [
+            users.as_ref().map(String::as_bytes),
+            pem.as_ref().map(|pem| &pem.certificate[..]),
+            pem.as_ref().map(|pem| &pem.key[..]),
+            authorities,
+        ];
+        Ok(parcel::write(&parts)?)
+    }
+}
+
+/// Who may log in, and with what connections are encrypted.
+#[derive(Default)]
+pub struct Credentials {
+    pub(crate) users: Option<Users>,
+    pub(crate) tls: Option<tls::Config>,
+}
+
+impl Credentials {
+    /// Reads the files in the process that uses them, for a server without a supervisor.
+    ///
+    /// # Errors
+    /// If one of the files is of no use.
+    pub fn load(files: &CredentialFiles) -> Result<Self, ServeError> {
+        Self::take(files.read()?.into())
+    }
+
+    /// What another process has read.
+    pub(crate) fn take(parcel: OwnedFd) -> Result<Self, ServeError> {
+        let [users, certificate, key, authorities] = parcel::read(parcel)?;
+        let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
+        let users = users.map(text).transpose()?;
+        let users = users.map(|text| Users::from_text(Path::new("-"), &text)).transpose()?;
+        let pem = certificate.zip(key).map(|(certificate, key)| Pem::new(certificate, key, authorities));
+        Ok(Self { users, tls: pem.as_ref().map(tls::Config::new).transpose()? })
+    }
+}

@@ -1,0 +1,130 @@
+//! A worker that died: what the operator is told of it, and what its clients are.
+
+use std::fmt::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
+
+use super::board::Record;
+use crate::error::SqlState;
+use crate::message::backend::{self, Report};
+use crate::observe::{self, Log, Value};
+
+/// The end of a worker that nobody had asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Death {
+    pub reason: String,
+    /// Sessions that it took along.
+    pub sessions: usize,
+    /// Whose statements the engine worked on: each user with an outline of the statement.
+    pub suspects: Vec<(String, String)>,
+}
+
+/// Users and statements that are named; of more than these nobody can tell which it was.
+const SUSPECTS: usize = 16;
+
+impl Death {
+    pub fn new(status: Option<ExitStatus>, records: &[Record]) -> Self {
+        let busy = records.iter().filter(|record| record.is_busy);
+        let suspects = busy.take(SUSPECTS).map(|record| (record.user.clone(), observe::outline(&record.statement)));
+        Self { reason: reason(status), sessions: records.len(), suspects: suspects.collect() }
+    }
+
+    pub fn log(&self, log: &Log) {
+        let fields = [("reason", Value::Text(&self.reason)), ("connections", Value::Number(self.sessions as u64))];
+        log.line("worker_died", &fields);
+        for (user, statement) in &self.suspects {
+            log.line("worker_died_during", &[("user", Value::Text(user)), ("sql", Value::Text(statement))]);
+        }
+    }
+}
+
+/// The process exits with this when its engine says that it cannot go on.
+pub(crate) const ENGINE_FAILED: i32 = 70;
+
+fn reason(status: Option<ExitStatus>) -> String {
+    match status.map(|status| (status.signal(), status.code())) {
+        Some((Some(signal), _)) => match signal {
+            libc::SIGSEGV => "SIGSEGV".to_owned(),
+            libc::SIGABRT => "SIGABRT".to_owned(),
+            libc::SIGBUS => "SIGBUS".to_owned(),
+            libc::SIGKILL => "SIGKILL".to_owned(),
+            other => format!("signal {other}"),
+        },
+        Some((None, Some(ENGINE_FAILED))) => "the engine failed".to_owned(),
+        Some((None, Some(code))) => format!("exit status {code}"),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// How often workers died, and the last time, in Prometheus's text form.
+pub(super) fn metrics(deaths: u64, last: Option<&Death>) -> String {
+    let mut text = format!(
+        "# HELP colonnade_worker_restarts_total Times that the engine's process died and was started anew.\n\
+         # TYPE colonnade_worker_restarts_total counter\ncolonnade_worker_restarts_total {deaths}\n"
+    );
+    let Some(last) = last else { return text };
+    text.push_str(
+        "# HELP colonnade_worker_last_death_info Why it died last, and what it was at, without values.\n\
+         # TYPE colonnade_worker_last_death_info gauge\n",
+    );
+    let unknown = [(String::new(), String::new())];
+    let suspects = if last.suspects.is_empty() { &unknown[..] } else { &last.suspects };
+    for (user, statement) in suspects {
+        let [reason, user, statement] = [&last.reason, user, statement].map(|text| escaped(text));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "colonnade_worker_last_death_info{{reason=\"{reason}\",user=\"{user}\",statement=\"{statement}\"}} 1"
+        );
+    }
+    text
+}
+
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Ends the connection of a client whose session is gone. Where nothing was under way, the client is told why.
+pub(super) fn dismiss(socket: &OwnedFd, record: &Record) {
+    if record.is_at_rest {
+        let mut message = Vec::new();
+        let report = Report {
+            severity: "FATAL",
+            code: SqlState::CRASH_SHUTDOWN.as_str(),
+            message: "terminating connection because the engine's process has ended",
+            hint: Some("Connect again and repeat the statement; what was committed is there."),
+            ..Report::default()
+        };
+        backend::error_response(&mut message, &report);
+        // A client that does not read gets no reason.
+        let _ = send(socket, &message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    }
+    let _ = shutdown(socket, Shutdown::Both);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_death_names_who_was_at_work() {
+        let busy = Record {
+            is_busy: true,
+            user: "eve \"x\"".to_owned(),
+            statement: "select f('secret')".to_owned(),
+            ..Record::default()
+        };
+        let death = Death::new(Some(ExitStatus::from_raw(libc::SIGSEGV)), &[Record::default(), busy]);
+        assert_eq!((death.reason.as_str(), death.sessions), ("SIGSEGV", 2));
+        let text = metrics(3, Some(&death));
+        assert!(text.contains("colonnade_worker_restarts_total 3\n"));
+        assert!(text.contains(
+            "{reason=\"SIGSEGV\",user=\"eve \\\"x\\\"\",statement=\"select f ( ? )\"} 1\n"
+        ));
+        assert!(!text.contains("secret"));
+        assert!(metrics(0, None).ends_with("_total 0\n"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What a supervisor and its worker tell each other: messages of a few bytes over a pair of sockets, some with descriptors.
+//!
+//! Both ends are the same program, so the format may change with any version.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown, socketpair,
+};
+
+/// What a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Message {
+    /// To the worker, first: the descriptors are the board, the setup, the credentials and, if there is one, the log.
+    Setup = 1,
+    /// To the worker: the descriptor is a client's socket, the number its slot.
+    Client = 2,
+    /// To the worker: the descriptor is the socket of somebody who asks for metrics.
+    Metrics = 3,
+    /// To the worker: the descriptor holds users and certificates that replace the present ones.
+    Reload = 4,
+    /// To the worker: take no more sessions, and say when the present ones have ended.
+    Drain = 5,
+    /// To the worker: end.
+    Stop = 6,
+    /// To the supervisor: clients can be handed over.
+    Ready = 7,
+    /// To the supervisor: the connection in this slot is over.
+    Ended = 8,
+    /// To the supervisor: all sessions have ended since Drain.
+    Drained = 9,
+}
+
+impl Message {
+    const ALL: [Self; 9] = [
+        Self::Setup,
+        Self::Client,
+        Self::Metrics,
+        Self::Reload,
+        Self::Drain,
+        Self::Stop,
+        Self::Ready,
+        Self::Ended,
+        Self::Drained,
+    ];
+}
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub message: Message,
+    pub slot: u32,
+    /// Fewer than were sent if this process has no room for more.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// One end of the pair.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    socket: OwnedFd,
+}
+
+/// Descriptors in one message.
+const DESCRIPTORS: usize = 4;
+const BYTES: usize = 5;
+
+impl Channel {
+    /// Both ends.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Self { socket: one }, Self { socket: other }))
+    }
+
+    pub fn from_descriptor(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+
+    pub fn into_descriptor(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// Sends a message; the other end gets duplicates of the descriptors.
+    pub fn send(&self, message: Message, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut bytes = [0; BYTES];
+        bytes[0] = message as u8;
+        bytes[1..].copy_from_slice(&slot.to_le_bytes());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        loop {
+            match sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => return result.map(drop).map_err(io::Error::from),
+            }
+        }
+    }
+
+    /// Waits for a message; `None` when the other end is gone.
+    pub fn receive(&self) -> io::Result<Option<Received>> {
+        let mut bytes = [0; BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let length = loop {
+            let mut slices = [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&self.socket, &mut slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                result => break result?.bytes,
+            }
+        };
+        let mut descriptors = Vec::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = message {
+                descriptors.extend(received);
+            }
+        }
+        if length == 0 {
+            return Ok(None);
+        }
+        let odd = || io::Error::new(io::ErrorKind::InvalidData, "a message between supervisor and worker is damaged");
+        let message = *Message::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
+        let [_, slot @ ..] = bytes;
+        if length != BYTES {
+            return Err(odd());
+        }
+        Ok(Some(Received { message, slot: u32::from_le_bytes(slot), descriptors }))
+    }
+
+    /// Makes `receive` return `None` from now on, on this end.
+    pub fn stop_receiving(&self) {
+        // It fails if the other end is gone, which has the same effect.
+        let _ = shutdown(&self.socket, Shutdown::Read);
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn messages_arrive_with_their_descriptors() {
+        let (one, other) = Channel::pair().unwrap();
+        let mut file = super::super::parcel::file("test").unwrap();
+        file.write_all(b"content").unwrap();
+        one.send(Message::Client, 7, &[file.as_fd()]).unwrap();
+        one.send(Message::Drain, 0, &[]).unwrap();
+        let received = other.receive().unwrap().unwrap();
+        assert_eq!((received.message, received.slot, received.descriptors.len()), (Message::Client, 7, 1));
+        let mut same = std::fs::File::from(received.descriptors.into_iter().next().unwrap());
+        same.rewind().unwrap();
+        let mut content = String::new();
+        same.read_to_string(&mut content).unwrap();
+        assert_eq!(content, "content");
+        assert_eq!(other.receive().unwrap().unwrap().message, Message::Drain);
+        drop(one);
+        assert!(other.receive().unwrap().is_none());
+        assert!(other.send(Message::Ready, 0, &[]).is_err());
+    }
+}

@@ -1,0 +1,23 @@
+//! `colonnade serve` is two processes, so that the engine may die: a supervisor, which listens, and a worker, which does
+//! everything else.
+//!
+//! The supervisor accepts connections and hands their sockets to the worker. No byte of a conversation passes through it. It
+//! keeps a duplicate of each socket; when the worker dies it can tell those clients why their connection ends, and starts
+//! another worker. Engine, sessions, users and encryption are in the worker ([`crate::worker`]).
+
+mod board;
+mod credentials;
+mod death;
+mod handoff;
+mod listening;
+mod parcel;
+mod process;
+mod supervisor;
+
+pub(crate) use board::{Board, Place};
+pub use credentials::{CredentialFiles, Credentials};
+pub(crate) use death::ENGINE_FAILED;
+pub(crate) use handoff::{Channel, Message, Received};
+pub(crate) use process::Setup;
+pub use process::Program;
+pub use supervisor::{Supervision, Supervisor};

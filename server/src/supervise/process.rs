@@ -1,0 +1,104 @@
+//! The worker's process, from its start to its end.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::board::Board;
+use super::handoff::{Channel, Message};
+use super::parcel;
+use crate::observe::Log;
+
+/// How a worker is started. Its standard input will be the way to its supervisor.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Variables that its environment has besides.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What a worker is told at its start, beside users and certificates.
+pub(crate) struct Setup {
+    /// Not for this crate to understand.
+    pub settings: Vec<u8>,
+    /// Lines for /metrics about the workers before.
+    pub metrics: String,
+}
+
+impl Setup {
+    pub fn write(&self) -> io::Result<std::fs::File> {
+        parcel::write(&[Some(&self.settings), Some(self.metrics.as_bytes())])
+    }
+
+    pub fn read(parcel: OwnedFd) -> io::Result<Self> {
+        let [settings, metrics] = parcel::read(parcel)?;
+        let metrics = String::from_utf8(metrics.unwrap_or_default()).map_err(|_| io::ErrorKind::InvalidData)?;
+        Ok(Self { settings: settings.unwrap_or_default(), metrics })
+    }
+}
+
+/// A worker that has been started.
+pub(super) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts a worker and tells it what it needs.
+    pub fn start(
+        program: &Program,
+        board: &Board,
+        setup: &Setup,
+        credentials: &std::fs::File,
+        log: Option<&Log>,
+    ) -> io::Result<(Self, Channel)> {
+        let (ours, theirs) = Channel::pair()?;
+        let mut command = Command::new(&program.path);
+        command.args(&program.arguments).envs(program.environment.iter().map(|(name, value)| (name, value)));
+        // Standard output is the supervisor's: it says where it listens.
+        command.stdin(Stdio::from(theirs.into_descriptor())).stdout(Stdio::null());
+        let child = command.spawn()?;
+        // The command holds the other end, without which this one would not notice that the worker is gone.
+        drop(command);
+        let process = Self { child };
+        let (setup, log) = (setup.write()?, log.map(Log::descriptor).transpose()?);
+        let mut descriptors = vec![board.as_fd(), setup.as_fd(), credentials.as_fd()];
+        descriptors.extend(log.as_ref().map(|log| log.as_fd()));
+        match ours.send(Message::Setup, 0, &descriptors) {
+            // A worker that could not even begin says so by its end.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok((process, ours)),
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it, whatever it is at.
+    pub fn kill(&mut self) {
+        // It fails if it has ended already.
+        let _ = self.child.kill();
+    }
+
+    /// How it has ended, if it has.
+    pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.wait();
+    }
+}

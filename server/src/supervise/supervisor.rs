@@ -1,0 +1,377 @@
+//! The supervisor: listens, hands connections over, and starts a worker whenever there is none.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::board::Board;
+use super::credentials::CredentialFiles;
+use super::death::{self, Death, dismiss};
+use super::handoff::{Channel, Message};
+use super::listening;
+use super::process::{Process, Program, Setup};
+use crate::listen::{Address, AddressError, Listener};
+use crate::observe::{Log, Value};
+use crate::serve::ServeError;
+
+/// How long a worker may take to end its sessions when it is told to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause before a worker is started when the one before did not even become ready; it doubles from one to the next.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// What a supervisor is to do.
+#[derive(Clone, Debug)]
+pub struct Supervision {
+    /// How to start a worker.
+    pub program: Program,
+    /// What the worker is to be told, byte for byte ([`crate::Worker::settings`]).
+    pub settings: Vec<u8>,
+    /// Who may log in, and with what to encrypt.
+    pub credentials: CredentialFiles,
+    /// A file for the log, or `-` for standard error.
+    pub log: Option<PathBuf>,
+    /// Where `/metrics` and `/health` are, on this machine.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// A running supervisor. It stops when told to, or when dropped.
+pub struct Supervisor {
+    shared: Arc<Shared>,
+    listeners: Vec<Arc<Listener>>,
+    threads: Vec<JoinHandle<()>>,
+    addresses: Vec<Address>,
+    metrics: Option<SocketAddr>,
+}
+
+/// What its threads share.
+pub(super) struct Shared {
+    supervision: Supervision,
+    log: Option<Log>,
+    state: Mutex<State>,
+    changed: Condvar,
+    pub is_stopping: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// What workers are given at their start.
+    credentials: Option<std::fs::File>,
+    /// There while a worker is ready.
+    channel: Option<Arc<Channel>>,
+    board: Option<Arc<Board>>,
+    /// Duplicates of the sockets that the worker has, by slot.
+    sockets: BTreeMap<u32, OwnedFd>,
+    /// Since the first worker was ready.
+    has_begun: bool,
+    is_draining: bool,
+    has_drained: bool,
+    deaths: u64,
+    last_death: Option<Death>,
+    /// How the last worker has ended, if there is none any more and there will be none.
+    end: Option<ExitStatus>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Gives a client to the worker, or back if there is none for so long.
+    pub fn give(&self, socket: OwnedFd, patience: Duration) -> Result<(), OwnedFd> {
+        let end = Instant::now() + patience;
+        let mut state = self.state();
+        let channel = loop {
+            if let Some(channel) = &state.channel {
+                break Arc::clone(channel);
+            }
+            let rest = end.saturating_duration_since(Instant::now());
+            if rest.is_zero() || self.is_stopping.load(Ordering::SeqCst) {
+                return Err(socket);
+            }
+            state = self.wait(state, rest);
+        };
+        // The lowest number that is free, so that the board stays small.
+        let slot = (0..).zip(state.sockets.keys()).find(|(free, used)| free != *used).map(|(free, _)| free);
+        let slot = slot.unwrap_or(state.sockets.len() as u32);
+        let Ok(duplicate) = socket.try_clone() else { return Err(socket) };
+        state.sockets.insert(slot, duplicate);
+        drop(state);
+        // If it fails, the worker has just died; the client is dismissed with the others.
+        let _ = channel.send(Message::Client, slot, &[socket.as_fd()]);
+        Ok(())
+    }
+
+    /// Gives the worker somebody who asks for metrics, or back if there is none.
+    pub fn give_metrics(&self, socket: OwnedFd) -> Result<(), OwnedFd> {
+        let channel = self.state().channel.clone();
+        match channel.map(|channel| channel.send(Message::Metrics, 0, &[socket.as_fd()])) {
+            Some(Ok(())) => Ok(()),
+            _ => Err(socket),
+        }
+    }
+
+    fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+        if let Some(log) = &self.log {
+            log.line(event, fields);
+        }
+    }
+
+    /// Starts workers, one after the other, until the supervisor stops. Runs on one thread to the end: a worker is told to die
+    /// with the thread that has started it.
+    fn keep_a_worker(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let (status, was_ready) = match self.run_a_worker() {
+                Ok((status, was_ready)) => (Some(status), was_ready),
+                Err(error) => {
+                    self.tell("worker_failed", &[("reason", Value::Text(&error.to_string()))]);
+                    (None, false)
+                }
+            };
+            let mut state = self.state();
+            let is_over = self.is_stopping.load(Ordering::SeqCst) || state.is_draining || !state.has_begun;
+            if is_over {
+                state.has_drained = true;
+                state.end = Some(status.unwrap_or_default());
+                self.changed.notify_all();
+                return;
+            }
+            if was_ready {
+                pause = FIRST_PAUSE;
+                continue;
+            }
+            let end = Instant::now() + pause;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            while Instant::now() < end && !self.is_stopping.load(Ordering::SeqCst) {
+                state = self.wait(state, end.saturating_duration_since(Instant::now()));
+            }
+        }
+    }
+
+    /// Starts a worker and listens to it until its end; gives how it ended, and whether it had become ready.
+    fn run_a_worker(&self) -> io::Result<(ExitStatus, bool)> {
+        let begun = Instant::now();
+        let board = Arc::new(Board::new()?);
+        let (setup, credentials) = {
+            let mut state = self.state();
+            state.board = Some(Arc::clone(&board));
+            let metrics = death::metrics(state.deaths, state.last_death.as_ref());
+            let credentials = state.credentials.as_ref().map(std::fs::File::try_clone).transpose()?;
+            (Setup { settings: self.supervision.settings.clone(), metrics }, credentials)
+        };
+        let credentials = credentials.ok_or(io::ErrorKind::InvalidInput)?;
+        let (mut process, channel) =
+            Process::start(&self.supervision.program, &board, &setup, &credentials, self.log.as_ref())?;
+        let (channel, mut was_ready) = (Arc::new(channel), false);
+        while let Ok(Some(received)) = channel.receive() {
+            let mut state = self.state();
+            match received.message {
+                Message::Ready => {
+                    was_ready = true;
+                    state.has_begun = true;
+                    state.channel = Some(Arc::clone(&channel));
+                    let id = Value::Number(process.id().into());
+                    self.tell("worker", &[("pid", id), ("seconds", Value::Seconds(begun.elapsed().as_secs_f64()))]);
+                }
+                Message::Ended => drop(state.sockets.remove(&received.slot)),
+                Message::Drained => state.has_drained = true,
+                _ => {}
+            }
+            self.changed.notify_all();
+        }
+        // It has closed its end, so it is about to exit, if it has not died.
+        let status = self.wait_for_the_end(&mut process)?;
+        let mut state = self.state();
+        state.channel = None;
+        let sockets = std::mem::take(&mut state.sockets);
+        let records: Vec<_> = sockets.keys().map(|slot| board.record(*slot)).collect();
+        if was_ready && !self.is_stopping.load(Ordering::SeqCst) {
+            let death = Death::new(Some(status), &records);
+            self.log.iter().for_each(|log| death.log(log));
+            state.deaths += 1;
+            state.last_death = Some(death);
+        }
+        drop(state);
+        sockets.values().zip(&records).for_each(|(socket, record)| dismiss(socket, record));
+        Ok((status, was_ready))
+    }
+
+    fn wait_for_the_end(&self, process: &mut Process) -> io::Result<ExitStatus> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = process.poll()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        process.kill();
+        process.wait()
+    }
+}
+
+impl Supervisor {
+    /// Listens on all of `addresses`, and starts the first worker.
+    ///
+    /// # Errors
+    /// If one of the addresses cannot be listened on, must not be without encryption and users, a file is of no use, or the worker
+    /// ends before it is ready; why it did, it has written to standard error itself.
+    pub fn start(addresses: &[Address], supervision: Supervision) -> Result<Self, ServeError> {
+        if addresses.is_empty() {
+            return Err(ServeError::NoAddress);
+        }
+        let files = &supervision.credentials;
+        let far = addresses.iter().find(|address| !address.is_local());
+        if let (Some(Address::Tcp(far)), true) = (far, files.users.is_none() || files.tls.is_none()) {
+            return Err(AddressError::NotProtected(*far).into());
+        }
+        let credentials = Some(files.read()?);
+        let log = supervision.log.as_deref().map(Log::open).transpose();
+        let log = log.map_err(|error| ServeError::Log(supervision.log.clone().unwrap_or_default(), error))?;
+        let state = Mutex::new(State { credentials, ..State::default() });
+        let metrics = supervision.metrics;
+        let shared =
+            Shared { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
+        let (listeners, threads) = (Vec::new(), Vec::new());
+        let mut own = Self { shared: Arc::new(shared), listeners, threads, addresses: Vec::new(), metrics: None };
+        own.listen(addresses)?;
+        if let Some(address) = metrics {
+            own.listen_for_metrics(address)?;
+        }
+        own.start_worker()?;
+        for listener in &own.listeners {
+            own.threads.push(listening::start(&own.shared, listener)?);
+        }
+        Ok(own)
+    }
+
+    fn listen(&mut self, addresses: &[Address]) -> Result<(), ServeError> {
+        // TCP first: its port names the socket file.
+        let (tcp, unix): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| matches!(address, Address::Tcp(_)));
+        let mut port = None;
+        for address in tcp.into_iter().chain(unix) {
+            let listener = Arc::new(Listener::bind(address, port)?);
+            self.listeners.push(Arc::clone(&listener));
+            let address = listener.address()?;
+            if let Address::Tcp(address) = address {
+                port = Some(address.port());
+            }
+            self.addresses.push(address);
+        }
+        Ok(())
+    }
+
+    fn listen_for_metrics(&mut self, address: SocketAddr) -> Result<(), ServeError> {
+        if !address.ip().is_loopback() {
+            return Err(ServeError::FarMetrics(address));
+        }
+        let failed = |error| AddressError::Bind { address: address.to_string(), error };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        self.metrics = Some(listener.local_addr()?);
+        self.listeners.push(Arc::new(Listener::Metrics(listener)));
+        Ok(())
+    }
+
+    fn start_worker(&mut self) -> Result<(), ServeError> {
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::Builder::new().name("worker".to_owned());
+        self.threads.push(thread.spawn(move || shared.keep_a_worker())?);
+        let mut state = self.shared.state();
+        while state.channel.is_none() {
+            if let Some(status) = state.end {
+                return Err(ServeError::Worker(status));
+            }
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// Where it listens, ports filled in.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Where `/metrics` and `/health` are, the port filled in.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Reads users and certificates again, for connections from now on. Sessions that are there stay.
+    ///
+    /// # Errors
+    /// If one of the files is of no use; then everything stays as it was.
+    pub fn reload(&self) -> Result<(), ServeError> {
+        let credentials = self.shared.supervision.credentials.read()?;
+        let mut state = self.shared.state();
+        if let Some(channel) = &state.channel {
+            // A worker that is just dying leaves it to the next one.
+            let _ = channel.send(Message::Reload, 0, &[credentials.as_fd()]);
+        }
+        state.credentials = Some(credentials);
+        Ok(())
+    }
+
+    /// Has new sessions refused from now on, and waits until those that are there have done what they are at: their statements, and
+    /// their transactions. Gives whether all of them have ended within `grace`.
+    pub fn drain(&self, grace: Duration) -> bool {
+        let end = Instant::now() + grace;
+        let mut state = self.shared.state();
+        if !state.is_draining {
+            state.is_draining = true;
+            if let Some(channel) = &state.channel {
+                let _ = channel.send(Message::Drain, 0, &[]);
+            }
+        }
+        loop {
+            let rest = end.saturating_duration_since(Instant::now());
+            if state.has_drained || rest.is_zero() {
+                return state.has_drained;
+            }
+            state = self.shared.wait(state, rest);
+        }
+    }
+
+    /// Takes no more clients, interrupts what runs, and waits some seconds at most until the worker has ended. Gives whether it
+    /// ended in good order.
+    pub fn stop(&mut self) -> bool {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        self.listeners.drain(..).for_each(|listener| listener.close());
+        let mut state = self.shared.state();
+        if let Some(channel) = &state.channel {
+            // It stops by itself when it has died.
+            let _ = channel.send(Message::Stop, 0, &[]);
+        }
+        self.shared.changed.notify_all();
+        let end = Instant::now() + PATIENCE;
+        while state.end.is_none() && Instant::now() < end {
+            state = self.shared.wait(state, end.saturating_duration_since(Instant::now()));
+        }
+        if let Some(channel) = state.channel.take() {
+            // The thread stops listening to it, and kills it.
+            channel.stop_receiving();
+        }
+        drop(state);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+        self.shared.state().end.is_some_and(|status| status.success())
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

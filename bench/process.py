@@ -13,15 +13,29 @@ TICKS = os.sysconf("SC_CLK_TCK")
 BYTES_RECEIVED = struct.Struct("=128xQ")
 
 
+def children(pid: int) -> list[int]:
+    """The processes that it has started and that are there now: of `colonnade serve`, the one with the engine."""
+    found = (task / "children" for task in Path(f"/proc/{pid}/task").iterdir())
+    return [int(child) for listed in found for child in listed.read_text().split()]
+
+
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all the threads that the process has had."""
+    """User and system time of all the threads that the process and its children have had."""
+    return sum(own_cpu_seconds(process) for process in (pid, *children(pid)))
+
+
+def own_cpu_seconds(pid: int) -> float:
     # The second field, the program's name, may hold anything; the rest begins after its parenthesis.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def memory(pid: int, field: str) -> int:
-    """Bytes of a field of /proc/PID/status: VmRSS (now) or VmHWM (the most there was)."""
+    """Bytes of a field of /proc/PID/status, of its children too: VmRSS (now) or VmHWM (the most there was)."""
+    return sum(own_memory(process, field) for process in (pid, *children(pid)))
+
+
+def own_memory(pid: int, field: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024

@@ -141,7 +141,7 @@ def test_the_log_has_a_line_an_event_and_no_secrets(tmp_path: Path) -> None:
     lines = log.read_text().splitlines()
     events = [re.fullmatch(r"time=\d+\.\d{3} event=(\w+) .*", line) for line in lines]
     assert all(events)
-    assert sorted(event[1] for event in events if event) == ["end", "error", "login", "refused", "refused"]
+    assert sorted(event[1] for event in events if event) == ["end", "error", "login", "refused", "refused", "worker"]
     text = "\n".join(lines)
     assert "user=alice role=read-write tls=no" in text
     assert "code=28P01" in text and "code=22P02" in text

@@ -6,15 +6,14 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Address, Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Options, Parameter, Rows, Server,
-    Session, SqlState, Who, types::Type,
+    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
+    Parameter, Rows, Server, Session, SqlState, Who, types::Type,
 };
 
 const START: &[u8] = b"\0\0\0\x0e\0\x03\0\0user\0x\0\0";
@@ -93,26 +92,23 @@ impl Rows for Numbers {
 }
 
 struct Target {
-    path: PathBuf,
     asked: Arc<AtomicU64>,
-    _server: Server,
+    server: Server,
 }
 
 fn target(is_guarded: bool) -> Target {
-    let directory = std::env::temp_dir().join(format!("colonnade-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let path = directory.join(if is_guarded { "guarded" } else { "open" });
     let users = is_guarded.then(|| {
-        let (file, mut users) = (directory.join("users"), Users::default());
+        let file = std::env::temp_dir().join(format!("colonnade-fuzz-{}", std::process::id()));
+        let mut users = Users::default();
         users.add("x", "secret", Role::ReadWrite, None).unwrap();
         users.write(&file).unwrap();
         file
     });
+    let credentials = Credentials::load(&CredentialFiles { users: users.clone(), tls: None }).unwrap();
+    users.into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let parrot = Parrot::default();
     let asked = Arc::clone(&parrot.asked);
-    let options = Options { users, ..Options::default() };
-    let server = Server::start(Arc::new(parrot), &[Address::Unix(path.clone())], options).unwrap();
-    Target { path, asked, _server: server }
+    Target { asked, server: Server::start(Arc::new(parrot), credentials, Options::default()).unwrap() }
 }
 
 static OPEN: OnceLock<Target> = OnceLock::new();
@@ -122,7 +118,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     let is_guarded = first % 2 == 0;
     let target = if is_guarded { &GUARDED } else { &OPEN }.get_or_init(|| target(is_guarded));
-    let mut client = UnixStream::connect(&target.path).unwrap();
+    let (mut client, socket) = UnixStream::pair().unwrap();
+    target.server.connect(socket.into()).unwrap();
     let start = if first % 4 < 2 { START } else { b"" };
     let (bytes, mut reader) = ([start, rest].concat(), client.try_clone().unwrap());
     let answers = std::thread::spawn(move || {

@@ -265,12 +265,14 @@ def make_catalog(root: DuckDBPyConnection, database: str, path: Path) -> None:
     draft.rename(path)
 
 
-def defaults() -> tuple[str, int]:
-    """The memory and threads that DuckDB takes by default, by what it finds out about the machine and its limits."""
+def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
+    """Memory and threads as DuckDB understands them; for None what it takes by itself, by what the machine's limits are."""
     with duckdb.connect() as connection:
+        if memory is not None:
+            connection.execute(f"SET memory_limit = {literal(memory)}")
         query = "SELECT current_setting('memory_limit'), current_setting('threads')"
-        ((memory, threads),) = connection.execute(query).fetchall()
-    return memory, threads
+        ((found_memory, found_threads),) = connection.execute(query).fetchall()
+    return found_memory, threads or found_threads
 
 
 def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._secrets import secrets
-from ._serve_settings import Settings
+from ._serve_settings import STACK, Settings, size
 
 if TYPE_CHECKING:
     import argparse
@@ -110,7 +110,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     limit("--statement-timeout", "SECONDS", _seconds, 3600, "a statement's time, its result's way included")
     limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
     limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
-    limit("--max-result-bytes", "BYTES", _size, 0, "a result's size as it is sent, such as 10GB")
+    limit("--max-result-bytes", "BYTES", size, 0, "a result's size as it is sent, such as 10GB")
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
     limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")
@@ -139,21 +139,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-
-
-def _size(text: str) -> int:
-    number = text.lower().rstrip("kmgtib")
-    return int(float(number) * UNITS[text.lower().removeprefix(number)])
-
-
 def _spool_bytes(temp_size: str | None) -> int:
     """How much of one result may be set aside: DuckDB's sizes in bytes, its shares of the disk as no limit."""
     if temp_size is None or temp_size.strip().endswith("%"):
         return 0
     try:
-        return _size(temp_size.replace(" ", ""))
+        return size(temp_size.replace(" ", ""))
     except (KeyError, ValueError):
         raise SystemExit(f"colonnade: --temp-size {temp_size} is no size; use one such as 10GB") from None
 
@@ -187,15 +178,11 @@ def run(args: argparse.Namespace) -> int:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-#: Bytes of the stacks of the engine's own threads: it recurses over statements and values.
-STACK = 64 << 20
-
-
 def allow_deep_stacks() -> None:
     """Have the worker's threads begin with larger stacks; their memory is taken only when they use it."""
     _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    size = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
-    resource.setrlimit(resource.RLIMIT_STACK, (size, most))
+    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
 
 
 #: A worker imports what this process would, from wherever it would, and not from the current directory.

@@ -62,3 +62,17 @@ class Settings:
     @classmethod
     def from_json(cls, text: bytes) -> Settings:
         return cls(**json.loads(text))
+
+
+#: Bytes of the stack of each of the engine's own threads: it recurses over statements and values.
+STACK = 64 << 20
+
+UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def size(text: str) -> int:
+    """The bytes that `10GB` and `1.5 GiB` are. ValueError or KeyError if it is no size."""
+    text = text.lower().replace(" ", "")
+    number = text.rstrip("bytekmgi")
+    return int(float(number) * UNITS[text.removeprefix(number)])

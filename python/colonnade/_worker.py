@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from colonnade._core import SourceEngine, Worker
-from colonnade._serve_settings import Settings
+from colonnade._serve_settings import STACK, Settings, size
 
 if TYPE_CHECKING:
     from colonnade._engine import Engine
 
 #: What its libraries are told before they start threads, which would stay outside of the sandbox.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+
+
+#: Memory of the process beside what DuckDB counts and what sessions add.
+OVERHEAD = 1 << 30
 
 
 def main() -> None:
@@ -48,19 +52,19 @@ def source_engine(uri: str) -> SourceEngine:
 def duckdb_engine(settings: Settings) -> Engine:
     """The database, opened by a process that can reach little else."""
     try:
-        from colonnade._engine import Engine, defaults
+        from colonnade._engine import Engine, resources
         from colonnade._fences import Fences
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
     scratch = Path(settings.scratch)
-    memory, threads = defaults()
+    memory, threads = resources(settings.memory, settings.threads)
     temporary = settings.temp_directory
     if temporary is None and settings.database is None:
         temporary = str(scratch / "temporary")
     fences = Fences(
         files=settings.allow_files,
         memory=settings.memory or memory,
-        threads=settings.threads or threads,
+        threads=threads,
         temp_directory=temporary,
         temp_size=settings.temp_size,
     )
@@ -68,6 +72,7 @@ def duckdb_engine(settings: Settings) -> Engine:
         missing = Worker.confine(directories(settings, scratch, temporary))
         if missing is not None:
             print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
+    Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
     return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
 
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
     Address, AddressError, Confinement, CredentialFiles, Engine, Program, ServeError, Supervision, Supervisor,
-    Worker, confine,
+    Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -140,6 +140,12 @@ impl PyWorker {
             Confinement::Partial => Some("this kernel's Landlock lacks some of the rules".to_owned()),
             Confinement::None(reason) => Some(reason),
         }
+    }
+
+    /// Bounds the memory of this process, sessions apart.
+    #[staticmethod]
+    fn limit_memory(bytes: u64) {
+        limit_memory(bytes);
     }
 
     /// Serves clients with a `colonnade._engine.Engine` or a `SourceEngine` until the supervisor has no more; gives the

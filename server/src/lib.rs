@@ -44,6 +44,7 @@ mod declared;
 mod extended;
 mod listen;
 mod literal;
+mod memory;
 mod numbered;
 mod observe;
 mod portal;
@@ -72,6 +73,7 @@ pub use engine::{
 };
 pub use error::SqlState;
 pub use listen::{Address, AddressError};
+pub use memory::limit_memory;
 pub use message::backend::Status;
 pub use observe::Log;
 pub use sandbox::{Confinement, confine};

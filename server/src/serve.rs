@@ -14,6 +14,7 @@ use crate::connection::{Newcomer, connection};
 use crate::engine::Engine;
 use crate::limits::{LimitError, Limits};
 use crate::listen::AddressError;
+use crate::memory::Room;
 use crate::observe::{self, Log, Observer, count};
 use crate::registry::Registry;
 use crate::socket::{Output, Socket};
@@ -153,9 +154,10 @@ impl Server {
             return;
         }
         // Without a thread there is no session; the client sees its connection closed.
+        let room = Room::new(STACK);
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
             connection(newcomer, socket);
-            drop(end);
+            drop((end, room));
         });
     }
 

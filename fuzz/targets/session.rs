@@ -16,7 +16,7 @@ use colonnade_server::{
     Parameter, Rows, Server, Session, SqlState, Who, types::Type,
 };
 
-const START: &[u8] = b"\0\0\0\x0e\0\x03\0\0user\0x\0\0";
+const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
 
 /// Gives numbers to whoever asks, and counts.
 #[derive(Default)]

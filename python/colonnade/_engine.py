@@ -266,7 +266,7 @@ def make_catalog(root: DuckDBPyConnection, database: str, path: Path) -> None:
 
 
 def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
-    """Memory and threads as DuckDB understands them; for None what it takes by itself, by what the machine's limits are."""
+    """Memory and threads as DuckDB understands them; for None what it takes by itself, by the machine's limits."""
     with duckdb.connect() as connection:
         if memory is not None:
             connection.execute(f"SET memory_limit = {literal(memory)}")

@@ -54,7 +54,9 @@ class Settings:
         """Take them from the command line, but for `others`."""
         names = [field.name for field in fields(cls) if field.name not in others]
         given = {name: getattr(arguments, name) for name in names}
-        return cls(**{name: str(value) if isinstance(value, Path) else value for name, value in given.items()}, **others)
+        return cls(
+            **{name: str(value) if isinstance(value, Path) else value for name, value in given.items()}, **others
+        )
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()

@@ -1,9 +1,8 @@
-"""The process of `colonnade serve` that holds the engine. Its supervisor starts it, and starts another one when it dies."""
+"""The process of `colonnade serve` that holds the engine. Its supervisor starts another one when it dies."""
 
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
@@ -73,6 +72,8 @@ def duckdb_engine(settings: Settings) -> Engine:
         if missing is not None:
             print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
+    # Where results are set aside, too.
+    os.environ["TMPDIR"] = temporary or str(scratch)
     return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
 
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    Address, AddressError, Confinement, CredentialFiles, Engine, Program, ServeError, Supervision, Supervisor,
-    Worker, confine, limit_memory,
+    Address, AddressError, Confinement, CredentialFiles, Engine, Program, ServeError, Supervision, Supervisor, Worker,
+    confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -61,10 +61,12 @@ impl PySupervisor {
         environment: Vec<(OsString, OsString)>,
         settings: Vec<u8>,
     ) -> PyResult<Self> {
-        let listen = wanted.listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
+        let listen =
+            wanted.listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
         let addresses: Vec<_> = listen.into_iter().chain(wanted.unix.map(Address::Unix)).collect();
-        let odd =
-            |text: &str| PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"));
+        let odd = |text: &str| {
+            PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
+        };
         let metrics = wanted.metrics.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
         let files = wanted.tls_certificate.zip(wanted.tls_key);
         let tls =

@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::supervisor::Shared;
 use crate::error::Failure;
 use crate::listen::Listener;
 use crate::observe::{self, State};
-use crate::socket::{Output, Socket};
+use crate::socket::{Input, Output, Socket};
 use crate::startup;
 
 /// How long to wait before the next connection when one could not be accepted, so that a lack of descriptors does
@@ -42,9 +42,18 @@ fn hand_over(shared: &Shared, listener: &Listener, socket: OwnedFd) {
         }
         return;
     }
-    if let Err(socket) = shared.give(socket, PATIENCE)
-        && let Ok(socket) = Socket::try_from(socket)
-    {
-        startup::refuse(&mut Output::new(Arc::new(socket)), &Failure::Starting);
+    if let Err(socket) = shared.give(socket, PATIENCE) {
+        // The client may take its time, and others wait. Without a thread it sees its connection closed.
+        let _ = thread::Builder::new().name("refuse".to_owned()).spawn(move || refuse(socket));
+    }
+}
+
+/// Hears what the client wants, since it takes no error before that, and refuses it.
+fn refuse(socket: OwnedFd) {
+    let Ok(socket) = Socket::try_from(socket).map(Arc::new) else { return };
+    let (mut input, mut output) = (Input::new(Arc::clone(&socket)), Output::new(Arc::clone(&socket)));
+    let heard = socket.set_deadline(Some(Instant::now() + PATIENCE)).map_err(Failure::from);
+    if heard.and_then(|()| startup::purpose(&socket, &mut input, &mut output, None)).is_ok() {
+        startup::refuse(&mut output, &Failure::Starting);
     }
 }

@@ -18,6 +18,6 @@ pub(crate) use board::{Board, Place};
 pub use credentials::{CredentialFiles, Credentials};
 pub(crate) use death::ENGINE_FAILED;
 pub(crate) use handoff::{Channel, Message, Received};
-pub(crate) use process::Setup;
 pub use process::Program;
+pub(crate) use process::Setup;
 pub use supervisor::{Supervision, Supervisor};

@@ -241,8 +241,7 @@ impl Supervisor {
         let log = log.map_err(|error| ServeError::Log(supervision.log.clone().unwrap_or_default(), error))?;
         let state = Mutex::new(State { credentials, ..State::default() });
         let metrics = supervision.metrics;
-        let shared =
-            Shared { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
+        let shared = Shared { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
         let (listeners, threads) = (Vec::new(), Vec::new());
         let mut own = Self { shared: Arc::new(shared), listeners, threads, addresses: Vec::new(), metrics: None };
         own.listen(addresses)?;

@@ -19,12 +19,15 @@ pub(crate) struct PyOptions {
     tls_client_ca: Option<PathBuf>,
     max_connections: usize,
     max_user_connections: usize,
+    max_address_logins: usize,
     login_timeout: f64,
     statement_timeout: f64,
     idle_timeout: f64,
     idle_transaction_timeout: f64,
     max_result_bytes: u64,
-    spool_bytes: u64,
+    max_session_memory: usize,
+    spool_bytes: usize,
+    spool_directory: Option<PathBuf>,
     log: Option<PathBuf>,
     log_statements: bool,
     metrics: Option<String>,
@@ -47,12 +50,15 @@ impl TryFrom<PyOptions> for Options {
         let limits = Limits {
             connections: options.max_connections,
             user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
+            address_logins: Some(options.max_address_logins).filter(|count| *count > 0),
             login: seconds(options.login_timeout).unwrap_or(Duration::MAX),
             statement: seconds(options.statement_timeout),
             idle: seconds(options.idle_timeout),
             idle_in_transaction: seconds(options.idle_transaction_timeout),
             result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
+            session_memory: Some(options.max_session_memory).filter(|count| *count > 0),
             spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
+            spool_directory: options.spool_directory,
         };
         let PyOptions { encode_cpu, users, log, log_statements, .. } = options;
         Ok(Self { encode_cpu, users, tls, limits, log, log_statements, metrics })

@@ -5,11 +5,13 @@ use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::budget::Budget;
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits, Time};
 use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
+use crate::spool::Spools;
 
 /// Why a statement is stopped; of several reasons the last one here counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,10 @@ pub struct Control {
     pub who: Who,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
+    /// For all that the session has the server keep.
+    pub budget: Arc<Budget>,
+    /// Where its results are set aside.
+    pub spools: Arc<Spools>,
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
@@ -74,6 +80,7 @@ impl Control {
     pub(crate) fn new(
         who: Who,
         limits: Arc<Limits>,
+        spools: Arc<Spools>,
         observer: Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         socket: Arc<Socket>,
@@ -90,7 +97,8 @@ impl Control {
             own,
             sent: 0,
         };
-        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, socket }
+        let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
+        Self { who, limits, budget, spools, observer, state, idle: Condvar::new(), interrupt, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -155,16 +163,33 @@ impl Control {
         }
     }
 
-    /// Why the session is to be stopped now, if it takes longer than it may and nobody has stopped it yet.
+    /// Why the session is to be stopped now, if it takes longer than it may and has not been stopped for that or for more. A cancel
+    /// request is less: what does not end by it is still held to its time.
     fn overdue(&self, state: &State, now: Instant) -> Option<Reason> {
+        let (reason, limit) = self.limit(state);
+        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
+        (is_over && state.reason < Some(reason)).then_some(reason)
+    }
+
+    /// How long the session may take for what it is at, and what stops it then.
+    fn limit(&self, state: &State) -> (Reason, Option<Duration>) {
         let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
             (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
             (false, true) => (Time::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
             (false, false) => (Time::Idle, self.limits.idle, Reason::Idle),
         };
-        let limit = limit.into_iter().chain(state.own[time as usize]).min();
-        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
-        (is_over && state.reason.is_none()).then_some(reason)
+        (reason, limit.into_iter().chain(state.own[time as usize]).min())
+    }
+
+    /// Cuts off a session that was ended while it was idle and goes on, since its client does not take what was sent.
+    fn cut_off(&self, now: Instant) {
+        let state = self.state();
+        let (_, limit) = self.limit(&state);
+        let is_ended = !state.is_busy && state.reason.is_some_and(Reason::ends_session);
+        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit + CUT_OFF);
+        if is_ended && is_over {
+            self.socket.shutdown(Shutdown::Both);
+        }
     }
 
     fn is_overdue(&self, now: Instant) -> bool {
@@ -193,10 +218,11 @@ impl Control {
         }
     }
 
-    /// Wants the running statement to end; gives what runs, if anything does. Except for cancel requests the session
-    /// ends with it, and does even if nothing runs.
+    /// Wants the running statement to end; gives what runs, if anything does and nobody waits for its end for this reason already.
+    /// Except for cancel requests the session ends with it, and does even if nothing runs.
     pub fn stop(&self, reason: Reason) -> Option<Stopping<'_>> {
         let mut state = self.state();
+        let is_waited_for = state.reason == Some(reason);
         if state.is_busy || reason.ends_session() {
             state.reason = state.reason.max(Some(reason));
         }
@@ -205,7 +231,7 @@ impl Control {
         }
         // The lock is held, so that the interruption cannot hit the session's next statement.
         self.interrupt.interrupt();
-        Some(Stopping { control: self, statement: state.started })
+        (!is_waited_for).then(|| Stopping { control: self, statement: state.started })
     }
 }
 
@@ -259,6 +285,8 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
                 stopping.wait(Some(CUT_OFF));
             }
         });
+    } else {
+        control.cut_off(now);
     }
 }
 
@@ -266,7 +294,8 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
 pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
     std::thread::spawn(move || {
         if let Some(stopping) = control.stop(reason) {
-            stopping.wait(None);
+            // Who has hung up, and who only says so, is not waited for.
+            stopping.wait((reason == Reason::Gone).then_some(CUT_OFF));
         }
     });
 }

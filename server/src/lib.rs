@@ -8,7 +8,7 @@
 //! - [`parameter`], [`types`]: one value that a client sends, as the engine takes it;
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
-//! - [`auth`], [`tls`], [`limits`]: who may come in, unseen by others, and how much of what it may take;
+//! - [`auth`], [`tls`], [`limits`], [`budget`]: who may come in, unseen by others, and how much of what it may take;
 //! - [`Server`]: sockets, sessions, cancellation.
 //!
 //! What runs the queries is an [`Engine`]; this crate knows none.
@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod auth;
+pub mod budget;
 pub mod copy;
 pub mod duckdb;
 pub mod engine;
@@ -41,10 +42,13 @@ mod copy_in;
 mod create;
 mod declared;
 mod extended;
+mod input;
 mod listen;
 mod literal;
+mod newcomer;
 mod numbered;
 mod observe;
+mod place;
 mod portal;
 mod prepared;
 mod quote;

@@ -3,19 +3,21 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::auth::{Gate, Users, UsersError};
-use crate::connection::{Newcomer, connection};
+use crate::connection::connection;
 use crate::engine::Engine;
-use crate::limits::{LimitError, Limits};
+use crate::limits::Limits;
 use crate::listen::{Address, AddressError, Listener};
+use crate::newcomer::Newcomers;
 use crate::observe::{self, Observer, count};
 use crate::registry::Registry;
 use crate::socket::Output;
+use crate::spool::Spools;
 use crate::startup;
 use crate::tls::{self, TlsError, TlsFiles};
 use crate::watch::Watch;
@@ -25,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait before the next connection when one could not be accepted, so that a lack of descriptors does
 /// not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So many connections may be on their way to a login at a time, or as many as there may be sessions.
-const NEWCOMERS: usize = 128;
 
 /// What a server is to be like.
 #[derive(Clone, Debug)]
@@ -105,7 +105,8 @@ pub(crate) struct Shared {
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
     /// Connections that are not sessions yet.
-    pub newcomers: AtomicUsize,
+    pub newcomers: Arc<Newcomers>,
+    pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
     pub is_stopping: AtomicBool,
 }
@@ -127,7 +128,7 @@ impl Server {
                 }
             }
         }
-        let gate = Gate::new(users.as_deref().map(Users::read).transpose()?)?;
+        let gate = Gate::new(users.as_deref().map(Users::read).transpose()?);
         let config = tls.as_ref().map(tls::Config::load).transpose()?;
         let observer = Observer::open(log.as_deref(), log_statements);
         let observer = observer.map_err(|error| ServeError::Log(log.unwrap_or_default(), error))?;
@@ -144,9 +145,10 @@ impl Server {
             gate,
             observer,
             tls: RwLock::new(config.map(Arc::new)),
+            newcomers: Newcomers::new(&limits),
+            spools: Spools::new(&limits),
             limits: Arc::new(limits),
             encode_cpu,
-            newcomers: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
         });
@@ -271,13 +273,17 @@ fn accept(shared: &Arc<Shared>, listener: &Listener) {
             continue;
         };
         count(&shared.observer.connections);
-        let newcomer = Newcomer::new(shared);
-        if shared.newcomers.load(Ordering::SeqCst) > NEWCOMERS.max(shared.limits.connections) {
-            count(&shared.observer.refusals);
-            startup::refuse(&mut Output::new(Arc::new(socket)), &LimitError::Connections.into());
-            continue;
-        }
+        let socket = Arc::new(socket);
+        let newcomer = match shared.newcomers.admit(&socket) {
+            Ok(newcomer) => newcomer,
+            Err(error) => {
+                count(&shared.observer.refusals);
+                startup::refuse(&mut Output::new(socket), &error.into());
+                continue;
+            }
+        };
+        let shared = Arc::clone(shared);
         // Without a thread there is no session; the client sees its connection closed.
-        let _ = spawn("session", move || connection(newcomer, socket));
+        let _ = spawn("session", move || connection(&shared, newcomer, &socket));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Shutdown;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,7 +29,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<Socket>) {
     let mut output = Output::new(Arc::clone(socket));
     let mut newcomer = Some(newcomer);
-    let mut conversation = converse(shared, &mut newcomer, socket, &mut output);
+    // A session that panics leaves nothing behind but its client, who is told: all else is dropped on the way here.
+    let conversation = catch_unwind(AssertUnwindSafe(|| converse(shared, &mut newcomer, socket, &mut output)));
+    let mut conversation = conversation.unwrap_or(Err(Failure::Panicked));
     // Whatever else it looks like: its reading was ended for another connection's sake.
     if conversation.is_err() && newcomer.as_ref().is_some_and(Newcomer::was_driven_out) {
         conversation = Err(LimitError::AddressLogins.into());

@@ -16,13 +16,16 @@ use crate::oid::{self, TypeInfo};
 use crate::socket::Output;
 use crate::spool::Spool;
 use crate::types::{Kind, Type};
-use crate::value::{Column, Unsupported};
+use crate::value::{Column, Unsupported, ValueError};
 
 /// What a column that has no text is refused for.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
 /// The length of a NULL.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
+
+/// A row takes so many bytes at most: PostgreSQL's limit (`MaxAllocSize`), and what clients count on.
+const MOST_ROW: usize = (1 << 30) - 1;
 
 /// Which columns are sent in binary: none, all, or one by one, as Bind says.
 #[derive(Clone, Debug, Default)]
@@ -205,13 +208,15 @@ impl Cursor {
             backend::message(buffer, b'D', |out| {
                 out.extend_from_slice(&fields);
                 for (at, column) in columns.iter().enumerate() {
-                    if !formats.is_binary(at) {
-                        text(column, row, out);
-                    } else if result.is_ok() {
-                        result = column.write_binary(row, out);
+                    if result.is_ok() {
+                        result =
+                            if formats.is_binary(at) { column.write_binary(row, out) } else { text(column, row, out) };
                     }
                 }
             });
+            if buffer.len() - start > MOST_ROW {
+                result = Err(ValueError::TooLarge { format: "a row" });
+            }
             if let Err(error) = result {
                 buffer.truncate(start);
                 return Err(error.into());
@@ -227,14 +232,15 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) {
+fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
-        return;
+        return Ok(());
     }
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    column.write_text(row, out);
+    column.write_text(row, out)?;
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
 }

@@ -34,6 +34,8 @@ pub(super) struct Arrow {
 
 /// In front of a message's length, in all streams that are not from before 2019.
 const CONTINUATION: [u8; 4] = [0xff; 4];
+/// A stream's mark of its end.
+const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 /// What a message's metadata take at most; they have some bytes for each column and buffer.
 const MOST_METADATA: usize = 64 << 20;
 /// A decoded message takes so many times what it was: buffers that are not aligned are copied.
@@ -79,19 +81,29 @@ impl Arrow {
         let frame: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
         let mut charge = std::mem::replace(&mut self.charge, self.budget.nothing());
         charge.set(frame.len().saturating_mul(DECODED))?;
-        let (decoder, mut rest) = (&mut self.decoder, frame.clone());
-        // What is left to go wrong in the crate ends this COPY, whose decoder nobody asks again then.
-        let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut rest)));
-        let decoded = decoded.map_err(|_| malformed("a message is not valid"))?;
-        if let Some(batch) = decoded.map_err(malformed)? {
-            let bytes = charge.bytes();
-            self.batches.push_back(charge.keep(renamed(&batch, self.width, "arrow")?, bytes)?);
-        } else if let Some((number, is_delta)) = dictionary(&frame)? {
+        if let Some((number, is_delta)) = dictionary(&frame)? {
             // A delta is added to what is there.
             let before = self.dictionaries.get(&number).filter(|_| is_delta).map_or(0, Charge::bytes);
             let bytes = charge.bytes().saturating_add(before);
             charge.set(bytes)?;
             self.dictionaries.insert(number, charge);
+            charge = self.budget.nothing();
+        }
+        self.give(frame, charge)
+    }
+
+    /// Gives the decoder what it is to decode. A message without a body it decodes when it gets what follows.
+    fn give(&mut self, mut bytes: Buffer, mut charge: Charge) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            let decoder = &mut self.decoder;
+            // What is left to go wrong in the crate ends this COPY, whose decoder nobody asks again then.
+            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut bytes)));
+            let decoded = decoded.map_err(|_| malformed("a message is not valid"))?;
+            if let Some(batch) = decoded.map_err(malformed)? {
+                let charge = std::mem::replace(&mut charge, self.budget.nothing());
+                let size = charge.bytes();
+                self.batches.push_back(charge.keep(renamed(&batch, self.width, "arrow")?, size)?);
+            }
         }
         Ok(())
     }
@@ -119,7 +131,10 @@ impl Reader for Arrow {
 
     fn finish(&mut self) -> Result<(), Failure> {
         // A stream may end without its mark.
-        if self.is_over || self.frame.is_empty() { Ok(()) } else { Err(malformed("its end is missing")) }
+        if !self.is_over && !self.frame.is_empty() {
+            return Err(malformed("its end is missing"));
+        }
+        self.give(Buffer::from(&END[..]), self.budget.nothing())
     }
 
     fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
@@ -154,7 +169,8 @@ fn checked_body(metadata: &[u8]) -> Result<usize, Failure> {
     let batch = match message.header_type() {
         MessageHeader::RecordBatch => Some(message.header_as_record_batch()),
         MessageHeader::DictionaryBatch => Some(message.header_as_dictionary_batch().and_then(|found| found.data())),
-        _ => None,
+        MessageHeader::Schema => None,
+        _ => return Err(malformed("a message is neither a schema, a dictionary nor a batch")),
     };
     let Some(batch) = batch else { return Ok(body) };
     let batch = batch.ok_or_else(|| malformed("a message has no batch"))?;

@@ -50,6 +50,27 @@ fn a_stream_is_the_same_however_it_is_cut() {
 }
 
 #[test]
+fn batches_without_a_body_are_batches() {
+    let nulls = |rows| {
+        let nulls: ArrayRef = Arc::new(arrow_array::NullArray::new(rows));
+        RecordBatch::try_from_iter([("a", Arc::clone(&nulls)), ("b", Arc::clone(&nulls)), ("c", nulls)]).unwrap()
+    };
+    let mut writer = StreamWriter::try_new(Vec::new(), &nulls(0).schema()).unwrap();
+    [3, 0, 4].into_iter().for_each(|rows| writer.write(&nulls(rows)).unwrap());
+    let stream = writer.into_inner().unwrap();
+    for end in [stream.len(), stream.len() - 8] {
+        let mut reader = Arrow::new(3, &budget());
+        stream[..end].chunks(100).for_each(|data| reader.feed(data).unwrap());
+        reader.finish().unwrap();
+        let mut rows = 0;
+        while let Some(batch) = reader.batch(true).unwrap() {
+            rows += batch.num_rows();
+        }
+        assert_eq!(rows, 7);
+    }
+}
+
+#[test]
 fn a_message_is_not_gathered_beyond_the_budget() {
     let stream = stream(&[batch(10_000)]);
     let small = Budget::new(Some(100_000));

@@ -104,12 +104,13 @@ def test_there_are_so_many_connections() -> None:
             connection.close()
 
 
-def test_newcomers_are_so_many() -> None:
-    with serve("--max-connections", "1", "--login-timeout", "60") as server:
-        silent = [socket.create_connection((server.host, server.port)) for _ in range(128)]
-        wait_until(lambda: server.connections() == 128)
-        with socket.create_connection((server.host, server.port), timeout=PATIENCE) as late:
-            assert b"C53300\0" in late.recv(1000)
+def test_newcomers_of_an_address_are_so_many() -> None:
+    with serve("--max-connections", "1", "--max-address-logins", "4", "--login-timeout", "600") as server:
+        silent = [socket.create_connection((server.host, server.port), timeout=PATIENCE) for _ in range(4)]
+        wait_until(lambda: server.connections() == 4)
+        # The oldest one makes room, and is told so.
+        connect(server).close()
+        assert b"C53300\0" in silent[0].recv(1000)
         for one in silent:
             one.close()
         wait_until(lambda: server.connections() == 0)

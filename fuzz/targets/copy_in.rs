@@ -4,10 +4,14 @@
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
+use colonnade_server::budget::Budget;
 use colonnade_server::copy::input::{Target, reader};
 use colonnade_server::copy::options::{Format, Options};
 use colonnade_server::copy::{Parsed, parse};
 use colonnade_server::types::Type;
+
+/// What a session may have kept.
+const BUDGET: usize = 256 << 20;
 
 const STATEMENTS: [&str; 7] = [
     "COPY t FROM STDIN",
@@ -28,7 +32,7 @@ const COLUMNS: [&[&str]; 4] = [
 /// The rows in batches; `None` if the data are refused.
 fn rows<'a>(options: &Options, names: &[&str], messages: impl Iterator<Item = &'a [u8]>) -> Option<Vec<RecordBatch>> {
     let target = |name: &&str| Target { name: "c".to_owned(), type_: Type::named(name) };
-    let mut reader = reader(options, names.iter().map(target).collect()).expect("no option names a column");
+    let mut reader = reader(options, names.iter().map(target).collect(), &Budget::new(Some(BUDGET))).expect("no option names a column");
     let mut batches = Vec::new();
     for message in messages {
         reader.feed(message).ok()?;

@@ -106,11 +106,26 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
 
     limit("--max-connections", "N", int, 256, "sessions at a time")
     limit("--max-user-connections", "N", int, 0, "sessions of one user at a time")
+    limit(
+        "--max-address-logins",
+        "N",
+        int,
+        0,
+        "connections of one address that have not logged in; the oldest makes room (by default as many as sessions, 128 "
+        "at least)",
+    )
     limit("--login-timeout", "SECONDS", _seconds, 60, "from connecting to the end of the login")
     limit("--statement-timeout", "SECONDS", _seconds, 3600, "a statement's time, its result's way included")
     limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
     limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
     limit("--max-result-bytes", "BYTES", size, 0, "a result's size as it is sent, such as 10GB")
+    limit(
+        "--max-session-memory",
+        "BYTES",
+        size,
+        "256MiB",
+        "what one session may have the server keep: prepared statements, values, rows of portals, data of COPY",
+    )
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
     limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")
@@ -119,7 +134,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "SIZE",
         str,
         None,
-        "how much it may put there, and how much of one result may be set aside while another statement runs; "
+        "how much it may put there, and how much of all sessions' results may be set aside there besides; "
         "by default 90 %% of what is free",
     )
     limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
@@ -140,13 +155,21 @@ def _seconds(text: str) -> float:
 
 
 def _spool_bytes(temp_size: str | None) -> int:
-    """How much of one result may be set aside: DuckDB's sizes in bytes, its shares of the disk as no limit."""
+    """How much of all results may be set aside: DuckDB's sizes in bytes, its shares of the disk as no limit."""
     if temp_size is None or temp_size.strip().endswith("%"):
         return 0
     try:
         return size(temp_size.replace(" ", ""))
     except (KeyError, ValueError):
         raise SystemExit(f"colonnade: --temp-size {temp_size} is no size; use one such as 10GB") from None
+
+
+def _spool_directory(args: argparse.Namespace) -> str | None:
+    """Where results are set aside: where DuckDB puts what does not fit. A database in memory and a source have no such
+    place unless the operator names one; None is the session's memory."""
+    if args.temp_directory is not None:
+        return args.temp_directory
+    return None if args.database in (None, ":memory:") else f"{args.database}.tmp"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -172,7 +195,8 @@ def run(args: argparse.Namespace) -> int:
     source = args.source and source_behind(args.source)
     scratch = tempfile.mkdtemp(prefix="colonnade-")
     try:
-        settings = Settings.of(args, listen=listen, source=source, spool_bytes=spool_bytes, scratch=scratch)
+        spool = {"spool_bytes": spool_bytes, "spool_directory": _spool_directory(args)}
+        settings = Settings.of(args, listen=listen, source=source, scratch=scratch, **spool)
         return supervise(settings, verbose=getattr(args, "verbose", False))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -213,7 +237,7 @@ def supervise(settings: Settings, *, verbose: bool) -> int:
 
 
 #: Options that are about the DuckDB of a server of its own.
-DUCKDBS = ("database", "read_only", "allow_files", "memory", "threads", "temp_directory")
+DUCKDBS = ("database", "read_only", "allow_files", "memory", "threads")
 
 
 def check_source_arguments(args: argparse.Namespace) -> None:

@@ -30,11 +30,13 @@ class Settings:
     allow_files: bool
     max_connections: int
     max_user_connections: int
+    max_address_logins: int
     login_timeout: float
     statement_timeout: float
     idle_timeout: float
     idle_transaction_timeout: float
     max_result_bytes: int
+    max_session_memory: int
     #: DuckDB's own words for these: `4GB`, `80%`.
     memory: str | None
     threads: int | None
@@ -42,6 +44,8 @@ class Settings:
     temp_size: str | None
     #: `temp_size` in bytes, if it is that.
     spool_bytes: int
+    #: Where results are set aside; None is the session's memory.
+    spool_directory: str | None
     log: str | None
     log_statements: bool
     metrics: str | None

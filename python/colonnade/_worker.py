@@ -72,8 +72,6 @@ def duckdb_engine(settings: Settings) -> Engine:
         if missing is not None:
             print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
-    # Where results are set aside, too.
-    os.environ["TMPDIR"] = temporary or str(scratch)
     return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
 
 

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::budget::Budget;
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits, Time};
 use crate::observe::{Observer, Value, count};
 use crate::socket::Socket;
+use crate::spool::Spools;
 
 /// Why a statement is stopped; of several reasons the last one here counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +73,10 @@ pub struct Control {
     pub who: Who,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
+    /// For all that the session has the server keep.
+    pub budget: Arc<Budget>,
+    /// Where its results are set aside.
+    pub spools: Arc<Spools>,
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
@@ -105,6 +111,7 @@ impl Control {
     pub(crate) fn new(
         who: Who,
         limits: Arc<Limits>,
+        spools: Arc<Spools>,
         observer: Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         alarm: Arc<Alarm>,
@@ -122,7 +129,8 @@ impl Control {
             own,
             sent: 0,
         };
-        Self { who, limits, observer, state: Mutex::new(state), idle: Condvar::new(), interrupt, alarm, socket }
+        let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
+        Self { who, limits, budget, spools, observer, state, idle: Condvar::new(), interrupt, alarm, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,15 +139,15 @@ impl Control {
 
     /// The engine is about to be given this statement: if that ends the process, others can tell which one it was.
     pub fn concerns(&self, statement: &str) {
-        if let Some(place) = self.socket.place() {
-            place.statement(&self.who.name, statement);
+        if let Some(slot) = self.socket.slot() {
+            slot.statement(&self.who.name, statement);
         }
     }
 
     /// Work for the client starts; it ends when the guard is dropped.
     pub fn start(self: &Arc<Self>) -> Running {
-        if let Some(place) = self.socket.place() {
-            place.works(true);
+        if let Some(slot) = self.socket.slot() {
+            slot.works(true);
         }
         let mut state = self.state();
         state.started += 1;
@@ -202,16 +210,33 @@ impl Control {
         }
     }
 
-    /// Why the session is to be stopped now, if it takes longer than it may and nobody has stopped it yet.
+    /// Why the session is to be stopped now, if it takes longer than it may and has not been stopped for that or for more. A cancel
+    /// request is less: what does not end by it is still held to its time.
     fn overdue(&self, state: &State, now: Instant) -> Option<Reason> {
+        let (reason, limit) = self.limit(state);
+        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
+        (is_over && state.reason < Some(reason)).then_some(reason)
+    }
+
+    /// How long the session may take for what it is at, and what stops it then.
+    fn limit(&self, state: &State) -> (Reason, Option<Duration>) {
         let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
             (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
             (false, true) => (Time::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
             (false, false) => (Time::Idle, self.limits.idle, Reason::Idle),
         };
-        let limit = limit.into_iter().chain(state.own[time as usize]).min();
-        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
-        (is_over && state.reason.is_none()).then_some(reason)
+        (reason, limit.into_iter().chain(state.own[time as usize]).min())
+    }
+
+    /// Cuts off a session that was ended while it was idle and goes on, since its client does not take what was sent.
+    fn cut_off(&self, now: Instant) {
+        let state = self.state();
+        let (_, limit) = self.limit(&state);
+        let is_ended = !state.is_busy && state.reason.is_some_and(Reason::ends_session);
+        let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit + CUT_OFF);
+        if is_ended && is_over {
+            self.socket.shutdown(Shutdown::Both);
+        }
     }
 
     fn is_overdue(&self, now: Instant) -> bool {
@@ -240,10 +265,11 @@ impl Control {
         }
     }
 
-    /// Wants the running statement to end; gives what runs, if anything does. Except for cancel requests the session
-    /// ends with it, and does even if nothing runs.
+    /// Wants the running statement to end; gives what runs, if anything does and nobody waits for its end for this reason already.
+    /// Except for cancel requests the session ends with it, and does even if nothing runs.
     pub fn stop(&self, reason: Reason) -> Option<Stopping<'_>> {
         let mut state = self.state();
+        let is_waited_for = state.reason == Some(reason);
         if state.is_busy || reason.ends_session() {
             state.reason = state.reason.max(Some(reason));
         }
@@ -252,7 +278,7 @@ impl Control {
         }
         // The lock is held, so that the interruption cannot hit the session's next statement.
         self.interrupt.interrupt();
-        Some(Stopping { control: self, statement: state.started })
+        (!is_waited_for).then(|| Stopping { control: self, statement: state.started })
     }
 }
 
@@ -290,8 +316,8 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(place) = self.control.socket.place() {
-            place.works(false);
+        if let Some(slot) = self.control.socket.slot() {
+            slot.works(false);
         }
         let mut state = self.control.state();
         state.is_busy = false;
@@ -309,6 +335,8 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
                 stopping.wait(Some(CUT_OFF));
             }
         });
+    } else {
+        control.cut_off(now);
     }
 }
 
@@ -316,7 +344,8 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
 pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
     std::thread::spawn(move || {
         if let Some(stopping) = control.stop(reason) {
-            stopping.wait(None);
+            // Who has hung up, and who only says so, is not waited for.
+            stopping.wait((reason == Reason::Gone).then_some(CUT_OFF));
         }
     });
 }

@@ -23,7 +23,8 @@ fn limited(registry: &Arc<Registry>, limits: &Limits, own: Option<usize>) -> Res
     let (socket, _) = UnixStream::pair().unwrap();
     let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
     let socket = Arc::new(Socket::from(socket));
-    Ok((registry.register(who, &Arc::new(limits.clone()), &Arc::default(), count.clone(), socket)?, count))
+    let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
+    Ok((registry.register(who, &limits, &spools, &Arc::default(), count.clone(), socket, 4)?, count))
 }
 
 #[test]
@@ -66,13 +67,69 @@ fn what_takes_too_long_is_stopped() {
 }
 
 #[test]
+fn a_cancel_request_does_not_end_the_limits_of_time() {
+    let registry = Arc::new(Registry::default());
+    let second = Duration::from_secs(1);
+    let limits = Limits { statement: Some(second), idle: Some(second), ..Limits::default() };
+    let (ticket, count) = limited(&registry, &limits, None).unwrap();
+    let control = &ticket.control;
+    let running = control.start();
+    assert!(control.stop(Reason::Canceled).is_some());
+    assert!(control.expire(Instant::now()).is_none());
+    // The engine does not listen, or the client does not read: the statement is stopped again when its time is over.
+    assert!(control.expire(Instant::now() + 2 * second).is_some());
+    assert_eq!(count.0.load(Ordering::SeqCst), 2);
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Statement))));
+    assert!(control.expire(Instant::now() + 2 * second).is_none(), "once is enough");
+    drop(running);
+    // Nor does one that has ended its statement keep the session for ever.
+    let running = control.start();
+    assert!(control.stop(Reason::Canceled).is_some());
+    drop(running);
+    assert!(control.expire(Instant::now() + 2 * second).is_none());
+    assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Idle))));
+}
+
+#[test]
+fn a_statement_that_is_canceled_again_has_no_other_thread_that_waits() {
+    let registry = Arc::new(Registry::default());
+    let (ticket, count) = ticket(&registry);
+    let _running = ticket.control.start();
+    assert!(ticket.control.stop(Reason::Canceled).is_some());
+    assert!(ticket.control.stop(Reason::Canceled).is_none());
+    assert_eq!(count.0.load(Ordering::SeqCst), 2, "it is told again");
+    assert!(ticket.control.stop(Reason::Shutdown).is_some());
+}
+
+#[test]
+fn who_is_ended_and_does_not_read_is_cut_off() {
+    let registry = Arc::new(Registry::default());
+    let (socket, mut peer) = UnixStream::pair().unwrap();
+    peer.set_nonblocking(true).unwrap();
+    let limits = Arc::new(Limits { idle: Some(Duration::from_secs(1)), ..Limits::default() });
+    let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: None };
+    let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
+    let socket = Arc::new(Socket::from(socket));
+    let ticket = registry.register(who, &limits, &spools, &Arc::default(), interrupt, socket, 4).unwrap();
+    let now = Instant::now();
+    assert!(ticket.control.expire(now + Duration::from_secs(2)).is_none());
+    let mut read = || std::io::Read::read(&mut peer, &mut [0]);
+    ticket.control.cut_off(now + Duration::from_secs(2));
+    assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock, "it may still be told why");
+    ticket.control.cut_off(now + Duration::from_secs(2) + CUT_OFF);
+    assert_eq!(read().unwrap(), 0);
+}
+
+#[test]
 fn only_the_right_secret_finds_a_session() {
     let registry = Arc::new(Registry::default());
     let (ticket, _) = ticket(&registry);
     assert!(registry.find(ticket.process, &ticket.secret).is_some());
-    assert!(registry.find(ticket.process, &[ticket.secret.as_slice(), &[0]].concat()).is_none());
+    assert!(registry.find(ticket.process, &[&ticket.secret[..], &[0]].concat()).is_none());
+    assert!(registry.find(ticket.process, &ticket.secret[1..]).is_none());
+    assert!(registry.find(ticket.process, &[]).is_none());
     assert!(registry.find(ticket.process + 1, &ticket.secret).is_none());
-    let (process, secret) = (ticket.process, ticket.secret);
+    let (process, secret) = (ticket.process, ticket.secret.clone());
     drop(ticket);
     assert!(registry.find(process, &secret).is_none());
     assert_eq!(registry.len(), 0);

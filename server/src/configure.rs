@@ -79,9 +79,11 @@ impl Session {
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
         let change = self.settings.plan(setting, value)?;
+        // First, or the engine would have a value that the session has not.
+        let charge = self.control.budget.charge(self.settings.bytes(setting, &change.value))?;
         let _running = change.engine.as_ref().map(|_| self.start()).transpose()?;
         self.apply(&change)?;
-        let told = self.settings.set(setting, change.value, is_local);
+        let told = self.settings.set(setting, change.value, is_local, charge);
         self.tell(told);
         if change.is_idle {
             let message = format!("{} has no effect here; the server's own limits hold", Settings::name(setting));

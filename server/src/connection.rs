@@ -2,50 +2,46 @@
 
 use std::io;
 use std::net::Shutdown;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
 use crate::cancel::Reason;
 use crate::error::Failure;
 use crate::extended::Prepared;
+use crate::input::Input;
 use crate::limits::LimitError;
 use crate::message::backend::Status;
+use crate::newcomer::Newcomer;
 use crate::observe::{Observer, Value, count};
 use crate::serve::Shared;
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::socket::{Input, Output, Socket};
+use crate::socket::{Output, Socket};
 use crate::startup::{self, Purpose};
 
-/// A connection until it is a session, or nothing.
-pub(crate) struct Newcomer {
-    shared: Arc<Shared>,
-}
-
-impl Newcomer {
-    pub fn new(shared: &Arc<Shared>) -> Self {
-        shared.newcomers.fetch_add(1, Ordering::SeqCst);
-        Self { shared: Arc::clone(shared) }
-    }
-}
-
-impl Drop for Newcomer {
-    fn drop(&mut self) {
-        self.shared.newcomers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
+/// How long a client that is refused may take to take the reason.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// All that happens on one connection.
-pub(crate) fn connection(newcomer: Newcomer, socket: Socket) {
-    let socket = Arc::new(socket);
-    let mut output = Output::new(Arc::clone(&socket));
-    let observer = Arc::clone(&newcomer.shared.observer);
-    let conversation = converse(newcomer, &socket, &mut output);
-    if let Err(failure) = &conversation {
-        refused(&observer, &socket, failure);
+pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<Socket>) {
+    let mut output = Output::new(Arc::clone(socket));
+    let mut newcomer = Some(newcomer);
+    // A session that panics leaves nothing behind but its client, who is told: all else is dropped on the way here.
+    let conversation = catch_unwind(AssertUnwindSafe(|| converse(shared, &mut newcomer, socket, &mut output)));
+    let mut conversation = conversation.unwrap_or(Err(Failure::Panicked));
+    // Whatever else it looks like: its reading was ended for another connection's sake.
+    if conversation.is_err() && newcomer.as_ref().is_some_and(Newcomer::was_driven_out) {
+        conversation = Err(LimitError::AddressLogins.into());
     }
+    drop(newcomer);
+    if let Err(failure) = &conversation {
+        refused(&shared.observer, socket, failure);
+    }
+    // For what is to be told at last.
+    let _ = socket.set_deadline(Instant::now().checked_add(FAREWELL));
     match conversation {
         Ok(()) => {}
         // Nobody is left to be told, or nothing may be said where a handshake has failed.
@@ -79,13 +75,21 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn converse(newcomer: Newcomer, socket: &Arc<Socket>, output: &mut Output) -> Result<(), Failure> {
-    let shared = Arc::clone(&newcomer.shared);
+fn converse(
+    shared: &Arc<Shared>,
+    newcomer: &mut Option<Newcomer>,
+    socket: &Arc<Socket>,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let mut input = Input::new(Arc::clone(socket));
     socket.prepare()?;
     socket.set_deadline(Instant::now().checked_add(shared.limits.login))?;
     let tls = shared.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
     match startup::purpose(socket, &mut input, output, tls.as_deref())? {
+        // A connection that closes is nothing, unless it was closed here.
+        Purpose::Nothing if newcomer.as_ref().is_some_and(Newcomer::was_driven_out) => {
+            Err(LimitError::AddressLogins.into())
+        }
         Purpose::Nothing => Ok(()),
         Purpose::Cancel { process, secret } => {
             let control = shared.registry.find(process, &secret);
@@ -99,28 +103,33 @@ fn converse(newcomer: Newcomer, socket: &Arc<Socket>, output: &mut Output) -> Re
             }
             Ok(())
         }
-        Purpose::Session(settings) => session(newcomer, socket, input, output, &settings),
+        Purpose::Session(settings) => session(shared, newcomer, socket, input, output, &settings),
     }
 }
 
 fn session(
-    newcomer: Newcomer,
+    shared: &Arc<Shared>,
+    newcomer: &mut Option<Newcomer>,
     socket: &Arc<Socket>,
     mut input: Input,
     output: &mut Output,
     client: &startup::Settings,
 ) -> Result<(), Failure> {
-    let shared = Arc::clone(&newcomer.shared);
+    client.negotiate(output.buffer());
     if shared.is_draining.load(Ordering::SeqCst) {
         return Err(LimitError::Draining.into());
     }
     let who = shared.gate.login(socket, &mut input, output, &client.user)?;
+    newcomer.as_mut().map_or(Ok(()), Newcomer::is_known)?;
     socket.set_deadline(None)?;
     shared.registry.admit(&who, &shared.limits)?;
     let engine = shared.engine.session(&who)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
-    let ticket = shared.registry.register(who, &shared.limits, observer, interrupt, Arc::clone(socket))?;
-    drop(newcomer);
+    let (socket_of, secret_bytes) = (Arc::clone(socket), client.secret_bytes());
+    let ticket =
+        shared.registry.register(who, &shared.limits, &shared.spools, observer, interrupt, socket_of, secret_bytes)?;
+    drop(newcomer.take());
+    input.charge_to(&ticket.control.budget);
     count(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =
@@ -128,7 +137,7 @@ fn session(
     let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
     observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
     shared.watch.add(socket.as_ref(), ticket.process)?;
-    startup::welcome(output, client, &shared.version, ticket.process, ticket.secret);
+    startup::welcome(output, client, &shared.version, ticket.process, &ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
     let encode_cpu = shared.encode_cpu;

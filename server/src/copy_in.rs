@@ -45,7 +45,7 @@ impl Session {
     }
 
     fn receive(&mut self, copy: &CopyIn, targets: Vec<Target>) -> Result<u64, Failure> {
-        let mut reader = reader(&copy.options, targets.clone())?;
+        let mut reader = reader(&copy.options, targets.clone(), &self.control.budget)?;
         backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), targets.len());
         self.output.flush()?;
         let mut inserted = 0;

@@ -92,7 +92,7 @@ impl Session {
             let column = value::Column::new(field, array.as_ref(), "a text")?;
             for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
                 let mut text = Vec::new();
-                column.write_text(row, &mut text);
+                column.write_text(row, &mut text)?;
                 found.push(String::from_utf8_lossy(&text).into_owned());
             }
         }

@@ -1,13 +1,15 @@
 //! Cursors that are declared in SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages reach them by their
 //! names, too; and they go forward only.
 
+use std::sync::Arc;
+
 use crate::engine::{EngineError, Parameter};
 use crate::error::{Failure, SqlState};
 use crate::extended::Prepared;
 use crate::lex::{Kind, Lexer, Token};
 use crate::message::backend;
 use crate::portal::{Life, Portal};
-use crate::prepared::Bound;
+use crate::prepared::{Bound, PreparedStatement};
 use crate::rows::{Formats, Sent};
 use crate::session::{Outcome, Session};
 
@@ -205,7 +207,10 @@ impl Session {
             (true, false) => Life::Holdable,
             (true, true) => Life::Held,
         };
-        self.prepared.put_portal(name, Portal::declared(query, cursor, life));
+        let budget = &self.control.budget;
+        let statement = Arc::new(budget.keep(PreparedStatement::running(query), query.len())?);
+        let portal = budget.keep(Portal::declared(statement, cursor, life), name.len())?;
+        self.prepared.put_portal(name, portal);
         backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
         Ok(())
     }

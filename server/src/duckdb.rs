@@ -16,6 +16,11 @@ pub fn statement(text: &str) -> String {
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
 pub fn error(text: &str, statement: &str) -> EngineError {
     let text = text.trim();
+    if TOO_DEEP.iter().any(|words| text.contains(words)) {
+        let message = "a value or an expression is nested too deeply";
+        let error = EngineError::new(SqlState::STATEMENT_TOO_COMPLEX, message);
+        return EngineError { detail: Some(text.to_owned()), hint: Some(FLATTER.to_owned()), ..error };
+    }
     let (body, position) = match text.rfind("LINE ") {
         Some(start) => match position(&text[start..], statement) {
             Some(position) => (text[..start].trim_end(), Some(position)),
@@ -35,6 +40,14 @@ pub fn error(text: &str, statement: &str) -> EngineError {
     };
     EngineError { code: code(body), message: message.to_owned(), detail, hint, position }
 }
+
+/// What DuckDB's parser, Arrow's C interface (64 levels) and Python say of what is nested too deeply for them.
+const TOO_DEEP: [&str; 3] = [
+    "Max expression depth limit of",
+    "Recursion level in ArrowSchema struct exceeded",
+    "maximum recursion depth exceeded",
+];
+const FLATTER: &str = "Take nested values apart in the query, or cast them to VARCHAR.";
 
 /// How DuckDB begins the lines that say what to do.
 const HINTS: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
@@ -177,6 +190,18 @@ const NAMING: [&str; 5] =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_deep_is_too_complex() {
+        for text in [
+            "Parser Error: Max expression depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\" to increase",
+            "Recursion level in ArrowSchema struct exceeded",
+            "maximum recursion depth exceeded in comparison",
+        ] {
+            let error = error(text, "select 1");
+            assert_eq!((error.code.as_str(), error.detail.as_deref()), ("54001", Some(text)));
+        }
+    }
 
     #[test]
     fn splits_message_hint_and_place() {

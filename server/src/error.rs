@@ -88,6 +88,7 @@ impl SqlState {
     pub const TOO_MANY_CONNECTIONS: Self = Self::new("53300");
     pub const OUT_OF_MEMORY: Self = Self::new("53200");
     pub const PROGRAM_LIMIT_EXCEEDED: Self = Self::new("54000");
+    pub const STATEMENT_TOO_COMPLEX: Self = Self::new("54001");
     pub const TOO_MANY_COLUMNS: Self = Self::new("54011");
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self::new("55000");
     pub const OBJECT_IN_USE: Self = Self::new("55006");
@@ -158,6 +159,9 @@ pub enum Failure {
     /// The engine said, in some session, that it cannot go on.
     #[error("terminating connection because the engine has failed")]
     EngineFailed,
+    /// A fault of the server's own has ended the session's thread.
+    #[error("terminating connection because of an internal error")]
+    Panicked,
     /// Parse was given more than one.
     #[error("cannot insert multiple commands into a prepared statement")]
     SeveralStatements,
@@ -263,7 +267,7 @@ impl Failure {
                 ValueError::Precision { .. } | ValueError::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
                 ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             },
-            Self::Encode(_) | Self::Ipc(_) => SqlState::INTERNAL_ERROR,
+            Self::Encode(_) | Self::Ipc(_) | Self::Panicked => SqlState::INTERNAL_ERROR,
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,
             Self::SeveralStatements => SqlState::SYNTAX_ERROR,
@@ -305,6 +309,7 @@ impl Failure {
             | Self::Shutdown
             | Self::Starting
             | Self::EngineFailed
+            | Self::Panicked
             | Self::Login(_)
             | Self::SourceLost => true,
             Self::Limit(error) => error.is_fatal(),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use crate::budget::{Budget, Kept};
 use crate::cancel::Control;
 use crate::engine::Columns;
 use crate::error::Failure;
@@ -46,6 +47,19 @@ impl Step {
         })
     }
 
+    /// What it holds, in bytes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Parse { name, query, types } => name.len() + query.len() + size_of_val(&types[..]),
+            Self::Bind { portal, statement, formats, values, results } => {
+                let values = values.iter().map(|value| size_of_val(value) + value.as_ref().map_or(0, Vec::len));
+                let codes = size_of_val(&formats[..]) + size_of_val(&results[..]);
+                portal.len() + statement.len() + codes + values.sum::<usize>()
+            }
+            Self::Describe(_, name) | Self::Close(_, name) | Self::Execute { portal: name, .. } => name.len(),
+        }
+    }
+
     /// The query string that an error's place is in, and where the engine's text begins there: unless that is not what the client
     /// wrote, since placeholders became casts or names lost their schema.
     pub fn place(&self) -> Option<(&str, usize)> {
@@ -58,8 +72,8 @@ impl Step {
 /// What a client has prepared. The one without a name is replaced by the next without a name.
 #[derive(Default)]
 pub struct Prepared {
-    statements: HashMap<String, Arc<PreparedStatement>>,
-    portals: HashMap<String, Portal>,
+    statements: HashMap<String, Arc<Kept<PreparedStatement>>>,
+    portals: HashMap<String, Kept<Portal>>,
     /// Whether statements since the last Sync run in a transaction that the session began for them.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
@@ -114,14 +128,15 @@ impl Prepared {
 
     /// Frees the engine from portals that are in the middle of their rows.
     pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
-        self.portals.values_mut().filter_map(Portal::cursor).try_for_each(|cursor| cursor.set_aside(control))
+        let portals = self.portals.values_mut();
+        portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
     }
 
-    pub fn take_portal(&mut self, name: &str) -> Result<Portal, Failure> {
+    pub fn take_portal(&mut self, name: &str) -> Result<Kept<Portal>, Failure> {
         self.portals.remove(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
     }
 
-    pub fn put_portal(&mut self, name: &str, portal: Portal) {
+    pub fn put_portal(&mut self, name: &str, portal: Kept<Portal>) {
         self.portals.insert(name.to_owned(), portal);
     }
 
@@ -137,11 +152,11 @@ impl Prepared {
         if self.statements.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
     }
 
-    fn statement(&self, name: &str) -> Result<&Arc<PreparedStatement>, Failure> {
+    fn statement(&self, name: &str) -> Result<&Arc<Kept<PreparedStatement>>, Failure> {
         self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))
     }
 
-    fn add_portal(&mut self, name: String, portal: Portal) -> Result<(), Failure> {
+    fn add_portal(&mut self, name: String, portal: Kept<Portal>) -> Result<(), Failure> {
         let count = self.portals.len();
         match self.portals.entry(name) {
             Entry::Occupied(entry) if !entry.key().is_empty() => Err(Failure::PortalExists(entry.key().clone())),
@@ -161,14 +176,18 @@ impl Prepared {
 impl Session {
     /// Answers one message.
     pub fn step(&mut self, step: &Step) -> Result<(), Failure> {
+        let budget = Arc::clone(&self.control.budget);
+        let _message = budget.charge(step.bytes())?;
         match step {
             Step::Parse { name, query, types } => self.parse(name.clone(), query, types)?,
             Step::Bind { portal, statement, formats, values, results } => {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(prepared.kind)?;
-                let bound = prepared.bind(statement, formats, values)?;
-                let portal_of = Portal::new(prepared, bound, Formats::new(results.clone()));
-                self.prepared.add_portal(portal.clone(), portal_of)?;
+                let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
+                let bound = prepared.bind(statement, formats, values, &mut charge)?;
+                let bytes = portal.len() + bound.bytes() + size_of_val(&results[..]);
+                let made = charge.keep(Portal::new(prepared, bound, Formats::new(results.clone())), bytes)?;
+                self.prepared.add_portal(portal.clone(), made)?;
                 backend::bind_complete(self.output.buffer());
             }
             Step::Describe(target, name) => self.describe(*target, name)?,
@@ -190,7 +209,8 @@ impl Session {
         self.control.concerns(query);
         let _running = self.start()?;
         let statement = PreparedStatement::new(self.engine()?, query, types)?;
-        self.prepared.statements.insert(name, Arc::new(statement));
+        let statement = kept(&self.control.budget, &name, statement)?;
+        self.prepared.statements.insert(name, statement);
         backend::parse_complete(self.output.buffer());
         Ok(())
     }
@@ -203,7 +223,9 @@ impl Session {
                 if statement.is_open() {
                     self.control.concerns(&statement.text);
                     let _running = self.start()?;
-                    Arc::make_mut(&mut statement).look(self.engine()?)?;
+                    let mut known = PreparedStatement::clone(&statement);
+                    known.look(self.engine()?)?;
+                    statement = kept(&self.control.budget, name, known)?;
                     self.prepared.statements.insert(name.to_owned(), Arc::clone(&statement));
                 }
                 backend::parameter_description(self.output.buffer(), statement.parameter_oids());
@@ -216,7 +238,8 @@ impl Session {
                 (Arc::clone(&portal.statement), portal.formats.clone())
             }
         };
-        let cursor = self.prepared.portals.get_mut(name).filter(|_| target == Target::Portal).and_then(Portal::cursor);
+        let cursor =
+            self.prepared.portals.get_mut(name).filter(|_| target == Target::Portal).and_then(|portal| portal.cursor());
         match (&statement.columns, cursor) {
             (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
             (Columns::Late, None) if target == Target::Portal => self.prepared.waiting = Some(name.to_owned()),
@@ -226,4 +249,13 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn kept(
+    budget: &Arc<Budget>,
+    name: &str,
+    statement: PreparedStatement,
+) -> Result<Arc<Kept<PreparedStatement>>, Failure> {
+    let bytes = name.len() + statement.bytes();
+    Ok(Arc::new(budget.keep(statement, bytes)?))
 }

@@ -8,7 +8,7 @@
 //! - [`parameter`], [`types`]: one value that a client sends, as the engine takes it;
 //! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
 //! - `session`: one connection's conversation, a thread each;
-//! - [`auth`], [`tls`], [`limits`]: who may come in, unseen by others, and how much of what it may take;
+//! - [`auth`], [`tls`], [`limits`], [`budget`]: who may come in, unseen by others, and how much of what it may take;
 //! - [`Server`]: sockets, sessions, cancellation;
 //! - [`Supervisor`], [`Worker`]: the process that listens, and the one that holds the engine and may die.
 //!
@@ -18,6 +18,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod auth;
+pub mod budget;
 pub mod copy;
 pub mod duckdb;
 pub mod engine;
@@ -42,11 +43,14 @@ mod copy_in;
 mod create;
 mod declared;
 mod extended;
+mod input;
 mod listen;
 mod literal;
 mod memory;
+mod newcomer;
 mod numbered;
 mod observe;
+mod place;
 mod portal;
 mod prepared;
 mod quote;

@@ -1,5 +1,6 @@
 //! What one client, one user and all of them together may take.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::SqlState;
@@ -11,6 +12,8 @@ pub struct Limits {
     pub connections: usize,
     /// Sessions of one user at a time, where the user has no limit of its own.
     pub user_connections: Option<usize>,
+    /// Connections of one address that have not logged in; `None` is as many as there may be sessions, 128 at least.
+    pub address_logins: Option<usize>,
     /// From connecting to the end of the login, as PostgreSQL's `authentication_timeout`.
     pub login: Duration,
     /// A statement's time, its result's way included.
@@ -21,23 +24,30 @@ pub struct Limits {
     pub idle_in_transaction: Option<Duration>,
     /// Bytes of one statement's result as they are sent, before encryption.
     pub result_bytes: Option<u64>,
-    /// Bytes of the rest of one result that is set aside in a file while something else runs.
-    pub spool_bytes: Option<u64>,
+    /// Bytes of memory of what one session has the server keep, outside of the engine.
+    pub session_memory: Option<usize>,
+    /// Bytes of all results together that are set aside in files while their sessions run something else.
+    pub spool_bytes: Option<usize>,
+    /// The directory of these files; `None` sets results aside in their sessions' memory.
+    pub spool_directory: Option<PathBuf>,
 }
 
 impl Default for Limits {
-    /// 256 sessions; a minute for the login, an hour for a statement, ten minutes within a transaction, twelve hours without one.
+    /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten minutes within a transaction, twelve hours without one.
     fn default() -> Self {
         let hour = Duration::from_secs(3600);
         Self {
             connections: 256,
             user_connections: None,
+            address_logins: None,
             login: Duration::from_secs(60),
             statement: Some(hour),
             idle: Some(12 * hour),
             idle_in_transaction: Some(hour / 6),
             result_bytes: None,
+            session_memory: Some(256 << 20),
             spool_bytes: None,
+            spool_directory: None,
         }
     }
 }
@@ -81,6 +91,9 @@ pub enum LimitError {
     /// Of one user's.
     #[error("too many connections for role \"{0}\"")]
     UserConnections(String),
+    /// Of connections of one address that have not logged in.
+    #[error("too many connections from this address that have not logged in")]
+    AddressLogins,
     /// Of a statement's time.
     #[error("canceling statement due to statement timeout")]
     Statement,
@@ -93,11 +106,15 @@ pub enum LimitError {
     /// Of a result's size.
     #[error("canceling statement because its result is larger than {0} bytes")]
     Result(u64),
-    /// Of what is set aside in a file.
-    #[error(
-        "canceling statement because the rest of an earlier result, which is set aside for it, is larger than {0} bytes"
-    )]
-    Spool(u64),
+    /// Of what a session has the server keep.
+    #[error("the session would keep more than --max-session-memory ({0} bytes)")]
+    SessionMemory(usize),
+    /// Of what is set aside in files, of all sessions.
+    #[error("canceling statement because results that are set aside would take more than --temp-size ({0} bytes)")]
+    Spool(usize),
+    /// The disk has no room for what is set aside.
+    #[error("canceling statement because there is no room in --temp-directory to set an earlier result aside")]
+    NoRoom,
     /// No new sessions while the server waits for those that are there to end.
     #[error("the database system is shutting down")]
     Draining,
@@ -107,26 +124,34 @@ impl LimitError {
     /// The SQLSTATE a client is told.
     pub fn code(&self) -> SqlState {
         match self {
-            Self::Connections | Self::UserConnections(_) => SqlState::TOO_MANY_CONNECTIONS,
+            Self::Connections | Self::UserConnections(_) | Self::AddressLogins => SqlState::TOO_MANY_CONNECTIONS,
             Self::Statement => SqlState::QUERY_CANCELED,
             Self::Idle => SqlState::new("57P05"),
             Self::IdleInTransaction => SqlState::new("25P03"),
             Self::Result(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::SessionMemory(_) => SqlState::OUT_OF_MEMORY,
             Self::Spool(_) => SqlState::new("53400"),
+            Self::NoRoom => SqlState::new("53100"),
             Self::Draining => SqlState::new("57P03"),
         }
     }
 
     /// Whether the session ends with it.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Self::Statement | Self::Result(_) | Self::Spool(_))
+        !matches!(self, Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::NoRoom)
     }
 
     /// What the user can do.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Statement | Self::Result(_) => "Select less, or ask the operator for a higher limit.",
-            Self::Spool(_) => "Read that result to its end first, or ask the operator for a higher --temp-size.",
+            Self::AddressLogins => {
+                "Open fewer connections at a time, or ask the operator for a higher --max-address-logins."
+            }
+            Self::SessionMemory(_) => {
+                "Close prepared statements and portals, send shorter messages, or ask the operator for more."
+            }
+            Self::Spool(_) | Self::NoRoom => "Read the earlier result to its end first, or ask the operator for more.",
             _ => return None,
         };
         Some(hint.to_owned())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::Kept;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
@@ -13,7 +14,7 @@ use crate::session::{Outcome, Session};
 
 /// A statement to run.
 pub struct Portal {
-    pub statement: Arc<PreparedStatement>,
+    pub statement: Arc<Kept<PreparedStatement>>,
     pub formats: Formats,
     bound: Bound,
     state: State,
@@ -40,13 +41,12 @@ enum State {
 }
 
 impl Portal {
-    pub fn new(statement: Arc<PreparedStatement>, bound: Bound, formats: Formats) -> Self {
+    pub fn new(statement: Arc<Kept<PreparedStatement>>, bound: Bound, formats: Formats) -> Self {
         Self { statement, formats, bound, state: State::New, life: Life::Protocol }
     }
 
     /// A cursor that has begun to run.
-    pub fn declared(query: &str, cursor: Cursor, life: Life) -> Self {
-        let statement = Arc::new(PreparedStatement::running(query));
+    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
         let bound = Bound { text: String::new(), values: Vec::new() };
         Self { statement, formats: Formats::default(), bound, state: State::Open(cursor), life }
     }

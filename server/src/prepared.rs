@@ -1,12 +1,13 @@
 //! Prepared statements: what Parse makes of a query.
 
+use crate::budget::Charge;
 use crate::catalog;
 use crate::certain;
 use crate::declared::{self, Declaration, Request};
 use crate::duckdb;
 use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
-use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
+use crate::parameter::{self, Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
 use crate::source;
@@ -39,6 +40,14 @@ pub struct Bound {
     pub text: String,
     /// The values of those that occur in it.
     pub values: Vec<Parameter>,
+}
+
+impl Bound {
+    /// What it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        let values = self.values.iter().map(|value| size_of_val(value) + value.value.bytes());
+        self.text.len() + values.sum::<usize>()
+    }
 }
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go
@@ -108,6 +117,28 @@ impl PreparedStatement {
             prepared.columns = Columns::None;
         }
         Ok(prepared)
+    }
+
+    /// What it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        /// Of a parameter: its type's name, its number, and its places in the text.
+        const PARAMETER: usize = 128;
+        let columns = match &self.columns {
+            Columns::Known(columns) => columns.iter().map(|column| size_of_val(column) + column.0.len()).sum(),
+            Columns::None | Columns::Late => 0,
+        };
+        self.text.len() + self.types.len() * PARAMETER + columns
+    }
+
+    /// What values for it may come to at most.
+    pub fn most_bytes(&self, formats: &[i16], values: &[Option<Vec<u8>>]) -> usize {
+        let open = unknown();
+        let types = self.types.iter().chain(std::iter::repeat(&open));
+        let most = values.iter().zip(types).enumerate().map(|(at, (bytes, type_))| match bytes {
+            Some(bytes) => parameter::most_bytes(type_, bytes, format(formats, at) == 1),
+            None => 0,
+        });
+        self.text.len() + most.sum::<usize>()
     }
 
     /// Asks the source what the statement takes and gives, as far as that is open.
@@ -211,11 +242,17 @@ impl PreparedStatement {
         self.placeholders.cast(&self.text, &names)
     }
 
-    /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form.
+    /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form, and charges them.
     ///
     /// # Errors
     /// If their number is wrong, or one is not of its type.
-    pub fn bind(&self, name: &str, formats: &[i16], values: &[Option<Vec<u8>>]) -> Result<Bound, Failure> {
+    pub fn bind(
+        &self,
+        name: &str,
+        formats: &[i16],
+        values: &[Option<Vec<u8>>],
+        charge: &mut Charge,
+    ) -> Result<Bound, Failure> {
         let is_known = values.len() == self.types.len() || self.is_passed && values.len() > self.types.len();
         if !is_known {
             let (given, wanted) = (values.len(), self.types.len());
@@ -228,16 +265,21 @@ impl PreparedStatement {
         let mut casts = vec![None; values.len()];
         let open = unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
+        let mut total = self.text.len();
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
-            let format = if formats.len() == 1 { formats[0] } else { formats.get(at).copied().unwrap_or(0) };
             let value = match bytes {
                 None => Value::Null,
-                Some(bytes) if format == 1 => from_binary(type_, bytes)?,
+                Some(bytes) if format(formats, at) == 1 => from_binary(type_, bytes)?,
                 Some(bytes) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| crate::parameter::InputError::Encoding)?;
                     from_text(type_, text)?
                 }
             };
+            // A number of few bytes may have many digits.
+            total += value.bytes();
+            if total > charge.bytes() {
+                charge.set(total)?;
+            }
             let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
             if self.is_passed {
                 bound.values.push(parameter(value));
@@ -249,6 +291,12 @@ impl PreparedStatement {
         bound.text = self.placeholders.cast(&self.text, &casts);
         Ok(bound)
     }
+}
+
+/// The format of a parameter, by its number from 0: one for all, or one each.
+fn format(formats: &[i16], at: usize) -> i16 {
+    let code = if formats.len() == 1 { formats.first() } else { formats.get(at) };
+    code.copied().unwrap_or(0)
 }
 
 fn unknown() -> Type {

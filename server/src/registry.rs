@@ -12,6 +12,7 @@ use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
 use crate::socket::Socket;
+use crate::spool::Spools;
 
 /// All sessions, by what a cancel request names them with.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub struct Registry {
 #[derive(Default)]
 struct Sessions {
     last: i32,
-    by_process: HashMap<i32, ([u8; 4], Arc<Control>)>,
+    by_process: HashMap<i32, (Arc<[u8]>, Arc<Control>)>,
 }
 
 impl Sessions {
@@ -51,15 +52,24 @@ impl Registry {
         self: &Arc<Self>,
         who: Who,
         limits: &Arc<Limits>,
+        spools: &Arc<Spools>,
         observer: &Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         socket: Arc<Socket>,
+        secret_bytes: usize,
     ) -> Result<Ticket, Failure> {
-        // Protocol 3.0 has room for 32 bits.
-        let mut secret = [0; 4];
-        rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let (shared, observer, alarm) = (Arc::clone(limits), Arc::clone(observer), Arc::clone(&self.alarm));
-        let control = Arc::new(Control::new(who, shared, observer, interrupt, alarm, socket));
+        let mut secret = vec![0; secret_bytes];
+        rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
+        let secret: Arc<[u8]> = secret.into();
+        let control = Arc::new(Control::new(
+            who,
+            Arc::clone(limits),
+            Arc::clone(spools),
+            Arc::clone(observer),
+            interrupt,
+            Arc::clone(&self.alarm),
+            socket,
+        ));
         let mut sessions = self.sessions();
         sessions.admit(&control.who, limits)?;
         // Numbers wrap around; one in use is not given out again.
@@ -69,7 +79,7 @@ impl Registry {
                 break sessions.last;
             }
         };
-        sessions.by_process.insert(process, (secret, Arc::clone(&control)));
+        sessions.by_process.insert(process, (Arc::clone(&secret), Arc::clone(&control)));
         Ok(Ticket { process, secret, control, registry: Arc::clone(self) })
     }
 
@@ -104,7 +114,7 @@ impl Registry {
     pub fn find(&self, process: i32, secret: &[u8]) -> Option<Arc<Control>> {
         let sessions = self.sessions();
         let (expected, control) = sessions.by_process.get(&process)?;
-        (expected == secret).then(|| Arc::clone(control))
+        is_same(expected, secret).then(|| Arc::clone(control))
     }
 
     /// The session's control, for those who know its number from this process itself.
@@ -140,10 +150,16 @@ impl Registry {
     }
 }
 
+/// Whether two secrets are the same, in a time that does not tell where they differ.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
+    one.len() == other.len() && std::hint::black_box(difference) == 0
+}
+
 /// A session's place in the registry.
 pub struct Ticket {
     pub process: i32,
-    pub secret: [u8; 4],
+    pub secret: Arc<[u8]>,
     pub control: Arc<Control>,
     registry: Arc<Registry>,
 }

@@ -1,24 +1,31 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
+use crate::budget::{Budget, Kept};
 use crate::cancel::Control;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::Failure;
+use crate::limits::LimitError;
 use crate::message::backend;
 use crate::oid::{self, TypeInfo};
 use crate::socket::Output;
 use crate::spool::Spool;
 use crate::types::{Kind, Type};
-use crate::value::{Column, Unsupported};
+use crate::value::{Column, Unsupported, ValueError};
 
 /// What a column that has no text is refused for.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
 /// The length of a NULL.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
+
+/// A row takes so many bytes at most: PostgreSQL's limit (`MaxAllocSize`), and what clients count on.
+const MOST_ROW: usize = (1 << 30) - 1;
 
 /// Which columns are sent in binary: none, all, or one by one, as Bind says.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +70,7 @@ pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
     /// What is left of the batch that was read last.
-    rest: Option<RecordBatch>,
+    rest: Option<Kept<RecordBatch>>,
     /// Whether the result has given its last batch.
     has_ended: bool,
     is_set_aside: bool,
@@ -128,7 +135,7 @@ impl Cursor {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
             let Some(batch) = self.next(control)? else { return Ok(Sent::All(sent)) };
-            let count = self.cut(&batch, limit.map(|limit| limit - sent));
+            let count = self.cut(&control.budget, &batch, limit.map(|limit| limit - sent))?;
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
             if limit.is_none() {
@@ -142,7 +149,7 @@ impl Cursor {
     /// The next batch that has rows.
     pub fn next(&mut self, control: &Control) -> Result<Option<RecordBatch>, Failure> {
         if let Some(rest) = self.rest.take() {
-            return Ok(Some(rest));
+            return Ok(Some(RecordBatch::clone(&rest)));
         }
         while !self.has_ended {
             control.check()?;
@@ -162,19 +169,20 @@ impl Cursor {
         let mut passed = 0;
         while limit.is_none_or(|limit| passed < limit) {
             let Some(batch) = self.next(control)? else { break };
-            passed += self.cut(&batch, limit.map(|limit| limit - passed)) as u64;
+            passed += self.cut(&control.budget, &batch, limit.map(|limit| limit - passed))? as u64;
         }
         Ok(passed)
     }
 
     /// How many rows of a batch are wanted; the others come next.
-    fn cut(&mut self, batch: &RecordBatch, wanted: Option<u64>) -> usize {
+    fn cut(&mut self, budget: &Arc<Budget>, batch: &RecordBatch, wanted: Option<u64>) -> Result<usize, LimitError> {
         let wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok()).unwrap_or(usize::MAX);
         let count = wanted.min(batch.num_rows());
         if count < batch.num_rows() {
-            self.rest = Some(batch.slice(count, batch.num_rows() - count));
+            let rest = batch.slice(count, batch.num_rows() - count);
+            self.rest = Some(budget.keep(rest, batch.get_array_memory_size())?);
         }
-        count
+        Ok(count)
     }
 
     /// Reads what is left into a file, so that the engine can run something else.
@@ -183,8 +191,8 @@ impl Cursor {
             return Ok(());
         }
         let (schema, names) = (self.rows.schema(), self.rows.type_names().to_vec());
-        let limit = control.limits.spool_bytes;
-        self.rows = Box::new(Spool::write(schema, names, limit, || self.next(control))?);
+        let spool = Spool::write(&control.spools, &control.budget, schema, names, || self.next(control))?;
+        self.rows = Box::new(spool);
         self.has_ended = false;
         self.is_set_aside = true;
         Ok(())
@@ -200,13 +208,15 @@ impl Cursor {
             backend::message(buffer, b'D', |out| {
                 out.extend_from_slice(&fields);
                 for (at, column) in columns.iter().enumerate() {
-                    if !formats.is_binary(at) {
-                        text(column, row, out);
-                    } else if result.is_ok() {
-                        result = column.write_binary(row, out);
+                    if result.is_ok() {
+                        result =
+                            if formats.is_binary(at) { column.write_binary(row, out) } else { text(column, row, out) };
                     }
                 }
             });
+            if buffer.len() - start > MOST_ROW {
+                result = Err(ValueError::TooLarge { format: "a row" });
+            }
             if let Err(error) = result {
                 buffer.truncate(start);
                 return Err(error.into());
@@ -222,14 +232,15 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) {
+fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
-        return;
+        return Ok(());
     }
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    column.write_text(row, out);
+    column.write_text(row, out)?;
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
 }

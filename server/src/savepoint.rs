@@ -1,16 +1,17 @@
 //! Savepoints, as far as they can be had from an engine that has none: going back to one is possible if nothing was written
 //! since, and refused otherwise. Drivers wrap questions to the catalog in them.
 
+use crate::budget::Kept;
 use crate::error::Failure;
 use crate::lex::{Kind, Lexer};
 use crate::message::backend::{self, Status};
 use crate::session::Session;
 
 /// The savepoints of a transaction.
-#[derive(Clone, Debug, Default)]
-pub struct Savepoints(Vec<Savepoint>);
+#[derive(Debug, Default)]
+pub struct Savepoints(Vec<Kept<Savepoint>>);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Savepoint {
     name: String,
     /// Whether something may have been written since.
@@ -59,7 +60,9 @@ impl Session {
         let is = |word: &str| tokens.first().is_some_and(|token| token.is_word(word));
         let tag = if is("savepoint") {
             let settings = self.settings.mark();
-            self.prepared.savepoints.0.push(Savepoint { name, is_dirty: false, settings });
+            let bytes = name.len();
+            let savepoint = self.control.budget.keep(Savepoint { name, is_dirty: false, settings }, bytes)?;
+            self.prepared.savepoints.0.push(savepoint);
             "SAVEPOINT"
         } else {
             let at = self.prepared.savepoints.find(&name)?;

@@ -4,20 +4,22 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
 use crate::auth::{Gate, UsersError};
-use crate::connection::{Newcomer, connection};
+use crate::connection::connection;
 use crate::engine::Engine;
-use crate::limits::{LimitError, Limits};
+use crate::limits::Limits;
 use crate::listen::AddressError;
 use crate::memory::Room;
+use crate::newcomer::Newcomers;
 use crate::observe::{self, Log, Observer, count};
 use crate::registry::Registry;
 use crate::socket::{Output, Socket};
+use crate::spool::Spools;
 use crate::startup;
 use crate::supervise::Credentials;
 use crate::tls::{self, TlsError};
@@ -27,8 +29,6 @@ use crate::watch::Watch;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long [`Server::drain`] waits between two looks at what has become idle.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So many connections may be on their way to a login at a time, or as many as there may be sessions.
-const NEWCOMERS: usize = 128;
 /// Bytes of a session's stack: the engine parses and binds on it, recursively.
 const STACK: usize = 16 << 20;
 
@@ -102,7 +102,8 @@ pub(crate) struct Shared {
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
     /// Connections that are not sessions yet.
-    pub newcomers: AtomicUsize,
+    pub newcomers: Arc<Newcomers>,
+    pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
 }
 
@@ -123,12 +124,13 @@ impl Server {
             version,
             registry,
             watch,
-            gate: Gate::new(credentials.users)?,
+            gate: Gate::new(credentials.users),
             observer: Observer::new(log, log_statements, metrics),
             tls: RwLock::new(credentials.tls.map(Arc::new)),
+            newcomers: Newcomers::new(&limits),
+            spools: Spools::new(&limits),
             limits: Arc::new(limits),
             encode_cpu,
-            newcomers: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -147,16 +149,18 @@ impl Server {
     pub(crate) fn take(&self, socket: Socket, end: impl Send + 'static) {
         let shared = &self.shared;
         count(&shared.observer.connections);
-        let newcomer = Newcomer::new(shared);
-        if shared.newcomers.load(Ordering::SeqCst) > NEWCOMERS.max(shared.limits.connections) {
-            count(&shared.observer.refusals);
-            startup::refuse(&mut Output::new(Arc::new(socket)), &LimitError::Connections.into());
-            return;
-        }
+        let socket = Arc::new(socket);
+        let newcomer = match shared.newcomers.admit(&socket) {
+            Ok(newcomer) => newcomer,
+            Err(error) => {
+                count(&shared.observer.refusals);
+                return startup::refuse(&mut Output::new(socket), &error.into());
+            }
+        };
+        let (shared, room) = (Arc::clone(shared), Room::new(STACK));
         // Without a thread there is no session; the client sees its connection closed.
-        let room = Room::new(STACK);
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
-            connection(newcomer, socket);
+            connection(&shared, newcomer, &socket);
             drop((end, room));
         });
     }

@@ -9,13 +9,14 @@ use crate::duckdb;
 use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
+use crate::input::Input;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
 use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::settings::{self, Command, Settings};
-use crate::socket::{Input, Output};
+use crate::socket::Output;
 use crate::source;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
@@ -96,7 +97,10 @@ impl Session {
                 Request::Query(sql) => {
                     self.end_pipeline();
                     self.prepared.forget_unnamed();
-                    self.query(&sql)?;
+                    match self.control.budget.charge(sql.len()) {
+                        Ok(_message) => self.query(&sql)?,
+                        Err(limit) => self.fail(&limit.into(), None),
+                    }
                     self.ready()?;
                 }
                 Request::Extended(step) => match self.step(&step) {
@@ -155,7 +159,8 @@ impl Session {
         self.begin_implicitly(&statements);
         for statement in &statements {
             match self.statement(statement, None) {
-                Ok(()) => {}
+                // Their answers are not gathered without bound.
+                Ok(()) => self.output.flush_if_full()?,
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
                     self.fail(&failure, Some((sql, statement.start)));

@@ -6,8 +6,10 @@
 mod command;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::budget::Charge;
 use crate::limits::{self, Time};
 use crate::quote;
 use crate::value::Zone;
@@ -117,11 +119,13 @@ pub struct Settings {
 }
 
 /// A setting's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Value {
     now: String,
     /// Once the transaction has committed: SET LOCAL leaves it alone.
     lasting: String,
+    /// For what the client has set, here and where it is kept to be given back.
+    charge: Option<Arc<Charge>>,
 }
 
 /// Settings, and the values that they had and are to have again.
@@ -148,7 +152,7 @@ impl Settings {
             given.map_or(known.default, |(_, value)| value).to_owned()
         };
         let defaults: Vec<_> = KNOWN.iter().map(value).collect();
-        let values = defaults.iter().map(|value| Value { now: value.clone(), lasting: value.clone() });
+        let values = defaults.iter().map(|value| Value { now: value.clone(), lasting: value.clone(), charge: None });
         Self { values: values.collect(), defaults, past: Vec::new() }
     }
 
@@ -203,19 +207,31 @@ impl Settings {
         }
     }
 
+    /// What setting a value takes of the session's memory: it, what it was before, and what it is to be again.
+    pub fn bytes(&self, setting: usize, now: &str) -> usize {
+        let before = &self.values[setting];
+        size_of::<(usize, Value)>() + 2 * now.len() + before.now.len() + before.lasting.len()
+    }
+
     /// Sets it, to the end of the session or, if `is_local`, of the transaction; gives the value to report, if clients are told
-    /// of it.
-    pub fn set(&mut self, setting: usize, now: String, is_local: bool) -> Option<(&'static str, String)> {
+    /// of it. `charge` is for what it takes.
+    pub fn set(
+        &mut self,
+        setting: usize,
+        now: String,
+        is_local: bool,
+        charge: Charge,
+    ) -> Option<(&'static str, String)> {
         let before = self.values[setting].clone();
         let lasting = if is_local { before.lasting.clone() } else { now.clone() };
         self.past.push((setting, before));
-        self.replace(setting, Value { now, lasting })
+        self.replace(setting, Value { now, lasting, charge: Some(Arc::new(charge)) })
     }
 
     /// Gives it back a value that it had; gives that to report, likewise.
     pub fn give_back(&mut self, setting: usize, now: String) -> Option<(&'static str, String)> {
-        let lasting = self.values[setting].lasting.clone();
-        self.replace(setting, Value { now, lasting })
+        let (lasting, charge) = (self.values[setting].lasting.clone(), self.values[setting].charge.clone());
+        self.replace(setting, Value { now, lasting, charge })
     }
 
     fn replace(&mut self, setting: usize, value: Value) -> Option<(&'static str, String)> {

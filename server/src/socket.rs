@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use colonnade_wire::Link;
 
-use crate::message::ProtocolError;
-use crate::message::frontend::{self, Message, Phase};
-use crate::supervise::Place;
+use crate::supervise::Slot;
 use crate::tls::Tls;
 
 /// A connected stream, and the encryption on it once there is one.
@@ -21,12 +19,12 @@ pub struct Socket {
     stream: Stream,
     tls: OnceLock<Tls>,
     has_tried_tls: AtomicBool,
-    /// When reading gives up.
+    /// When reading and writing give up.
     deadline: Mutex<Option<Instant>>,
     /// Bytes that were sent, before encryption.
     sent: AtomicU64,
     /// What a supervisor finds if this process dies, where there is one.
-    place: Option<Place>,
+    slot: Option<Slot>,
 }
 
 /// A peer that is silent for so long is asked whether it is there, and given up after as long again.
@@ -72,24 +70,24 @@ impl Socket {
             has_tried_tls: AtomicBool::new(false),
             deadline: Mutex::new(None),
             sent: AtomicU64::new(0),
-            place: None,
+            slot: None,
         }
     }
 
     /// The same socket, which keeps the record of its session there.
-    pub(crate) fn at(self, place: Option<Place>) -> Self {
-        Self { place, ..self }
+    pub(crate) fn with_slot(self, slot: Slot) -> Self {
+        Self { slot: Some(slot), ..self }
     }
 
     /// Where its session's record is.
-    pub(crate) fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
     }
 
     /// All that was said so far ends with a ReadyForQuery. Encrypted bytes cannot be continued by another process.
     pub fn rests(&self) {
-        if let (Some(place), None) = (&self.place, self.tls()) {
-            place.rests();
+        if let (Some(slot), None) = (&self.slot, self.tls()) {
+            slot.rests();
         }
     }
 
@@ -155,19 +153,36 @@ impl Socket {
         Ok(stream.peek(&mut first)? == 1 && first == [HANDSHAKE])
     }
 
-    /// When reading gives up with `TimedOut`, however much has come until then.
+    /// When reading and writing give up with `TimedOut`, however much has come until then.
     pub fn set_deadline(&self, deadline: Option<Instant>) -> io::Result<()> {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
-        if deadline.is_none() { self.set_read_timeout(None) } else { Ok(()) }
+        if deadline.is_some() {
+            return Ok(());
+        }
+        self.set_read_timeout(None)?;
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(None),
+            Stream::Unix(stream) => stream.set_write_timeout(None),
+        }
+    }
+
+    /// Writing gives up then, too.
+    fn write_no_longer_than_the_deadline(&self) -> io::Result<()> {
+        let Some(rest) = self.time_left()? else { return Ok(()) };
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(rest)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(rest)),
+        }
     }
 
     fn wait_no_longer_than_the_deadline(&self) -> io::Result<()> {
-        let Some(deadline) = *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
-        let rest = deadline.saturating_duration_since(Instant::now());
-        if rest.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.set_read_timeout(Some(rest))
+        self.time_left()?.map_or(Ok(()), |rest| self.set_read_timeout(Some(rest)))
+    }
+
+    fn time_left(&self) -> io::Result<Option<Duration>> {
+        let deadline = *self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if rest.is_some_and(|rest| rest.is_zero()) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(rest) }
     }
 
     fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
@@ -205,7 +220,8 @@ impl Socket {
         self.sent.load(Ordering::Relaxed)
     }
 
-    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Reads some of what has come, and waits if nothing has.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.tls() {
             Some(tls) => tls.read(&mut Raw(self), buffer),
             None => Raw(self).read(buffer),
@@ -213,8 +229,8 @@ impl Socket {
     }
 
     fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        if let Some(place) = &self.place {
-            place.speaks();
+        if let Some(slot) = &self.slot {
+            slot.speaks();
         }
         let written = match self.tls() {
             Some(tls) => tls.write(&mut Raw(self), slices),
@@ -253,6 +269,7 @@ impl Write for Raw<'_> {
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.write_no_longer_than_the_deadline()?;
         match &self.0.stream {
             Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
             Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),
@@ -261,69 +278,6 @@ impl Write for Raw<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// The messages that come in.
-pub struct Input {
-    socket: Arc<Socket>,
-    buffer: Vec<u8>,
-    used: usize,
-}
-
-/// How much is read at once; the buffer grows with what arrives, not with what a message's length promises.
-const READ: usize = 16 << 10;
-
-impl Input {
-    pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, buffer: Vec::new(), used: 0 }
-    }
-
-    /// Whether something has come that was not asked for yet.
-    pub fn has_more(&self) -> bool {
-        self.buffer.len() > self.used
-    }
-
-    /// Waits for the next message and gives it to `handle`; `None` if the client closed the connection between two.
-    ///
-    /// # Errors
-    /// If the socket breaks, or what arrives is no message.
-    pub fn message<T>(
-        &mut self,
-        phase: Phase,
-        handle: impl FnOnce(Message<'_>) -> T,
-    ) -> Result<Option<T>, crate::error::Failure> {
-        self.buffer.drain(..self.used);
-        self.used = 0;
-        if self.buffer.capacity() > 4 * READ && self.buffer.len() < READ {
-            self.buffer.shrink_to(READ);
-        }
-        loop {
-            if frontend::parse(&self.buffer, phase)?.is_some() {
-                break;
-            }
-            let filled = self.buffer.len();
-            self.buffer.resize(filled + READ.max(filled / 2), 0);
-            let read = match self.socket.read(&mut self.buffer[filled..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-                result => result.map(Some),
-            };
-            self.buffer.truncate(filled + read.as_ref().map_or(0, |read| read.unwrap_or(0)));
-            match read? {
-                Some(0) if filled == 0 => return Ok(None),
-                Some(0) => return Err(ProtocolError::Eof.into()),
-                _ => {}
-            }
-        }
-        let Some((message, length)) = frontend::parse(&self.buffer, phase)? else { return Ok(None) };
-        self.used = length;
-        Ok(Some(handle(message)))
-    }
-
-    /// Whether Sync is the next message, and is here already.
-    pub fn is_sync_next(&self) -> bool {
-        let next = self.buffer.get(self.used..).unwrap_or_default();
-        matches!(frontend::parse(next, Phase::Ready), Ok(Some((Message::Sync, _))))
     }
 }
 

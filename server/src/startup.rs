@@ -2,11 +2,12 @@
 
 use crate::copy::options::VERSION;
 use crate::error::Failure;
+use crate::input::Input;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase};
 use crate::message::{ProtocolError, backend::Report};
 use crate::settings::is_known;
-use crate::socket::{Input, Output, Socket};
+use crate::socket::{Output, Socket};
 use crate::tls;
 
 /// What a connection turned out to be for.
@@ -19,6 +20,9 @@ pub enum Purpose {
     /// Nothing: it was closed.
     Nothing,
 }
+
+/// The newest minor version of the protocol that is spoken here. 3.1 does not exist, and differs from 3.0 in nothing.
+const MINOR: u16 = 2;
 
 /// What the client said about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -147,13 +151,26 @@ fn is_utf8(encoding: &str) -> bool {
     ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
-pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: [u8; 4]) {
-    let out = output.buffer();
-    if settings.minor > 0 || !settings.options.is_empty() {
-        let options: Vec<&str> = settings.options.iter().map(String::as_str).collect();
-        backend::negotiate_protocol_version(out, &options);
+impl Settings {
+    /// How long the secret is by which the client can cancel: as long as its version of the protocol takes, and no longer than
+    /// PostgreSQL's (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
+    pub fn secret_bytes(&self) -> usize {
+        if self.minor >= 2 { 32 } else { 4 }
     }
+
+    /// Says which version of the protocol is spoken, if the client asks for a newer one, or for options: nothing follows that depends on
+    /// them. As in PostgreSQL, it is the first thing that a client hears.
+    pub fn negotiate(&self, out: &mut Vec<u8>) {
+        if self.minor > MINOR || !self.options.is_empty() {
+            let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+            backend::negotiate_protocol_version(out, self.minor.min(MINOR), &options);
+        }
+    }
+}
+
+/// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
+pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: &[u8]) {
+    let out = output.buffer();
     backend::authentication_ok(out);
     let format_version = VERSION.to_string();
     for (name, value) in [
@@ -220,6 +237,22 @@ mod tests {
             settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
         assert_eq!((found.user.as_str(), found.application_name.as_str()), ("me", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
+    }
+
+    #[test]
+    fn a_version_that_is_spoken_is_not_negotiated() {
+        let asked = |minor, parameters: &[(&str, &str)]| {
+            let (found, mut out) = (settings(minor, parameters).unwrap(), Vec::new());
+            found.negotiate(&mut out);
+            (found.secret_bytes(), out)
+        };
+        assert_eq!(asked(0, &[]), (4, vec![]));
+        assert_eq!(asked(1, &[]), (4, vec![]));
+        assert_eq!(asked(2, &[]), (32, vec![]));
+        assert_eq!(asked(3, &[]), (32, b"v\0\0\0\x0c\0\x03\0\x02\0\0\0\0".to_vec()));
+        assert_eq!(asked(9999, &[]), asked(3, &[]));
+        let option = b"v\0\0\0\x13\0\x03\0\0\0\0\0\x01_pq_.y\0".to_vec();
+        assert_eq!(asked(0, &[("_pq_.y", "1")]), (4, option));
     }
 
     #[test]

@@ -159,6 +159,14 @@ impl Type {
         if is_text { oid::TEXT } else { self.oid() }
     }
 
+    /// Whether it is a numeric, or lists of them.
+    pub(crate) fn is_numeric(&self) -> bool {
+        match &self.kind {
+            Kind::List(item) => item.is_numeric(),
+            kind => matches!(kind, Kind::Numeric(_)),
+        }
+    }
+
     /// Whether the type itself, not only the value, says how many digits a number has.
     pub fn is_decimal(&self) -> bool {
         matches!(self.kind, Kind::Numeric(_)) && self.name.starts_with("DECIMAL")

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{Options, ServeError, Server};
 use crate::socket::Socket;
-use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Place, Received, Setup};
+use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Received, Setup, Slot};
 
 /// A worker before it has its engine.
 pub struct Worker {
@@ -99,7 +99,7 @@ impl Worker {
                 Message::Client => {
                     let end = Ended { channel: Arc::clone(&channel), slot };
                     if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
-                        server.take(socket.at(Some(Place::new(Arc::clone(&board), slot))), end);
+                        server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
                     }
                 }
                 Message::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),

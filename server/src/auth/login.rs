@@ -5,16 +5,19 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use colonnade_login::scram::{ITERATIONS, Key, NONCE_BYTES, SALT_BYTES, Verifier, hmac};
+use colonnade_login::scram::{NONCE_BYTES, Verifier};
 
 use super::scram::{self, Asked, ScramError};
 use super::throttle::Throttle;
-use super::users::Users;
+use super::unknown::Unknown;
+use super::users::{LONGEST_NAME, Users};
 use crate::engine::{Role, Who};
 use crate::error::{Failure, SqlState};
+use crate::input::Input;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase, sasl_initial_response};
-use crate::socket::{Input, Output, Socket};
+use crate::place::Place;
+use crate::socket::{Output, Socket};
 
 /// Why a client may not come in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,21 +65,31 @@ impl LoginError {
 /// Lets users in.
 pub(crate) struct Gate {
     /// `None` lets everybody in.
-    users: RwLock<Option<Arc<Users>>>,
+    users: RwLock<Option<Arc<Guests>>>,
     throttle: Throttle,
-    /// What salts of users who do not exist are made of: the same one each time, until the server is started anew.
-    pepper: Key,
+}
+
+/// Who may come in, and how all others are asked.
+struct Guests {
+    users: Users,
+    unknown: Unknown,
+}
+
+impl Guests {
+    fn new(users: Users) -> Arc<Self> {
+        let unknown = Unknown::among(&users);
+        Arc::new(Self { users, unknown })
+    }
 }
 
 impl Gate {
-    pub fn new(users: Option<Users>) -> std::io::Result<Self> {
-        let users = RwLock::new(users.map(Arc::new));
-        Ok(Self { users, throttle: Throttle::default(), pepper: random()? })
+    pub fn new(users: Option<Users>) -> Self {
+        Self { users: RwLock::new(users.map(Guests::new)), throttle: Throttle::default() }
     }
 
     /// From now on these are the users; sessions that are there stay.
     pub fn replace(&self, users: Users) {
-        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(users));
+        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(Guests::new(users));
     }
 
     /// Finds out who the client is that says it is `user`.
@@ -86,34 +99,32 @@ impl Gate {
             return Err(LoginError::NotEncrypted.into());
         }
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(users) = users else {
+        let Some(guests) = users else {
             check_certificate(socket, user)?;
             return Ok(Who { name: user.to_owned(), role: Role::ReadWrite, connections: None });
         };
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
         }
-        let found = users.find(user);
-        let verifier = found.map_or_else(|| self.verifier_of_nobody(user), |found| Ok(found.verifier.clone()))?;
+        // The same work for all, whether they exist or not.
+        let (found, unknown) = (guests.users.find(user), guests.unknown.verifier(user));
+        let verifier = found.map_or(&unknown, |found| &found.verifier).clone();
+        let place = Place::of(peer);
+        // What is longer is no user's name, and need not be remembered.
+        let counted: String = user.chars().take(LONGEST_NAME).collect();
         let end_point = socket.tls().and_then(|tls| tls.end_point());
         // A guess is counted before it is looked at, or many at once would be one.
         let may_guess = || {
-            let attempt = self.throttle.attempt(peer, user, Instant::now());
+            let attempt = self.throttle.attempt(place, &counted, Instant::now());
             attempt.map_err(|wait| LoginError::TooManyFailures(seconds(wait)))
         };
         let said = converse(input, output, end_point, verifier, may_guess).map_err(|failure| named(failure, user))?;
         // A proof for the verifier of nobody cannot be right, and still nobody comes in with one.
         let found = found.ok_or_else(|| LoginError::Password(user.to_owned()))?;
         check_certificate(socket, user)?;
-        self.throttle.succeeded(peer, user);
+        self.throttle.succeeded(place, &counted);
         backend::authentication_sasl_final(output.buffer(), &said);
         Ok(Who { name: user.to_owned(), role: found.role, connections: found.connections })
-    }
-
-    /// What a user who does not exist is asked with, so that it looks like one who does.
-    fn verifier_of_nobody(&self, user: &str) -> Result<Verifier, Failure> {
-        let salt = hmac(&self.pepper, user.as_bytes())[..SALT_BYTES].to_vec();
-        Ok(Verifier { iterations: ITERATIONS, salt, stored_key: random()?, server_key: random()? })
     }
 }
 

@@ -3,6 +3,7 @@
 mod login;
 mod scram;
 mod throttle;
+mod unknown;
 mod users;
 
 pub(crate) use login::{Gate, LoginError};

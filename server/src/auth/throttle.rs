@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::place::Place;
 
 /// Attempts at one user from one address: how many at once, and after how long there is another one.
 const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };
@@ -31,9 +32,6 @@ struct Counts {
     users: HashMap<(Place, String), Spent>,
 }
 
-/// Where clients are: an address, or a network of IPv6, which one machine can have all of; `None` is a unix socket.
-type Place = Option<IpAddr>;
-
 /// How many attempts were made, less those that time has brought back.
 #[derive(Clone, Copy)]
 struct Spent {
@@ -50,8 +48,8 @@ impl Throttle {
     ///
     /// # Errors
     /// How long to wait until there may be another one.
-    pub fn attempt(&self, address: Place, user: &str, now: Instant) -> Result<(), Duration> {
-        let (place, mut counts) = (place(address), self.counts());
+    pub fn attempt(&self, place: Place, user: &str, now: Instant) -> Result<(), Duration> {
+        let mut counts = self.counts();
         let user = (place, user.to_owned());
         let (of_place, of_user) =
             (spent(&counts.addresses, &place, ADDRESS, now), spent(&counts.users, &user, USER, now));
@@ -65,8 +63,8 @@ impl Throttle {
     }
 
     /// The attempt has succeeded: it does not count, and the user's earlier ones from there do not any more.
-    pub fn succeeded(&self, address: Place, user: &str) {
-        let (place, mut counts) = (place(address), self.counts());
+    pub fn succeeded(&self, place: Place, user: &str) {
+        let mut counts = self.counts();
         counts.users.remove(&(place, user.to_owned()));
         if let Some(spent) = counts.addresses.get_mut(&place) {
             spent.count = (spent.count - 1.0).max(0.0);
@@ -105,21 +103,14 @@ fn remember<K: Hash + Eq>(counts: &mut HashMap<K, Spent>, key: K, spent: Spent, 
     counts.insert(key, spent);
 }
 
-fn place(address: Place) -> Place {
-    /// The bits of an IPv6 address that tell one network from another, RFC 4291 §2.5.4.
-    const NETWORK: u128 = !0 << 64;
-    address.map(|address| match address {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
-        IpAddr::V4(_) => address,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn at(last: u8) -> Place {
-        Some(IpAddr::from([192, 0, 2, last]))
+        Place::of(Some(IpAddr::from([192, 0, 2, last])))
     }
 
     #[test]
@@ -139,8 +130,8 @@ mod tests {
     fn a_success_does_not_count() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for _ in 0..1000 {
-            assert_eq!(throttle.attempt(None, "alice", now), Ok(()));
-            throttle.succeeded(None, "alice");
+            assert_eq!(throttle.attempt(Place::of(None), "alice", now), Ok(()));
+            throttle.succeeded(Place::of(None), "alice");
         }
     }
 
@@ -154,7 +145,7 @@ mod tests {
     #[test]
     fn one_ipv6_network_is_one_address() {
         let (throttle, now) = (Throttle::default(), Instant::now());
-        let address = |last: u16| Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        let address = |last: u16| Place::of(Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last])));
         let allowed = (0..20).filter(|last| throttle.attempt(address(*last), "alice", now).is_ok()).count();
         assert_eq!(allowed, 5);
     }
@@ -163,7 +154,7 @@ mod tests {
     fn memory_is_bounded() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for client in 0..3 * REMEMBERED as u32 {
-            let _ = throttle.attempt(Some(IpAddr::from(client.to_be_bytes())), "alice", now);
+            let _ = throttle.attempt(Place::of(Some(IpAddr::from((client + 1).to_be_bytes()))), "alice", now);
         }
         let counts = throttle.counts();
         assert!(counts.addresses.len() <= REMEMBERED && counts.users.len() <= REMEMBERED);

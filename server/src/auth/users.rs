@@ -3,7 +3,11 @@
 //! ```text
 //! "alice" read-write SCRAM-SHA-256$4096:…$…:…
 //! "reports" read-only connections=4 SCRAM-SHA-256$4096:…$…:…
+//! salts cG9z…
 //! ```
+//!
+//! The line `salts` is a secret of which salts are made, those of users who are there and of those who are not. A file without one works:
+//! its verifiers are the secret then, until a user is added, and with it a secret that stays.
 //!
 //! A double quote within a name is doubled. Empty lines and lines that begin with `#` are passed over.
 
@@ -14,7 +18,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use colonnade_login::scram::{ITERATIONS, SALT_BYTES, Verifier};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
+
+use super::unknown;
 
 pub use crate::engine::Role;
 
@@ -70,13 +78,17 @@ pub enum UsersError {
 }
 
 /// All users, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Users {
     by_name: BTreeMap<String, User>,
+    /// What salts are made of, if the file has it.
+    secret: Option<Key>,
 }
 
 /// PostgreSQL's NAMEDATALEN, less one.
-const LONGEST_NAME: usize = 63;
+pub(super) const LONGEST_NAME: usize = 63;
+/// What the line begins with that holds the secret.
+const SALTS: &str = "salts ";
 const HEADER: &str = "# Users of colonnade serve, written by `colonnade user`. There are no passwords in it, but whoever reads it can try to guess them.\n";
 
 impl Users {
@@ -104,10 +116,18 @@ impl Users {
     }
 
     /// Reads what a file holds; the error is a line's number and what is wrong with it.
-    fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
+    pub(super) fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
         let mut users = Self::default();
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(secret) = line.strip_prefix(SALTS) {
+                let secret = BASE64.decode(secret.trim()).ok().and_then(|secret| Key::try_from(secret).ok());
+                let secret = secret.ok_or((at + 1, "salts is followed by 32 bytes in base64"))?;
+                if users.secret.replace(secret).is_some() {
+                    return Err((at + 1, "there is a line for salts already"));
+                }
                 continue;
             }
             let (name, user) = parse_line(line).map_err(|reason| (at + 1, reason))?;
@@ -157,11 +177,21 @@ impl Users {
         if password.is_empty() {
             return Err(UserError::NoPassword);
         }
-        let mut salt = [0; SALT_BYTES];
-        rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::empty())
-            .map_err(|_| UserError::NoRandomness)?;
-        let user = User { role, connections, verifier: Verifier::new(password, &salt, ITERATIONS) };
+        let secret = match self.secret {
+            Some(secret) => secret,
+            None => *self.secret.insert(random()?),
+        };
+        let salt = &unknown::salt(&secret, name)[..SALT_BYTES];
+        let user = User { role, connections, verifier: Verifier::new(password, salt, ITERATIONS) };
         Ok(self.by_name.insert(name.to_owned(), user).is_none())
+    }
+
+    /// What salts are made of. Where the file does not say, it is made of what nobody outside knows and a restart does not change.
+    pub(super) fn secret(&self) -> Key {
+        self.secret.unwrap_or_else(|| {
+            let keys = |user: &User| [user.verifier.stored_key, user.verifier.server_key].concat();
+            hmac(b"salts", &self.by_name.values().flat_map(keys).collect::<Vec<_>>())
+        })
     }
 
     /// Takes a user away. Gives whether there was one.
@@ -180,8 +210,24 @@ impl Users {
     }
 }
 
+fn random() -> Result<Key, UserError> {
+    let mut key = Key::default();
+    rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(|_| UserError::NoRandomness)?;
+    Ok(key)
+}
+
+/// Shows no key.
+impl fmt::Debug for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Users").field("by_name", &self.by_name).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Display for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(secret) = self.secret {
+            writeln!(f, "{SALTS}{}", BASE64.encode(secret))?;
+        }
         for (name, user) in self.iter() {
             write!(f, "\"{}\" {}", name.replace('"', "\"\""), user.role)?;
             if let Some(connections) = user.connections {

@@ -40,14 +40,15 @@ pub(super) fn write(
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
             } else if never_quotes && !forced[at] && column.is_bare() {
-                column.write_text(row, out);
+                column.write_text(row, out)?;
             } else {
                 text.clear();
-                column.write_text(row, &mut text);
+                column.write_text(row, &mut text)?;
                 value(&text, options, forced[at], is_single, out);
             }
         }
         out.push(b'\n');
+        Ok(())
     })
 }
 

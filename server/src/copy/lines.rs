@@ -9,7 +9,7 @@ use super::Context;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::{Column, Unsupported, described};
+use crate::value::{Column, Unsupported, ValueError, described};
 
 /// The columns with all that is known of their types.
 pub(crate) fn schema(rows: &dyn Rows) -> Schema {
@@ -47,13 +47,19 @@ pub(crate) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
     format: &'static str,
-    mut line: impl FnMut(&[Column<'_>], usize, &mut Vec<u8>),
+    mut line: impl FnMut(&[Column<'_>], usize, &mut Vec<u8>) -> Result<(), ValueError>,
 ) -> Result<u64, Failure> {
     let mut sent = 0;
     while let Some(batch) = context.next()? {
         let columns = columns(schema, &batch, format)?;
         for row in 0..batch.num_rows() {
-            backend::message(context.output.buffer(), b'd', |out| line(&columns, row, out));
+            let buffer = context.output.buffer();
+            let (start, mut result) = (buffer.len(), Ok(()));
+            backend::message(buffer, b'd', |out| result = line(&columns, row, out));
+            if let Err(error) = result {
+                buffer.truncate(start);
+                return Err(error.into());
+            }
             context.output.flush_if_full()?;
         }
         context.output.flush()?;

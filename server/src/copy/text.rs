@@ -35,14 +35,15 @@ pub(super) fn write(
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
             } else if never_escapes && column.is_bare() {
-                column.write_text(row, out);
+                column.write_text(row, out)?;
             } else {
                 text.clear();
-                column.write_text(row, &mut text);
+                column.write_text(row, &mut text)?;
                 escape(&text, options.delimiter, out);
             }
         }
         out.push(b'\n');
+        Ok(())
     })
 }
 

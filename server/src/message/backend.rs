@@ -83,12 +83,11 @@ pub fn authentication_sasl_final(out: &mut Vec<u8>, data: &str) {
     });
 }
 
-/// The newest protocol spoken here, and the options of the client's that are unknown.
-pub fn negotiate_protocol_version(out: &mut Vec<u8>, options: &[&str]) {
-    /// Protocol 3.0.
-    const VERSION: i32 = 3 << 16;
+/// The minor version of the protocol that is spoken, and the options of the client's that are unknown.
+pub fn negotiate_protocol_version(out: &mut Vec<u8>, minor: u16, options: &[&str]) {
+    const MAJOR: i32 = 3 << 16;
     message(out, b'v', |out| {
-        out.extend_from_slice(&VERSION.to_be_bytes());
+        out.extend_from_slice(&(MAJOR | i32::from(minor)).to_be_bytes());
         out.extend_from_slice(&(options.len() as i32).to_be_bytes());
         options.iter().for_each(|option| string(out, option));
     });
@@ -103,10 +102,10 @@ pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 /// What the client needs in order to cancel.
-pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: [u8; 4]) {
+pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: &[u8]) {
     message(out, b'K', |out| {
         out.extend_from_slice(&process.to_be_bytes());
-        out.extend_from_slice(&secret);
+        out.extend_from_slice(secret);
     });
 }
 

@@ -124,17 +124,15 @@ const MAJOR: u32 = 3;
 /// The longest secret of a cancel request (protocol 3.2).
 const SECRET_LIMIT: usize = 256;
 
-/// Reads the message that `bytes` begins with, and says how many bytes it took; `None` if it is not all there yet.
+/// How many bytes the message takes that `bytes` begins with; `None` if it is not all there yet.
 ///
 /// # Errors
 /// If no message begins like that, whatever may follow: the connection is of no use any more.
-pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>, ProtocolError> {
-    match phase {
+pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError> {
+    let length = match phase {
         Phase::Startup => {
             let Some((head, _)) = bytes.split_first_chunk() else { return Ok(None) };
-            let length = checked_length(u32::from_be_bytes(*head), 8, STARTUP_LIMIT, || "start-up".to_owned())?;
-            let Some(body) = bytes.get(4..length) else { return Ok(None) };
-            Ok(Some((startup(body)?, length)))
+            checked_length(u32::from_be_bytes(*head), 8, STARTUP_LIMIT, || "start-up".to_owned())?
         }
         Phase::Login | Phase::Ready => {
             let Some((&kind, rest)) = bytes.split_first() else { return Ok(None) };
@@ -144,11 +142,24 @@ pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>,
             }
             let limit = limit(kind)?;
             let Some((head, _)) = rest.split_first_chunk() else { return Ok(None) };
-            let length = checked_length(u32::from_be_bytes(*head), 4, limit, || char::from(kind).to_string())?;
-            let Some(body) = rest.get(4..length) else { return Ok(None) };
-            Ok(Some((ready(kind, body)?, length + 1)))
+            1 + checked_length(u32::from_be_bytes(*head), 4, limit, || char::from(kind).to_string())?
         }
-    }
+    };
+    Ok((bytes.len() >= length).then_some(length))
+}
+
+/// Reads the message that `bytes` begins with, and says how many bytes it took; `None` if it is not all there yet.
+///
+/// # Errors
+/// If no message begins like that, whatever may follow: the connection is of no use any more.
+pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>, ProtocolError> {
+    let Some(length) = length(bytes, phase)? else { return Ok(None) };
+    let message = match (phase, bytes.get(..length)) {
+        (Phase::Startup, Some([_, _, _, _, body @ ..])) => startup(body)?,
+        (Phase::Login | Phase::Ready, Some([kind, _, _, _, _, body @ ..])) => ready(*kind, body)?,
+        _ => return Ok(None),
+    };
+    Ok(Some((message, length)))
 }
 
 fn checked_length(

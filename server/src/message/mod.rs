@@ -35,7 +35,7 @@ pub enum ProtocolError {
     #[error("message {0:?} has an invalid {1}")]
     Field(char, &'static str),
     /// The start-up message asks for a protocol this is not.
-    #[error("protocol version {0}.{1} is not supported; this server speaks 3.0")]
+    #[error("protocol version {0}.{1} is not supported; this server speaks 3.0 and 3.2")]
     Version(u16, u16),
     /// The client asks for an encoding that is not UTF-8.
     #[error("client_encoding {0:?} is not supported; use UTF8")]

@@ -16,6 +16,18 @@ pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<Value, InputError> {
     if fields.rest.is_empty() { Ok(value) } else { Err(fields.wrong()) }
 }
 
+/// An array's numeric may have so many digits, or four for each of its bytes: the engine's have no more, and a hostile one of eight bytes
+/// would be 80,000 zeros.
+pub(super) const MOST_DIGITS: usize = 80;
+
+/// How many items an array claims to have, as far as its bytes can hold them: four of length each. Lists of items count, too.
+pub(super) fn items(bytes: &[u8]) -> usize {
+    let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let dimensions = number(0).map_or(0, |count| count.min(8) as usize);
+    let lengths = (0..dimensions).map(|at| number(12 + 8 * at).unwrap_or(0) as usize);
+    lengths.fold(1, usize::saturating_mul).min(bytes.len() / 4) * dimensions.max(1)
+}
+
 struct Fields<'a> {
     rest: &'a [u8],
     type_: &'a Type,
@@ -185,7 +197,12 @@ impl<'a> Fields<'a> {
     fn items(&mut self, item: &Type, lengths: &[usize]) -> Result<Value, InputError> {
         let Some((&length, deeper)) = lengths.split_first() else {
             return match usize::try_from(self.i32()?) {
-                Ok(length) => from_binary(item, self.take(length)?),
+                Ok(length) => match from_binary(item, self.take(length)?)? {
+                    Value::Text(digits) if item.is_numeric() && digits.len() > MOST_DIGITS.max(4 * length) => {
+                        Err(InputError::Range(item.name.clone()))
+                    }
+                    value => Ok(value),
+                },
                 Err(_) => Ok(Value::Null),
             };
         };
@@ -260,6 +277,30 @@ mod tests {
         assert!(read(1007, &head(&[i32::MAX])).is_err());
         assert!(read(1007, &head(&[i32::MAX; 6])).is_err());
         assert!(read(1016, &two).is_err());
+    }
+
+    #[test]
+    fn arrays_do_not_grow_beyond_what_is_expected_of_them() {
+        let zeros = |weight: i16| [&[0, 1][..], &weight.to_be_bytes(), &[0, 0, 0, 0, 0, 1]].concat();
+        let array = |weight: i16, count: usize| {
+            let head = [1, 0, oid::NUMERIC as i32, count as i32, 1].map(i32::to_be_bytes).concat();
+            [head, [&10u32.to_be_bytes()[..], &zeros(weight)].concat().repeat(count)].concat()
+        };
+        let type_ = Type::of_oid(1231).unwrap();
+        assert_eq!(from_binary(&type_, &array(16_000, 2)), Err(InputError::Range("DECIMAL".to_owned())));
+        let largest = array(18, 1000);
+        let value = from_binary(&type_, &largest).unwrap();
+        assert!(value.bytes() <= super::super::most_bytes(&type_, &largest, true), "{}", value.bytes());
+        // A list of lists of one.
+        let nested = [6, 0, oid::INT4 as i32, 100, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1].map(i32::to_be_bytes).concat();
+        let nested = [nested, b"\0\0\0\x04\0\0\0\x07".repeat(100)].concat();
+        let type_ = Type::of_oid(1007).unwrap();
+        let value = from_binary(&type_, &nested).unwrap();
+        assert!(value.bytes() <= super::super::most_bytes(&type_, &nested, true), "{}", value.bytes());
+        for text in ["{}", "{1,2,NULL}", "{{1},{2},{3}}", "{{{{{{1}}}}}}"] {
+            let value = super::super::from_text(&type_, text).unwrap();
+            assert!(value.bytes() <= super::super::most_bytes(&type_, text.as_bytes(), false), "{text}");
+        }
     }
 
     proptest::proptest! {

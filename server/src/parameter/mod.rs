@@ -12,7 +12,7 @@ pub(crate) use placeholder::Placeholders;
 pub use text::from_text;
 
 use crate::error::SqlState;
-use crate::types::Type;
+use crate::types::{Kind, Type};
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,32 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// The items of a list.
     List(Vec<Value>),
+}
+
+impl Value {
+    /// What it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Text(text) => text.len() + ALLOCATION,
+            Self::Bytes(bytes) => bytes.len() + ALLOCATION,
+            Self::List(items) => items.iter().map(|item| size_of_val(item) + item.bytes()).sum::<usize>() + ALLOCATION,
+        }
+    }
+}
+
+/// What an allocation costs beside its bytes.
+const ALLOCATION: usize = 16;
+
+/// What a value becomes at most that comes as these bytes: known before it is read, since the items of a list take far more than what
+/// stands between them.
+pub(crate) fn most_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
+    let (items, digits) = match (&type_.kind, is_binary) {
+        (Kind::List(item), true) => (binary::items(bytes), if item.is_numeric() { binary::MOST_DIGITS } else { 0 }),
+        (Kind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
+        _ => (0, 0),
+    };
+    bytes.len() + ALLOCATION + items * (size_of::<Value>() + ALLOCATION + digits)
 }
 
 /// The statement with a CAST around each of PostgreSQL's placeholders that `types` has a name for, by number from 0.

@@ -84,35 +84,35 @@ impl AsFd for Board {
 
 /// A connection's record, as its session writes it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     board: Arc<Board>,
-    slot: u32,
+    number: u32,
     is_at_rest: AtomicBool,
     busy: AtomicU8,
 }
 
-impl Place {
-    pub fn new(board: Arc<Board>, slot: u32) -> Self {
-        board.clear(slot);
-        Self { board, slot, is_at_rest: AtomicBool::new(false), busy: AtomicU8::new(0) }
+impl Slot {
+    pub fn new(board: Arc<Board>, number: u32) -> Self {
+        board.clear(number);
+        Self { board, number, is_at_rest: AtomicBool::new(false), busy: AtomicU8::new(0) }
     }
 
     /// A ReadyForQuery has been sent, and nothing behind it.
     pub fn rests(&self) {
         self.is_at_rest.store(true, Ordering::Relaxed);
-        self.board.write(self.slot, 0, &[1]);
+        self.board.write(self.number, 0, &[1]);
     }
 
     /// Something is about to be sent.
     pub fn speaks(&self) {
         if self.is_at_rest.swap(false, Ordering::Relaxed) {
-            self.board.write(self.slot, 0, &[0]);
+            self.board.write(self.number, 0, &[0]);
         }
     }
 
     pub fn works(&self, is_busy: bool) {
         if self.busy.swap(is_busy.into(), Ordering::Relaxed) != u8::from(is_busy) {
-            self.board.write(self.slot, 1, &[is_busy.into()]);
+            self.board.write(self.number, 1, &[is_busy.into()]);
         }
     }
 
@@ -127,7 +127,7 @@ impl Place {
         };
         put(0, user, USER);
         let end = put(LENGTH + USER, statement, STATEMENT);
-        self.board.write(self.slot, STATE, &bytes[..end]);
+        self.board.write(self.number, STATE, &bytes[..end]);
     }
 }
 
@@ -139,18 +139,18 @@ mod tests {
     fn the_other_process_reads_what_was_written() {
         let board = Arc::new(Board::new().unwrap());
         assert_eq!(board.record(3), Record::default());
-        let place = Place::new(Arc::clone(&board), 3);
+        let slot = Slot::new(Arc::clone(&board), 3);
         let long = "é".repeat(STATEMENT);
-        place.statement("alice", &long);
-        place.works(true);
-        place.rests();
+        slot.statement("alice", &long);
+        slot.works(true);
+        slot.rests();
         let other = Board::from_descriptor(board.as_fd().try_clone_to_owned().unwrap());
         let found = other.record(3);
         assert!(found.is_at_rest && found.is_busy);
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT]));
-        place.statement("bob", "select 1");
-        place.speaks();
-        place.works(false);
+        slot.statement("bob", "select 1");
+        slot.speaks();
+        slot.works(false);
         let found = other.record(3);
         assert!(!found.is_at_rest && !found.is_busy);
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("bob", "select 1"));

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::supervisor::Shared;
 use crate::error::Failure;
+use crate::input::Input;
 use crate::listen::Listener;
 use crate::observe::{self, State};
-use crate::socket::{Input, Output, Socket};
+use crate::socket::{Output, Socket};
 use crate::startup;
 
 /// How long to wait before the next connection when one could not be accepted, so that a lack of descriptors does

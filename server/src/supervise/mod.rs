@@ -14,7 +14,7 @@ mod parcel;
 mod process;
 mod supervisor;
 
-pub(crate) use board::{Board, Place};
+pub(crate) use board::{Board, Slot};
 pub use credentials::{CredentialFiles, Credentials};
 pub(crate) use death::ENGINE_FAILED;
 pub(crate) use handoff::{Channel, Message, Received};

@@ -6,8 +6,12 @@ use super::ValueError;
 use super::column::{Column, Values};
 use crate::oid;
 
+/// How long the text of a nested value may be. Each level of nesting doubles what has to be escaped, so a value of some hundred bytes that
+/// is forty levels deep would have more text than a machine has memory.
+const MOST_TEXT: usize = 256 << 20;
+
 /// Appends `{a,"b c",NULL}`.
-pub(super) fn list(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) {
+pub(super) fn list(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'{');
     let mut text = Vec::new();
     for (at, row) in rows.enumerate() {
@@ -18,14 +22,22 @@ pub(super) fn list(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"NULL");
         } else if matches!(items.values, Values::List { .. }) {
             // An array of arrays is one array of more dimensions: its braces are not quoted.
-            items.write_text(row, out);
+            items.write_text(row, out)?;
         } else {
             text.clear();
-            items.write_text(row, &mut text);
+            items.write_text(row, &mut text)?;
+            check(&text, out)?;
             item(&text, out);
         }
     }
     out.push(b'}');
+    Ok(())
+}
+
+/// Fails if `text`, with all of it escaped, would be too much.
+fn check(text: &[u8], out: &[u8]) -> Result<(), ValueError> {
+    let is_within = out.len() + 2 * text.len() <= MOST_TEXT;
+    if is_within { Ok(()) } else { Err(ValueError::TooLarge { format: "the text of a nested value" }) }
 }
 
 fn item(text: &[u8], out: &mut Vec<u8>) {
@@ -45,7 +57,7 @@ fn item(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends `(1,"b c",)`; NULL is nothing.
-pub(super) fn record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) {
+pub(super) fn record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'(');
     let mut text = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -54,11 +66,13 @@ pub(super) fn record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) {
         }
         if !field.is_null(row) {
             text.clear();
-            field.write_text(row, &mut text);
+            field.write_text(row, &mut text)?;
+            check(&text, out)?;
             attribute(&text, out);
         }
     }
     out.push(b')');
+    Ok(())
 }
 
 fn attribute(text: &[u8], out: &mut Vec<u8>) {

@@ -5,8 +5,8 @@ use arrow_schema::TimeUnit;
 use super::column::{Column, Values};
 use super::datetime::{date, time, timestamp};
 use super::interval::interval;
-use super::nested;
 use super::number::{decimal, float32, float64, integer};
+use super::{ValueError, nested};
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -29,7 +29,10 @@ impl Column<'_> {
     }
 
     /// Appends the text of the value at `row`, which must not be NULL.
-    pub fn write_text(&self, row: usize, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// If it is a nested value whose text is too long. What was appended is of no use then.
+    pub fn write_text(&self, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
         match &self.values {
             Values::Null => {}
             Values::Bool(array) => out.push(if array.value(row) { b't' } else { b'f' }),
@@ -78,16 +81,17 @@ impl Column<'_> {
                 let value = values[row];
                 interval(value.months, value.days, value.nanoseconds, out);
             }
-            Values::List { ends, child } => nested::list(child, ends.range(row), out),
-            Values::Struct(children) => nested::record(children, row, out),
-            Values::Map { ends, entries } => nested::list(entries, ends.range(row), out),
-            Values::Dictionary { indices, values } => values.write_text(indices[row], out),
+            Values::List { ends, child } => return nested::list(child, ends.range(row), out),
+            Values::Struct(children) => return nested::record(children, row, out),
+            Values::Map { ends, entries } => return nested::list(entries, ends.range(row), out),
+            Values::Dictionary { indices, values } => return values.write_text(indices[row], out),
             Values::Union { array, children } => {
                 if let Some((_, child)) = children.iter().find(|(id, _)| *id == array.type_id(row)) {
-                    child.write_text(array.value_offset(row), out);
+                    return child.write_text(array.value_offset(row), out);
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -1,9 +1,13 @@
 //! COPY's binary format (PostgreSQL manual, COPY, "Binary Format").
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 
+use super::lines::add;
 use super::rows::{Raw, Rows};
 use super::{CopyDataError, MOST_ROW_BYTES, Reader};
+use crate::budget::{Budget, Charge};
 use crate::error::Failure;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
@@ -14,13 +18,15 @@ pub(super) struct Binary {
     rows: Rows,
     /// What has come and makes no whole row yet.
     rest: Vec<u8>,
+    /// For it.
+    charge: Charge,
     is_begun: bool,
     is_over: bool,
 }
 
 impl Binary {
-    pub fn new(rows: Rows) -> Self {
-        Self { rows, rest: Vec::new(), is_begun: false, is_over: false }
+    pub fn new(rows: Rows, budget: &Arc<Budget>) -> Self {
+        Self { rows, rest: Vec::new(), charge: budget.nothing(), is_begun: false, is_over: false }
     }
 
     /// The header's length, if all of it is there.
@@ -74,7 +80,7 @@ impl Binary {
 
 impl Reader for Binary {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        self.rest.extend_from_slice(data);
+        add(&mut self.rest, data, &mut self.charge)?;
         let mut buffer = std::mem::take(&mut self.rest);
         let mut at = 0;
         if !self.is_begun

@@ -1,11 +1,9 @@
-//! Batches that come as such: Arrow IPC streams and Colonnade streams.
+//! Batches that come as such, in a Colonnade stream; and what Arrow IPC streams have in common with it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_buffer::Buffer;
-use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
@@ -13,56 +11,26 @@ use colonnade_wire::{Decoder, Limits, Message};
 
 use super::rows::column_name;
 use super::{CopyDataError, Reader};
+use crate::budget::{Budget, Kept};
 use crate::error::Failure;
 use crate::message::frontend::LARGE_LIMIT;
 
-/// `FORMAT arrow`: an IPC stream, however it is cut into messages.
-pub(super) struct Arrow {
-    width: usize,
-    decoder: StreamDecoder,
-    batches: VecDeque<RecordBatch>,
-}
-
-impl Arrow {
-    pub fn new(width: usize) -> Self {
-        Self { width, decoder: StreamDecoder::new(), batches: VecDeque::new() }
-    }
-}
-
-impl Reader for Arrow {
-    fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let wrong = |error| CopyDataError::malformed("arrow", error);
-        let mut buffer = Buffer::from(data);
-        while !buffer.is_empty() {
-            if let Some(batch) = self.decoder.decode(&mut buffer).map_err(wrong)? {
-                self.batches.push_back(renamed(&batch, self.width)?);
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Failure> {
-        self.decoder.finish().map_err(|error| CopyDataError::malformed("arrow", error))
-    }
-
-    fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
-        Ok(self.batches.pop_front())
-    }
-}
-
-/// What one message may become in memory: the messages themselves are bounded.
-const LIMITS: Limits = Limits { message_bytes: LARGE_LIMIT as u64, decoded_bytes: 512 << 20 };
+/// What one message may become in memory, if the session has as much: the messages themselves are bounded.
+const DECODED: usize = 512 << 20;
 
 /// `FORMAT colonnade`: a message of the stream in each message (PROTOCOL.md).
 pub(super) struct Colonnade {
     width: usize,
     decoder: Decoder,
-    batches: VecDeque<RecordBatch>,
+    batches: VecDeque<Kept<RecordBatch>>,
+    budget: Arc<Budget>,
 }
 
 impl Colonnade {
-    pub fn new(width: usize) -> Self {
-        Self { width, decoder: Decoder::new(LIMITS), batches: VecDeque::new() }
+    pub fn new(width: usize, budget: &Arc<Budget>) -> Self {
+        let decoded_bytes = budget.rest().min(DECODED) as u64;
+        let decoder = Decoder::new(Limits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
+        Self { width, decoder, batches: VecDeque::new(), budget: Arc::clone(budget) }
     }
 }
 
@@ -75,8 +43,10 @@ impl Reader for Colonnade {
                 (0..chunk.columns()).map(|at| Ok(array_from_column(&chunk.schema().fields[at], chunk.column(at)?)));
             let arrays = arrays.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
             let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
-            let batch = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options)?;
-            self.batches.push_back(renamed(&batch, self.width)?);
+            let batch = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options);
+            let batch = batch.map_err(|error| CopyDataError::malformed("colonnade", error))?;
+            let bytes = batch.get_array_memory_size();
+            self.batches.push_back(self.budget.keep(renamed(&batch, self.width, "colonnade")?, bytes)?);
         }
         Ok(())
     }
@@ -86,12 +56,12 @@ impl Reader for Colonnade {
     }
 
     fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
-        Ok(self.batches.pop_front())
+        Ok(self.batches.pop_front().map(|batch| RecordBatch::clone(&batch)))
     }
 }
 
 /// Columns go by their places, as in every format.
-fn renamed(batch: &RecordBatch, wanted: usize) -> Result<RecordBatch, Failure> {
+pub(super) fn renamed(batch: &RecordBatch, wanted: usize, format: &'static str) -> Result<RecordBatch, Failure> {
     let given = batch.num_columns();
     if given != wanted {
         return Err(CopyDataError::Columns { given, wanted }.into());
@@ -101,5 +71,6 @@ fn renamed(batch: &RecordBatch, wanted: usize) -> Result<RecordBatch, Failure> {
     let fields = fields.map(|(at, field)| Field::clone(field).with_name(column_name(at)));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options)?)
+    let renamed = RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options);
+    renamed.map_err(|error| CopyDataError::malformed(format, error))
 }

@@ -1,10 +1,13 @@
 //! COPY's CSV format (PostgreSQL manual, COPY, "CSV Format"; `CopyReadAttributesCSV`).
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
 use super::{CopyDataError, Reader, Target};
+use crate::budget::Budget;
 use crate::copy::options::{OptionError, Options};
 use crate::error::Failure;
 
@@ -25,7 +28,7 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    pub fn new(options: &Options, targets: Vec<Target>) -> Result<Self, OptionError> {
+    pub fn new(options: &Options, targets: Vec<Target>, budget: &Arc<Budget>) -> Result<Self, OptionError> {
         let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
         Ok(Self {
             delimiter: options.delimiter,
@@ -34,8 +37,8 @@ impl Csv {
             null: options.null.clone().into_bytes(),
             force_null: options.csv.force_null.among(&names, "force_null")?,
             force_not_null: options.csv.force_not_null.among(&names, "force_not_null")?,
-            lines: Lines::new(options),
-            rows: Rows::new(targets),
+            lines: Lines::new(options, budget),
+            rows: Rows::new(targets, budget),
             is_inside: false,
             value: Vec::new(),
         })
@@ -88,7 +91,7 @@ impl Csv {
 
 impl Reader for Csv {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let (buffer, mut at) = self.lines.with(data);
+        let (buffer, mut at) = self.lines.with(data)?;
         let mut start = 0;
         while let Some(&b) = buffer.get(at) {
             if self.is_inside && b == self.escape && self.escape != self.quote {

@@ -1,8 +1,24 @@
 //! What the formats of lines, text and CSV, have in common.
 
+use std::sync::Arc;
+
 use super::{CopyDataError, MOST_ROW_BYTES};
+use crate::budget::{Budget, Charge};
 use crate::copy::options::Options;
 use crate::error::Failure;
+
+/// Adds data to what is there, whose room is charged.
+pub(super) fn add(rest: &mut Vec<u8>, data: &[u8], charge: &mut Charge) -> Result<(), Failure> {
+    let needed = rest.len().saturating_add(data.len());
+    if needed > rest.capacity() {
+        // A long row comes in many messages, and is not to be copied for each.
+        let room = needed.saturating_add(rest.len() / 2);
+        charge.set(room)?;
+        rest.reserve_exact(room - rest.len());
+    }
+    rest.extend_from_slice(data);
+    Ok(())
+}
 
 /// Data of which the last line may not be complete.
 pub(super) struct Lines {
@@ -12,17 +28,22 @@ pub(super) struct Lines {
     rest: Vec<u8>,
     /// How much of it has been looked at.
     seen: usize,
+    /// For the beginning.
+    charge: Charge,
 }
 
 impl Lines {
-    pub fn new(options: &Options) -> Self {
-        Self { is_header: options.header, is_over: false, rest: Vec::new(), seen: 0 }
+    pub fn new(options: &Options, budget: &Arc<Budget>) -> Self {
+        Self { is_header: options.header, is_over: false, rest: Vec::new(), seen: 0, charge: budget.nothing() }
     }
 
     /// What is there with what came, and from where on nobody has looked at it. It is to be given back.
-    pub fn with(&mut self, data: &[u8]) -> (Vec<u8>, usize) {
-        self.rest.extend_from_slice(data);
-        (std::mem::take(&mut self.rest), self.seen)
+    ///
+    /// # Errors
+    /// If it is more than the session may keep.
+    pub fn with(&mut self, data: &[u8]) -> Result<(Vec<u8>, usize), Failure> {
+        add(&mut self.rest, data, &mut self.charge)?;
+        Ok((std::mem::take(&mut self.rest), self.seen))
     }
 
     /// Keeps what begins at `start`; it was looked at up to `at`.

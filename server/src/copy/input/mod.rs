@@ -2,6 +2,7 @@
 //!
 //! Text formats give a text a value, which a CAST in the INSERT turns into the column's type; see [`crate::parameter`].
 
+mod arrow;
 mod binary;
 mod columnar;
 mod csv;
@@ -9,11 +10,14 @@ mod lines;
 mod rows;
 mod text;
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 
 pub(crate) use rows::is_plain;
 
 use super::options::{Format, OptionError, Options};
+use crate::budget::Budget;
 use crate::error::{Failure, SqlState};
 use crate::types::Type;
 
@@ -50,17 +54,17 @@ pub trait Reader {
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure>;
 }
 
-/// The reader of the format that the options ask for.
+/// The reader of the format that the options ask for. What it holds is charged to the budget.
 ///
 /// # Errors
 /// If an option names a column that is not among the targets.
-pub fn reader(options: &Options, targets: Vec<Target>) -> Result<Box<dyn Reader>, OptionError> {
+pub fn reader(options: &Options, targets: Vec<Target>, budget: &Arc<Budget>) -> Result<Box<dyn Reader>, OptionError> {
     Ok(match options.format {
-        Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets))),
-        Format::Csv => Box::new(csv::Csv::new(options, targets)?),
-        Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets))),
-        Format::Arrow => Box::new(columnar::Arrow::new(targets.len())),
-        Format::Colonnade => Box::new(columnar::Colonnade::new(targets.len())),
+        Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets, budget), budget)),
+        Format::Csv => Box::new(csv::Csv::new(options, targets, budget)?),
+        Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets, budget), budget)),
+        Format::Arrow => Box::new(arrow::Arrow::new(targets.len(), budget)),
+        Format::Colonnade => Box::new(columnar::Colonnade::new(targets.len(), budget)),
     })
 }
 

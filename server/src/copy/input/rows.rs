@@ -8,13 +8,16 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::{CopyDataError, Target};
+use crate::budget::{Budget, Charge};
 use crate::error::Failure;
-use crate::parameter::{InputError, Value, from_binary, from_text};
+use crate::parameter::{InputError, Value, from_binary, from_text, most_bytes};
 use crate::types::{Kind, Type};
 
 /// A batch is as large as one of these says.
 const ROWS: usize = 122_880;
 const BYTES: usize = 16 << 20;
+/// By how much the charge for it grows, so that not each value asks.
+const STEP: usize = 1 << 20;
 
 /// A value as it is in the data; `None` is NULL.
 pub(super) enum Raw<'a> {
@@ -30,6 +33,8 @@ pub(super) struct Rows {
     bytes: usize,
     /// Rows in batches before.
     before: u64,
+    /// For what is in the columns.
+    charge: Charge,
 }
 
 enum Filler {
@@ -39,9 +44,9 @@ enum Filler {
 }
 
 impl Rows {
-    pub fn new(targets: Vec<Target>) -> Self {
+    pub fn new(targets: Vec<Target>, budget: &Arc<Budget>) -> Self {
         let columns = targets.iter().map(|target| Filler::new(&target.type_)).collect();
-        Self { targets, columns, rows: 0, bytes: 0, before: 0 }
+        Self { targets, columns, rows: 0, bytes: 0, before: 0, charge: budget.nothing() }
     }
 
     pub fn width(&self) -> usize {
@@ -64,9 +69,15 @@ impl Rows {
             column.push(Value::Null);
             return Ok(());
         };
+        let (bytes, is_binary) = match raw {
+            Raw::Text(bytes) => (bytes, false),
+            Raw::Binary(bytes) => (bytes, true),
+        };
+        let most = most_bytes(&target.type_, bytes, is_binary);
+        self.bytes += most;
+        charge(&mut self.charge, self.bytes)?;
         let value = match raw {
             Raw::Text(bytes) => {
-                self.bytes += bytes.len();
                 let text = std::str::from_utf8(bytes).map_err(|_| wrong(InputError::Encoding))?;
                 // Most values are texts that the engine reads as they are.
                 if let (Filler::Text(builder), Kind::Text | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float8) =
@@ -77,13 +88,13 @@ impl Rows {
                 }
                 from_text(&target.type_, text)
             }
-            Raw::Binary(bytes) => {
-                self.bytes += bytes.len();
-                from_binary(&target.type_, bytes)
-            }
+            Raw::Binary(bytes) => from_binary(&target.type_, bytes),
         };
-        column.push(value.map_err(wrong)?);
-        Ok(())
+        let value = value.map_err(wrong)?;
+        // A number of few bytes may have many digits.
+        self.bytes += value.bytes().saturating_sub(most);
+        column.push(value);
+        charge(&mut self.charge, self.bytes)
     }
 
     /// The row is complete, with `width` values.
@@ -110,8 +121,17 @@ impl Rows {
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
         self.before += self.rows as u64;
         (self.rows, self.bytes) = (0, 0);
+        self.charge.set(0)?;
         Ok(Some(batch))
     }
+}
+
+fn charge(charge: &mut Charge, bytes: usize) -> Result<(), Failure> {
+    // Builders grow to twice what is in them.
+    if 2 * bytes > charge.bytes() {
+        charge.set(2 * bytes + STEP)?;
+    }
+    Ok(())
 }
 
 /// What a column is called in a batch, whatever it is called elsewhere.

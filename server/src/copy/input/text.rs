@@ -1,10 +1,13 @@
 //! COPY's text format (PostgreSQL manual, COPY, "Text Format"; `CopyReadAttributesText`).
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 
 use super::Reader;
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
+use crate::budget::Budget;
 use crate::copy::options::Options;
 use crate::error::Failure;
 
@@ -17,11 +20,11 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub fn new(options: &Options, rows: Rows) -> Self {
+    pub fn new(options: &Options, rows: Rows, budget: &Arc<Budget>) -> Self {
         Self {
             delimiter: options.delimiter,
             null: options.null.clone().into_bytes(),
-            lines: Lines::new(options),
+            lines: Lines::new(options, budget),
             rows,
             value: Vec::new(),
         }
@@ -65,7 +68,7 @@ impl Text {
 
 impl Reader for Text {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let (buffer, mut at) = self.lines.with(data);
+        let (buffer, mut at) = self.lines.with(data)?;
         let mut start = 0;
         while let Some(&b) = buffer.get(at) {
             match b {

@@ -1,0 +1,92 @@
+//! What users who do not exist are asked with, so that nobody learns from a login who does.
+//!
+//! A salt is made of a secret and the user's name, whether there is such a user or not (RFC 5802 §9 asks for as much): it is the same
+//! before the user is added, while it is there, with each of its passwords, after it is removed, and after a restart.
+
+use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
+
+use super::users::Users;
+
+/// What all users who do not exist have in common.
+pub(super) struct Unknown {
+    secret: Key,
+    iterations: u32,
+    salt_bytes: usize,
+}
+
+/// The salt of a user.
+pub(super) fn salt(secret: &Key, name: &str) -> Key {
+    hmac(secret, &[b"salt\0", name.as_bytes()].concat())
+}
+
+impl Unknown {
+    /// Who looks like most of `users`.
+    pub fn among(users: &Users) -> Self {
+        let shape = |verifier: &Verifier| (verifier.iterations, verifier.salt.len());
+        let shapes: Vec<_> = users.iter().map(|(_, user)| shape(&user.verifier)).collect();
+        let count = |shape: &(u32, usize)| shapes.iter().filter(|other| *other == shape).count();
+        let mut distinct = shapes.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let usual = distinct.into_iter().max_by_key(count).unwrap_or((ITERATIONS, SALT_BYTES));
+        Self { secret: users.secret(), iterations: usual.0, salt_bytes: usual.1 }
+    }
+
+    /// A verifier that no password has.
+    pub fn verifier(&self, name: &str) -> Verifier {
+        let key = |what: &[u8]| hmac(&self.secret, &[what, name.as_bytes()].concat());
+        let mut salt = salt(&self.secret, name).to_vec();
+        salt.resize(self.salt_bytes, 0);
+        Verifier { iterations: self.iterations, salt, stored_key: key(b"stored\0"), server_key: key(b"server\0") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Role;
+
+    fn users() -> Users {
+        let mut users = Users::default();
+        users.add("alice", "secret", Role::ReadWrite, None).unwrap();
+        users
+    }
+
+    #[test]
+    fn a_salt_stays_when_a_user_comes_and_goes() {
+        let mut users = users();
+        let before = Unknown::among(&users).verifier("bob");
+        users.add("bob", "secret", Role::ReadOnly, None).unwrap();
+        let with = users.find("bob").unwrap().verifier.clone();
+        assert_eq!((&before.salt, before.iterations), (&with.salt, with.iterations));
+        assert_ne!(before.stored_key, with.stored_key);
+        users.add("bob", "another secret", Role::ReadOnly, None).unwrap();
+        assert_eq!(users.find("bob").unwrap().verifier.salt, with.salt);
+        users.remove("bob");
+        assert_eq!(Unknown::among(&users).verifier("bob"), before);
+        assert_ne!(Unknown::among(&users).verifier("carol").salt, before.salt);
+    }
+
+    #[test]
+    fn who_does_not_exist_looks_like_most_who_do() {
+        let text: String = [(4096, "one"), (15_000, "two"), (15_000, "three")]
+            .map(|(iterations, name)| {
+                let salt = if iterations == 4096 { &[7; 16][..] } else { &[7; 24] };
+                format!("\"{name}\" read-only {}\n", Verifier::new(name, salt, iterations))
+            })
+            .concat();
+        let unknown = Unknown::among(&Users::parse(&text).unwrap()).verifier("four");
+        assert_eq!((unknown.iterations, unknown.salt.len()), (15_000, 24));
+        let unknown = Unknown::among(&Users::default()).verifier("four");
+        assert_eq!((unknown.iterations, unknown.salt.len()), (ITERATIONS, SALT_BYTES));
+    }
+
+    #[test]
+    fn a_file_without_a_secret_has_one_of_its_verifiers() {
+        let text: String = users().to_string().lines().filter(|line| !line.starts_with("salts")).collect();
+        let old = Users::parse(&text).unwrap();
+        let verifier = |users: &Users| Unknown::among(users).verifier("nobody");
+        assert_eq!(verifier(&old), verifier(&Users::parse(&text).unwrap()));
+        assert_ne!(verifier(&old).salt, verifier(&users()).salt);
+    }
+}

@@ -1,5 +1,6 @@
 //! `_serve_settings.Settings`, as the server takes it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use colonnade_server::Options;

@@ -106,6 +106,9 @@ const INSIST: Duration = Duration::from_millis(20);
 const INSIST_AT_MOST: Duration = Duration::from_secs(1);
 /// How long a client may take to take what was sent before its statement's time was over.
 const CUT_OFF: Duration = Duration::from_secs(10);
+/// How long an engine may take to end a statement whose client has been cut off, before it is given up with all sessions: a new
+/// process of it is of more use than one that cannot be stopped.
+const STUCK: Duration = Duration::from_secs(20);
 
 impl Control {
     pub(crate) fn new(
@@ -300,8 +303,12 @@ impl Stopping<'_> {
             if !state.is_busy || state.started != self.statement {
                 return;
             }
-            if patience.is_some_and(|patience| begun.elapsed() > patience) {
+            let over = patience.and_then(|patience| begun.elapsed().checked_sub(patience));
+            if over.is_some() {
                 self.control.socket.shutdown(Shutdown::Both);
+            }
+            if over.is_some_and(|over| over > STUCK) {
+                self.control.alarm.ring();
             }
             self.control.interrupt.interrupt();
             pause = (pause * 2).min(INSIST_AT_MOST);

@@ -34,6 +34,7 @@ pub fn error(text: &str, statement: &str) -> EngineError {
     let rest = (!rest.is_empty()).then(|| rest.to_owned());
     let is_hint = rest.as_deref().is_some_and(|rest| HINTS.iter().any(|start| rest.starts_with(start)));
     let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
+    let hint = hint.or_else(|| is_out_of_room(message).then(|| ROOM.to_owned()));
     let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
         true => Some(INSTEAD.to_owned()),
         false => hint,
@@ -57,10 +58,19 @@ const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallseria
 const INSTEAD: &str =
     "CREATE TABLE takes it; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
 
+/// What the operating system says of a disk that is full (ENOSPC), in whichever of DuckDB's errors.
+fn is_out_of_room(message: &str) -> bool {
+    message.contains("No space left on device")
+}
+const ROOM: &str = "What was committed before is there. Make room on that disk, and run it again.";
+
 /// The SQLSTATE of a message, by its class and, where a class holds several, by its words.
 fn code(text: &str) -> SqlState {
     let (class, message) = text.split_once(": ").unwrap_or(("", text));
     let says = |words: &str| message.contains(words);
+    if is_out_of_room(message) {
+        return SqlState::DISK_FULL;
+    }
     match class {
         "Parser Error" | "Syntax Error" => SqlState::SYNTAX_ERROR,
         "Catalog Error" => catalog(message),
@@ -269,6 +279,7 @@ mod tests {
                 "TransactionContext Error: Cannot write to database \"x\" - transaction is launched in read-only mode",
                 "25006",
             ),
+            ("FATAL Error: Failed to create checkpoint: Could not write file \"x\": No space left on device", "53100"),
             ("something new", "XX000"),
         ] {
             assert_eq!(error(text, "").code.as_str(), expected, "{text}");

@@ -86,6 +86,7 @@ impl SqlState {
     pub const DUPLICATE_TABLE: Self = Self::new("42P07");
     pub const INDETERMINATE_DATATYPE: Self = Self::new("42P18");
     pub const TOO_MANY_CONNECTIONS: Self = Self::new("53300");
+    pub const DISK_FULL: Self = Self::new("53100");
     pub const OUT_OF_MEMORY: Self = Self::new("53200");
     pub const PROGRAM_LIMIT_EXCEEDED: Self = Self::new("54000");
     pub const STATEMENT_TOO_COMPLEX: Self = Self::new("54001");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -22,8 +23,24 @@ from test_serve_operations import base, fetched, numbers
 CRASHES = [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL]
 
 
-def kill(server: Server, how: signal.Signals = signal.SIGKILL) -> int:
-    """End the worker; the process that was there."""
+#: Bytes of a connection's record on the board that both processes have; the first says whether it is at rest.
+RECORD = 1024
+
+
+def at_rest(server: Server) -> int:
+    """How many sessions wait for their client, as the supervisor will see it."""
+    for descriptor in Path(f"/proc/{server.worker}/fd").iterdir():
+        # One that has been closed since it was listed is not it.
+        with contextlib.suppress(FileNotFoundError):
+            if "colonnade-board" in str(descriptor.readlink()):
+                return descriptor.read_bytes()[::RECORD].count(1)
+    return 0
+
+
+def kill(server: Server, how: signal.Signals = signal.SIGKILL, *, resting: int = 0) -> int:
+    """End the worker, once so many sessions are at rest; the process that was there."""
+    # A client may have its answer a moment before the session notes that.
+    wait_until(lambda: at_rest(server) >= resting)
     worker = server.worker
     os.kill(worker, how)
     wait_until(lambda: not Path(f"/proc/{worker}").exists())
@@ -40,7 +57,7 @@ def test_clients_at_rest_are_told_and_can_connect_again(tmp_path: Path, how: sig
     with serve(tmp_path / "shop.duckdb") as server:
         clients = [psycopg.connect(server.dsn, autocommit=True) for _ in range(3)]
         clients[0].execute("create table t as select range as i from range(1000)")
-        kill(server, how)
+        kill(server, how, resting=3)
         for client in clients:
             with pytest.raises(errors.CrashShutdown) as error:
                 client.execute("select 1")
@@ -58,7 +75,7 @@ def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
             client.execute("insert into t values (1)")
         within = psycopg.connect(server.dsn)
         within.execute("insert into t values (2)")
-        kill(server)
+        kill(server, resting=1)
         with pytest.raises(errors.CrashShutdown):
             within.commit()
         with psycopg.connect(server.dsn) as client:

@@ -88,6 +88,7 @@ impl SqlState {
     pub const TOO_MANY_CONNECTIONS: Self = Self::new("53300");
     pub const OUT_OF_MEMORY: Self = Self::new("53200");
     pub const PROGRAM_LIMIT_EXCEEDED: Self = Self::new("54000");
+    pub const STATEMENT_TOO_COMPLEX: Self = Self::new("54001");
     pub const TOO_MANY_COLUMNS: Self = Self::new("54011");
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: Self = Self::new("55000");
     pub const OBJECT_IN_USE: Self = Self::new("55006");

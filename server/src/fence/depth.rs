@@ -1,0 +1,159 @@
+//! How deep a statement nests, before anything that recurses looks at it.
+//!
+//! The engine parses, binds and plans by recursion, on the stack of the session's thread. `docs/serving.md` has the
+//! depths at which it was seen to die by the size of the stack.
+
+use super::Refusal;
+use crate::lex::{Kind, Token};
+
+/// Parentheses, brackets, braces and CASE within each other.
+const NESTING: usize = 250;
+/// Signs and NOTs, one after the other.
+const SIGNS: usize = 50;
+/// Joins and set operations, commas of FROM too.
+const JOINED: usize = 1000;
+/// PIVOT and UNPIVOT: the engine's time and memory double with each that is in another.
+const PIVOTS: usize = 16;
+/// Lambdas and list comprehensions: likewise.
+const LAMBDAS: usize = 32;
+/// Sets of GROUPING SETS, ROLLUP and CUBE.
+const GROUPED: usize = 4096;
+
+/// What a statement has so far.
+#[derive(Debug, Default)]
+pub struct Depth {
+    levels: Vec<Level>,
+    outside: Level,
+    signs: usize,
+    joined: usize,
+    pivots: usize,
+    lambdas: usize,
+    grouped: usize,
+    /// Whether the next parenthesis is that of GROUPING SETS, ROLLUP or CUBE.
+    is_grouping: bool,
+    /// Whether a relation or a list of relations comes next.
+    is_relation_next: bool,
+    /// Whether DISTINCT came before, whose FROM is none.
+    is_distinct: bool,
+}
+
+/// What is open.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    is_case: bool,
+    /// Whether it is a list, where FOR makes a comprehension.
+    is_list: bool,
+    /// Whether commas separate relations here.
+    is_from: bool,
+    /// Whether commas separate sets of columns.
+    is_grouping: bool,
+}
+
+/// Words that end a FROM.
+const CLAUSES: [&str; 15] = [
+    "where",
+    "group",
+    "having",
+    "window",
+    "qualify",
+    "order",
+    "limit",
+    "offset",
+    "union",
+    "except",
+    "intersect",
+    "select",
+    "set",
+    "values",
+    "returning",
+];
+
+impl Depth {
+    /// Takes the next token.
+    ///
+    /// # Errors
+    /// If that is too much.
+    pub fn add(&mut self, token: &Token<'_>) -> Result<(), Refusal> {
+        let (is_next, is_distinct) = (self.is_relation_next, self.is_distinct);
+        (self.is_relation_next, self.is_distinct) = (false, false);
+        let is_sign = match token.kind {
+            Kind::Word => self.word(token, is_distinct)?,
+            Kind::Symbol(symbol) => self.symbol(symbol, is_next)?,
+            _ => false,
+        };
+        self.signs = if is_sign { self.signs + 1 } else { 0 };
+        most(self.signs, SIGNS, "signs in a row")
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().unwrap_or(&mut self.outside)
+    }
+
+    fn open(&mut self, level: Level) -> Result<(), Refusal> {
+        self.levels.push(level);
+        most(self.levels.len(), NESTING, "levels of nesting")
+    }
+
+    /// Whether it is a sign.
+    fn symbol(&mut self, symbol: u8, is_relation_next: bool) -> Result<bool, Refusal> {
+        match symbol {
+            b'(' | b'[' | b'{' => {
+                let is_grouping = std::mem::take(&mut self.is_grouping);
+                // FROM (a, b): what is in parentheses there is joined as well.
+                let is_from = symbol == b'(' && is_relation_next;
+                self.open(Level { is_list: symbol == b'[', is_from, is_grouping, ..Level::default() })?;
+                self.is_relation_next = is_from;
+            }
+            b')' | b']' | b'}' => {
+                // A CASE without END does not parse; what it has opened is closed with what it is in.
+                while self.levels.pop().is_some_and(|level| level.is_case) {}
+            }
+            b',' => {
+                let Level { is_from, is_grouping, .. } = *self.level();
+                self.is_relation_next = is_from;
+                self.joined += usize::from(is_from);
+                self.grouped += usize::from(is_grouping);
+                most(self.joined, JOINED, "joins and set operations")?;
+                most(self.grouped, GROUPED, "grouping sets")?;
+            }
+            b'.' => {}
+            _ => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    /// Whether it is a sign.
+    fn word(&mut self, token: &Token<'_>, is_distinct: bool) -> Result<bool, Refusal> {
+        const LONGEST: usize = 12;
+        if token.text.len() > LONGEST {
+            return Ok(false);
+        }
+        let word = token.text.to_ascii_lowercase();
+        match word.as_str() {
+            "case" => self.open(Level { is_case: true, ..Level::default() })?,
+            "end" if self.level().is_case => drop(self.levels.pop()),
+            "distinct" => self.is_distinct = true,
+            "from" if is_distinct => {}
+            "from" | "using" => (self.level().is_from, self.is_relation_next) = (true, true),
+            "join" | "lateral" => (self.joined, self.is_relation_next) = (self.joined + 1, true),
+            "pivot" | "unpivot" | "pivot_wider" | "pivot_longer" => self.pivots += 1,
+            "lambda" => self.lambdas += 1,
+            "for" if self.level().is_list => self.lambdas += 1,
+            "sets" | "rollup" | "cube" => self.is_grouping = true,
+            "not" => return Ok(true),
+            _ if CLAUSES.contains(&word.as_str()) => {
+                self.level().is_from = false;
+                self.joined += usize::from(matches!(word.as_str(), "union" | "except" | "intersect"));
+            }
+            _ => {}
+        }
+        most(self.joined, JOINED, "joins and set operations")?;
+        most(self.pivots, PIVOTS, "PIVOTs")?;
+        most(self.lambdas, LAMBDAS, "lambdas and list comprehensions")?;
+        Ok(false)
+    }
+}
+
+fn most(count: usize, most: usize, what: &'static str) -> Result<(), Refusal> {
+    if count > most { Err(Refusal::Deep { what, most }) } else { Ok(()) }
+}

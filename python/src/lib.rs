@@ -6,6 +6,7 @@
 mod capsule;
 mod connection;
 mod error;
+mod fence;
 mod ffi_stream;
 mod params;
 mod py_source;
@@ -34,6 +35,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Table>()?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
+    fence::register(m)?;
     serve::register(m)?;
     users::register(m)?;
     Ok(())

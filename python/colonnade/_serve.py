@@ -107,6 +107,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
     limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
     limit("--max-result-bytes", "BYTES", _size, 0, "a result's size as it is sent, such as 10GB")
+    limit("--max-statement-bytes", "BYTES", _size, 16_000_000, "a statement's length, such as 1MB")
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
     limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")
@@ -203,7 +204,14 @@ def duckdb_engine(args: argparse.Namespace) -> Engine:
         from colonnade._fences import Fences
     except ModuleNotFoundError as error:
         raise SystemExit(f"colonnade: {error.name} is missing: pip install 'colonnade[serve]'") from None
-    fences = Fences(args.allow_files, args.memory, args.threads, args.temp_directory, args.temp_size)
+    fences = Fences(
+        args.allow_files,
+        args.memory,
+        args.threads,
+        args.temp_directory,
+        args.temp_size,
+        args.max_statement_bytes or sys.maxsize,
+    )
     return Engine(args.database or ":memory:", read_only=args.read_only, fences=fences)
 
 

@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 /// So many connections may be on their way to a login at a time, or as many as there may be sessions.
 const NEWCOMERS: usize = 128;
+/// DuckDB parses and binds on the session's thread, by recursion: docs/serving.md, "Depth". It is reserved, not touched.
+const SESSION_STACK: usize = 16 << 20;
 
 /// What a server is to be like.
 #[derive(Clone, Debug)]
@@ -278,6 +280,7 @@ fn accept(shared: &Arc<Shared>, listener: &Listener) {
             continue;
         }
         // Without a thread there is no session; the client sees its connection closed.
-        let _ = spawn("session", move || connection(newcomer, socket));
+        let session = thread::Builder::new().name("session".to_owned()).stack_size(SESSION_STACK);
+        let _ = session.spawn(move || connection(newcomer, socket));
     }
 }

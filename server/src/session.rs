@@ -278,14 +278,15 @@ impl Session {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let answer = self.query_answer(&copy.query, size).map_err(|failure| match (failure, copy.query_start) {
-            (Failure::Engine(mut error), Some(start)) => {
-                error.position = error.position.map(|position| text[..start].chars().count() + position);
-                Failure::Engine(error)
-            }
-            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
-            (failure, _) => failure,
-        })?;
+        let answer =
+            self.query_answer(&copy.query, &[], size).map_err(|failure| match (failure, copy.query_start) {
+                (Failure::Engine(mut error), Some(start)) => {
+                    error.position = error.position.map(|position| text[..start].chars().count() + position);
+                    Failure::Engine(error)
+                }
+                (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
+                (failure, _) => failure,
+            })?;
         let Answer::Rows(rows) = answer else {
             return Err(EngineError::no_rows().into());
         };
@@ -301,8 +302,8 @@ impl Session {
     }
 
     /// The same for one that must give rows.
-    pub fn query_answer(&mut self, text: &str, size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.query(text, &[], size))
+    pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+        self.answered(text, |engine, text| engine.query(text, values, size))
     }
 
     fn answered(

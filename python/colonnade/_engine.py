@@ -153,7 +153,7 @@ class Session:
             return answer
         statement = self._gate.check(self._connection, sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
-            raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000")
+            raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
         answer = self._run(statement, sql, limits, parameters)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-#: The longest statement: parsing 16 MB of values takes DuckDB some 15 s of one CPU and 2 GB.
+#: The longest statement. Long values are cheap; many are not, and are counted by themselves (server/src/fence/depth.rs).
 MAX_STATEMENT_BYTES = 16_000_000
 
 
@@ -186,7 +186,7 @@ class Gate:
 
 
 def refuse(what: str) -> NoReturn:
-    raise Refused(f"{what}: not allowed for clients of this server", "42501")
+    raise Refused(f"{what}: not allowed for clients of this server", "42501", None)
 
 
 class ReadOnlyConnection:

@@ -12,9 +12,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFence>()
 }
 
-/// A refusal as `Refused(message, sqlstate)`.
+/// A refusal as `Refused(message, sqlstate, position)`.
 fn refused(refusal: &Refusal) -> PyErr {
-    Refused::new_err((refusal.to_string(), refusal.code().as_str().to_owned()))
+    Refused::new_err((refusal.to_string(), refusal.code().as_str().to_owned(), refusal.position()))
 }
 
 /// The lists of what is allowed, for an engine with this catalog.

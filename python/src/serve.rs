@@ -383,9 +383,11 @@ fn producer_text(error: &ArrowError) -> &str {
 
 fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
     if error.is_instance_of::<Refused>(py)
-        && let Ok((message, code)) = error.value(py).getattr("args").and_then(|args| args.extract::<(String, String)>())
+        && let Ok(arguments) = error.value(py).getattr("args")
+        && let Ok((message, code, position)) = arguments.extract::<(String, String, Option<usize>)>()
     {
-        return EngineError::new(SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE), message);
+        let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
+        return EngineError { position, ..EngineError::new(code, message) };
     }
     let text = error.value(py).to_string();
     let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");

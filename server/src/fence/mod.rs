@@ -40,6 +40,14 @@ pub enum Refusal {
         /// Where, in characters from 0.
         place: usize,
     },
+    /// A word that no statement begins with.
+    #[error("syntax error at or near \"{word}\"")]
+    NoSuchStatement {
+        /// The word.
+        word: String,
+        /// Where, in characters from 0.
+        place: usize,
+    },
     /// A setting that nobody knows.
     #[error("unrecognized configuration parameter \"{0}\"")]
     UnknownSetting(String),
@@ -72,10 +80,22 @@ impl Refusal {
     pub fn code(&self) -> SqlState {
         match self {
             Self::NotAllowed(..) => SqlState::INSUFFICIENT_PRIVILEGE,
-            Self::Text { .. } | Self::Several | Self::NoStatement(_) => SqlState::SYNTAX_ERROR,
+            Self::Text { .. } | Self::NoSuchStatement { .. } | Self::Several | Self::NoStatement(_) => {
+                SqlState::SYNTAX_ERROR
+            }
             Self::UnknownSetting(_) => SqlState::UNDEFINED_OBJECT,
             Self::Long { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::Deep { .. } => SqlState::STATEMENT_TOO_COMPLEX,
+        }
+    }
+}
+
+impl Refusal {
+    /// Where in the statement, in characters from 0.
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            Self::Text { place, .. } | Self::NoSuchStatement { place, .. } => Some(*place),
+            _ => None,
         }
     }
 }

@@ -32,7 +32,9 @@ class Target:
 def target(directory: Path, *options: str) -> Iterator[Target]:
     file, users = directory / "shop.duckdb", directory / "users"
     with duckdb.connect(str(file)) as database:
-        database.execute("create table t as select 1 as i; create sequence s; create table canary as select 'alive' as c")
+        database.execute(
+            "create table t as select 1 as i; create sequence s; create table canary as select 'alive' as c"
+        )
     for name, role in (("writer", ()), ("reader", ("--read-only",))):
         command = [sys.executable, "-m", "colonnade", "user", "add", name, "--users", str(users), *role]
         subprocess.run(command, input=PASSWORD + "\n", text=True, check=True, capture_output=True)
@@ -100,7 +102,9 @@ def commented(statement: str) -> str:
 def spaced(statement: str, space: str) -> str:
     """With something else for each space outside of quotes."""
     parts = statement.split("'")
-    return "'".join(part.replace(" ", space) if at % 2 == 0 and '"' not in part else part for at, part in enumerate(parts))
+    return "'".join(
+        part.replace(" ", space) if at % 2 == 0 and '"' not in part else part for at, part in enumerate(parts)
+    )
 
 
 #: In how many forms a statement can be written.

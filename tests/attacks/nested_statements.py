@@ -66,7 +66,9 @@ CONSTRUCTS: dict[str, Callable[[int], str]] = {
     "pivot": inside("%", around("pivot (", "select 1 as i", ") on i in (1) using count(*)")),
     "unpivot": inside("%", around("from (unpivot (", "select 1 as i", ") on i)")),
     "pivots in from": chain("from (select 1 as i) ", " pivot (count(*) for i in (1)) "),
-    "grouping sets": lambda depth: "select 1 from range(1) t(i) group by grouping sets (" + ",".join(["(i)"] * depth) + ")",
+    "grouping sets": lambda depth: (
+        "select 1 from range(1) t(i) group by grouping sets (" + ",".join(["(i)"] * depth) + ")"
+    ),
     "grouping sets nested": inside("select 1 from range(1) t(i) group by %", around("grouping sets (", "(i)", ")")),
     "cube": lambda depth: "select 1 from range(1) t(i) group by cube (" + ",".join(["i"] * depth) + ")",
     "lambdas": inside("select %", around("list_transform([1], lambda x: ", "1", ")")),

@@ -12,7 +12,6 @@ import duckdb
 import psycopg
 import pytest
 from attackers import Target, target
-
 from colonnade._core import Fence, Refused
 
 LISTS = Path(__file__).parents[2] / "server/src/fence/allowed.txt"
@@ -60,7 +59,12 @@ def test_everything_is_decided_and_nothing_else(section: str) -> None:
 def test_what_is_not_decided_is_refused() -> None:
     fence = Fence(["of_tomorrow"], 1000)
     fence.check("select of_today()", True, True)
-    for statement in ("select of_tomorrow()", "select OF_tomorrow /* */ ()", "set of_tomorrow = 1", "pragma of_tomorrow"):
+    for statement in (
+        "select of_tomorrow()",
+        "select OF_tomorrow /* */ ()",
+        "set of_tomorrow = 1",
+        "pragma of_tomorrow",
+    ):
         with pytest.raises(Refused):
             fence.check(statement, True, True)
 

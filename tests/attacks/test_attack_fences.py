@@ -37,7 +37,7 @@ NOBODY = [
     "with a as materialized (copy t to '{file}') select 1",
     "select * from read_text('{file}')",
     "select * from read_blob('{file}.wal')",
-    'select * from "read_blob"(\'{file}.wal\')',
+    "select * from \"read_blob\"('{file}.wal')",
     "select * from `read_blob`('{file}.wal')",
     "select * from system.main.read_blob('{file}.wal')",
     "select '{file}'.read_text()",
@@ -284,7 +284,12 @@ def test_the_served_file_is_no_table_whatever_it_is_called(tmp_path: Path, name:
     from serving import serve
 
     with serve(served) as server, psycopg.connect(server.dsn, autocommit=True) as client:
-        for query in (f"from '{served}'", f'from "{served}"', f"from '{served.parent}/./{name}'", f"select * from {name}"):
+        for query in (
+            f"from '{served}'",
+            f'from "{served}"',
+            f"from '{served.parent}/./{name}'",
+            f"select * from {name}",
+        ):
             with pytest.raises(errors.InsufficientPrivilege):
                 client.execute(query)
 

@@ -7,15 +7,54 @@ import unicodedata
 
 import duckdb
 import pytest
-
 from colonnade._core import Fence, Refused
 
 #: Pieces that lexers disagree about.
 PIECES = [
     *("'", '"', "`", "$", "$$", "$a$", "$é$", "$1", "e'", "E'\\'", "x'", "n'", "b'", "u&'", "\\", "''", '""', "``"),
     *("--", "/*", "*/", "-", "/", "*", "\n", "\r", "\t", " ", "\x0b", "\x0c", "\u00a0", "\u200b", "\u3000", "\ufeff"),
-    *("(", ")", "[", "]", "{", "}", ",", ";", ":", "::", ":=", ".", "..", "=", "=>", "->", "->>", "<", "!~~*", "@", "#"),
-    *("a", "e", "x", "_b1", "select", "read_csv", "é", "ſ", "\u212a", "💥", "1", "1.5", ".5", "1e5", "1e", "0x1f", "1_0"),
+    *(
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ";",
+        ":",
+        "::",
+        ":=",
+        ".",
+        "..",
+        "=",
+        "=>",
+        "->",
+        "->>",
+        "<",
+        "!~~*",
+        "@",
+        "#",
+    ),
+    *(
+        "a",
+        "e",
+        "x",
+        "_b1",
+        "select",
+        "read_csv",
+        "é",
+        "ſ",
+        "\u212a",
+        "💥",
+        "1",
+        "1.5",
+        ".5",
+        "1e5",
+        "1e",
+        "0x1f",
+        "1_0",
+    ),
     *("|", "||", "^", "~", "%", "&", "?", "\x01", "\x1f", "\x7f", "\x00", "\u0085", "\u2028", "\u180e", "\u2060"),
 ]
 OPERATORS = frozenset("+-*/<>=~!@#%^&|?:.$,;()[]{}\\")
@@ -79,7 +118,23 @@ def test_mutated_texts_are_cut_alike_or_refused(seed: int) -> None:
 def test_statements_are_cut_alike(seed: int) -> None:
     """Statements as people write them are not refused."""
     source = random.Random(seed)
-    words = ["select", "a", "'it''s'", '"A b"', "$$x$$", "1.5", "(", ")", ",", "=", "-- c\n", "/* c */", "e'\\n'", "t.a", "::int"]
+    words = [
+        "select",
+        "a",
+        "'it''s'",
+        '"A b"',
+        "$$x$$",
+        "1.5",
+        "(",
+        ")",
+        ",",
+        "=",
+        "-- c\n",
+        "/* c */",
+        "e'\\n'",
+        "t.a",
+        "::int",
+    ]
     for _ in range(2000):
         sql = " ".join(source.choice(words) for _ in range(source.randint(1, 20)))
         assert canonical(engines(sql), sql) == ours(sql), repr(sql)
@@ -87,7 +142,11 @@ def test_statements_are_cut_alike(seed: int) -> None:
 
 def test_every_character_that_duckdb_takes_for_a_space_is_one() -> None:
     """One more space would join or part the names that are checked."""
-    candidates = [chr(point) for point in range(1, 0x11_0000) if unicodedata.category(chr(point)) in ("Zs", "Zl", "Zp", "Cf", "Cc")]
+    candidates = [
+        chr(point)
+        for point in range(1, 0x11_0000)
+        if unicodedata.category(chr(point)) in ("Zs", "Zl", "Zp", "Cf", "Cc")
+    ]
     with duckdb.connect() as connection:
         for c in candidates:
             try:

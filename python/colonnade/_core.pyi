@@ -12,7 +12,9 @@ __all__ = [
     "Batch",
     "Column",
     "Connection",
+    "Fence",
     "Production",
+    "Refused",
     "SourceEngine",
     "Stream",
     "Supervisor",
@@ -39,6 +41,16 @@ class StatsDict(TypedDict):
 
 def connect(uri: str) -> Connection: ...
 def bind(sql: str, params: Params | None = None) -> str: ...
+
+class Refused(Exception): ...
+
+@final
+class Fence:
+    def __init__(self, catalog: list[str], max_bytes: int) -> None: ...
+    def check(self, sql: str, writes: bool, files: bool) -> tuple[list[str], tuple[str, list[str]] | None, bool]: ...
+    def decision(self, section: str, name: str) -> str | None: ...
+    @staticmethod
+    def tokens(sql: str) -> list[tuple[int, str]]: ...
 
 @final
 class Connection:

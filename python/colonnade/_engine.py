@@ -7,7 +7,6 @@ interpreter lock.
 from __future__ import annotations
 
 import contextlib
-import re
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import duckdb
-from duckdb import ExpectedResultType, StatementType
 
 from colonnade import _fences
-from colonnade._exact import exact, literal, quoted
-from colonnade._fences import Fences, ReadOnlyConnection
+from colonnade._core import Refused
+from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
+from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
 try:
     # Loaded before the first client comes, since it takes longer than most statements, and all sessions wait for it.
@@ -30,8 +29,11 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation, Statement
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
+
+    from colonnade._core import Fence
+    from colonnade._fences import Statement
 
 
 class ArrowStream(Protocol):
@@ -64,8 +66,6 @@ class Answer:
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
-    #: What is worth remembering of the statement.
-    seen: Seen | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class Engine:
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
-        attach_catalog(self._root, self._database, scratch)
+        self._fence = _fences.fence_for(self._root, self._fences.max_statement_bytes)
+        attach_catalog(self._root, self._database, None if self._fences.files else self._fence, scratch)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -120,7 +121,7 @@ class Engine:
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, files=self._fences.files, read_only=read_only)
+        return Session(connection, Gate(self._fence, self._fences.files, read_only))
 
     def close(self) -> None:
         self._root.close()
@@ -129,32 +130,67 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(self, connection: DuckDBPyConnection, *, files: bool = False, read_only: bool = False) -> None:
-        self._connection = ReadOnlyConnection(connection) if read_only else connection
-        self._files = files
+    def __init__(self, connection: DuckDBPyConnection, gate: Gate) -> None:
+        self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        self._gate = gate
+        self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
 
-    def execute(self, sql: str, batch_rows: int, batch_bytes: int, parameters: dict[str, object] | None) -> Answer:
+    def execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool = False,
+    ) -> Answer:
         """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits.
 
-        Parameters are texts that the statement casts, bytes, lists of such, or None.
+        Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
+        nothing happens.
         """
         limits = (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer
-        statement = self._statement(sql)
+        statement = self._gate.check(self._connection, sql, parameters)
+        if gives_rows and (statement is None or not statement.is_query):
+            raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
-        if is_query(statement) or (has_returning(sql) and may_be_query(statement)):
-            answer = rows(self._connection.sql(statement, params=parameters), limits)
-            if answer.seen is not None:
-                self._remember(sql, answer.seen)
-            return answer
-        changed = self._connection.execute(statement, parameters).rowcount
-        if re.match(r"\s*(use|set|reset)\b", sql, re.IGNORECASE):
-            keep_catalog(self._connection)
+        answer = self._run(statement, sql, limits, parameters)
+        if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
+            self._connection.check()
+        return answer
+
+    def _run(
+        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
+    ) -> Answer:
+        if statement.kind == "transaction":
+            if isinstance(self._connection, ReadOnlyConnection):
+                self._connection.transaction(sql)
+            else:
+                self._connection.execute(sql)
+            return Answer()
+        if is_plain(statement):
+            return self._stream(statement, sql, limits, parameters)
+        if statement.is_query:
+            return rows(self._connection.sql(sql, params=parameters), limits)
+        changed = self._connection.execute(sql, parameters).rowcount
+        if statement.kind == "set":
+            self._keep_path()
         return Answer(changed=changed if changed >= 0 else None)
+
+    def _stream(
+        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
+    ) -> Answer:
+        """Run a query whose columns leave as they are, and remember it."""
+        bytes_ = row_bytes(statement.types)
+        # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
+        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
+        types = tuple(map(str, statement.types))
+        self._remember(sql, Seen(result.description, types, bytes_))
+        return Answer(stream=Capsule(result.arrow_capsule()), types=types)
 
     def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
         """Run a statement that was seen before and is still what it was; most of the work of a short one is to find
@@ -162,7 +198,6 @@ class Session:
         seen = self._seen.get(sql)
         if seen is None:
             return None
-        # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(seen.row_bytes, *limits))
         if result.description != seen.description:
             result.close()
@@ -179,21 +214,21 @@ class Session:
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
-        statement = self._statement(sql)
+        statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
-        # DuckDB's own relations are made with this; nothing public tells the types of parameters.
-        bound = self._connection._bind(statement, with_writes=True, values=parameters)
-        names, types, open_, gives, late, _ = bound
-        columns = shown(names, types) if gives == "query_result" else None
+        columns = shown(statement.columns, statement.types) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
-        late = late or columns == [("unknown", "UNKNOWN")]
-        return Description(parameters=[(name, str(type_)) for name, type_ in open_], columns=columns, late=late)
+        is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
+        named = [(name, str(type_)) for name, type_ in statement.parameters]
+        return Description(parameters=named, columns=columns, late=is_late)
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
         """Run an INSERT that reads `batch` under `name`; the number of rows."""
         import pyarrow as pa
 
+        # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
+        self._gate.check_insert(sql)
         self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
         try:
             return self._connection.execute(sql).rowcount
@@ -202,18 +237,15 @@ class Session:
             with contextlib.suppress(duckdb.Error):
                 self._connection.unregister(name)
 
-    def _statement(self, sql: str) -> Statement | None:
-        _fences.check_words(sql, files=self._files)
-        statements = self._connection.extract_statements(sql)
-        if len(statements) > 1:
-            # The server cuts query strings into statements; here it and DuckDB's parser disagree.
-            problem = "Parser Error: cannot tell where one statement ends and the next begins; send one at a time"
-            raise duckdb.ParserException(problem)
-        if not statements:
-            return None
-        read_only = isinstance(self._connection, ReadOnlyConnection)
-        _fences.check(statements[0], files=self._files, read_only=read_only)
-        return statements[0]
+    def _keep_path(self) -> None:
+        """Put PostgreSQL's catalog at the end of the search path, if a setting has lost it. DuckDB's own schema is
+        always behind it: first, it would bring back the functions that `_fences.hide_files` hides."""
+        path = search_path(self._connection)
+        if any(part.partition(".")[0].strip('" ').lower() == "system" for part in path.split(",")):
+            self._connection.execute(f"SET search_path = {literal(self._path)}")
+            _fences.refuse("the database system on the search path")
+        keep_catalog(self._connection)
+        self._path = search_path(self._connection)
 
     def finish(self) -> None:
         """The answer before is read, or given up."""
@@ -236,23 +268,23 @@ CATALOG_SQL = [
 ]
 
 
-def attach_catalog(root: DuckDBPyConnection, database: str, scratch: Path | None = None) -> None:
+def attach_catalog(root: DuckDBPyConnection, database: str, fence: Fence | None, scratch: Path | None = None) -> None:
     """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can. In `scratch` it stays for the next process."""
+    read-only, a file can. With a fence, files are hidden there. In `scratch` it stays for the next process."""
     if scratch is not None:
         path = scratch / "catalog.duckdb"
         if not path.exists():
-            make_catalog(root, database, path)
+            make_catalog(root, database, path, fence)
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
         return
     with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = Path(directory) / "catalog.duckdb"
-        make_catalog(root, database, path)
+        make_catalog(root, database, path, fence)
         # Open files stay where their names do not.
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
-def make_catalog(root: DuckDBPyConnection, database: str, path: Path) -> None:
+def make_catalog(root: DuckDBPyConnection, database: str, path: Path, fence: Fence | None) -> None:
     # Under another name until it is whole: the process may die meanwhile.
     draft = path.with_name("draft.duckdb")
     draft.unlink(missing_ok=True)
@@ -260,6 +292,8 @@ def make_catalog(root: DuckDBPyConnection, database: str, path: Path) -> None:
     root.execute(f"USE {CATALOG}")
     for part in CATALOG_SQL:
         root.execute(part)
+    if fence is not None:
+        _fences.hide_files(root, fence, CATALOG)
     root.execute(f"USE {quoted(database)}")
     root.execute(f"DETACH {CATALOG}")
     draft.rename(path)
@@ -275,46 +309,37 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     return found_memory, threads or found_threads
 
 
+def search_path(connection: DuckDBPyConnection | ReadOnlyConnection) -> str:
+    ((path,),) = connection.execute("SELECT system.main.current_setting('search_path')").fetchall()
+    return path
+
+
 def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
     """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
-    ((path,),) = connection.execute("SELECT system.main.current_setting('search_path')").fetchall()
+    path = search_path(connection)
     if f"{CATALOG}.main" not in path:
         path = path or "main"
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
-def is_query(statement: Statement) -> bool:
-    """Whether the statement gives rows, whatever it does besides."""
-    # What DuckDB takes apart into several statements (PIVOT) gives the rows of the last one.
-    return statement.type == StatementType.MULTI or statement.expected_result_type == [ExpectedResultType.QUERY_RESULT]
+def is_plain(statement: Statement) -> bool:
+    """Whether it is a query whose rows leave as DuckDB gives them."""
+    if statement.kind != "select" or statement.is_late or not statement.is_query:
+        return False
+    columns = zip(statement.columns, statement.types, strict=True)
+    return all(name not in VECTORS and leaves_as_it_is(name, type_) for name, type_ in columns)
 
 
-def may_be_query(statement: Statement) -> bool:
-    return ExpectedResultType.QUERY_RESULT in statement.expected_result_type
-
-
-def has_returning(sql: str) -> bool:
-    return re.search(r"\breturning\b", sql, re.IGNORECASE) is not None
+def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
+    return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
 
 
 def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
     if relation is None:
         return Answer()
-    columns = shown(relation.columns, relation.types)
-    if relation.type == "MATERIALIZED_RELATION":
-        # DuckDB's own columns, for statements that have no rows of the user's.
-        if columns == [("Success", "BOOLEAN")]:
-            return Answer()
-        if columns == [("Count", "BIGINT")]:
-            ((changed,),) = relation.fetchall()
-            return Answer(changed=changed)
+    types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
     exported = exact(with_vectors(relation))
-    types = tuple(type_ for _, type_ in columns)
-    stream = reader(exported.relation, limits)
-    # DuckDB has run by now what does more than read, and gives its rows as a relation of another type.
-    is_plain = exported.relation is relation and relation.type == "QUERY_RELATION"
-    seen = Seen(relation.description, types, row_bytes(relation.types)) if is_plain else None
-    return Answer(stream=stream, types=types, cast=tuple(exported.cast_from), seen=seen)
+    return Answer(stream=reader(exported.relation, limits), types=types, cast=tuple(exported.cast_from))
 
 
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.

@@ -1,23 +1,28 @@
-"""What a client of the server may not do with DuckDB, whatever it asks for.
+"""What a client of the server may do with DuckDB: the lists of what is allowed, put before every statement.
 
-DuckDB itself is told to keep off files, the network, extensions and its configuration, and read-only users are inside
-of read-only transactions, so that nothing depends on understanding a statement. What is looked at by its kind besides
-is what DuckDB has no switch for, and what deserves an error of the right class.
+`_core.Fence` reads a statement's tokens and says what it may be; DuckDB's own kind of it must be one of those. DuckDB's
+switches (no access to files, locked configuration, read-only transactions) stand behind that, and do not replace it:
+with the switches alone clients could open the files of the database itself.
 """
 
 from __future__ import annotations
 
-import re
+import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import duckdb
-from duckdb import StatementType
 
-from ._exact import literal
+from ._core import Fence, Refused
+from ._exact import literal, quoted
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, Statement
+    from collections.abc import Iterable
+
+    from duckdb import DuckDBPyConnection
+
+#: The longest statement. Long values are cheap; many are not, and are counted (server/src/fence/depth.rs).
+MAX_STATEMENT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Fences:
     #: Where DuckDB puts what does not fit into the memory, and how much of that there may be.
     temp_directory: str | None = None
     temp_size: str | None = None
+    max_statement_bytes: int = MAX_STATEMENT_BYTES
 
 
 #: What a client may set: it concerns its own session only, which not all of DuckDB's session settings do
@@ -81,110 +87,186 @@ def in_sql(value: object) -> str:
     return str(value).lower() if isinstance(value, (bool, int)) else literal(str(value))
 
 
-#: Kinds that reach into what all clients share, or out of the database.
-OUTSIDE = {StatementType.LOAD: "INSTALL and LOAD"}
-FILES = {
-    StatementType.ATTACH: "ATTACH",
-    StatementType.DETACH: "DETACH",
-    StatementType.EXPORT: "EXPORT DATABASE",
-    StatementType.COPY_DATABASE: "COPY FROM DATABASE",
-}
-#: Not writes to DuckDB, but of no business to those who only read: they stop others or cost them time.
-MAINTENANCE = {StatementType.VACUUM: "VACUUM and ANALYZE", StatementType.CALL: "CALL and CHECKPOINT"}
-#: Likewise what has no kind of its own; DuckDB refuses it as well, in words of its own.
-OUTSIDE_WORDS = re.compile(
-    r"\s*(?:(?P<secrets>(?:create|drop)\s+(?:or\s+replace\s+)?(?:(?:persistent|temp|temporary)\s+)?secret\b)"
-    r"|(?P<extensions>update\s+extensions\b)|(?P<logs>call\s+(?:enable|disable|truncate)_\w*log))",
-    re.IGNORECASE,
-)
-FILE_WORDS = re.compile(r"\s*(?P<databases>import\s+database\b|copy\s+from\s+database\b)", re.IGNORECASE)
-GLOBAL = re.compile(r"\bglobal\b", re.IGNORECASE)
+def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
+    """The lists for the engine that runs: what it has and they have not is refused."""
+    names = root.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'")
+    return Fence([name for (name,) in names.fetchall()], max_bytes)
 
 
-def check_words(sql: str, *, files: bool) -> None:
-    """Refuse a statement for the words that it begins with, before DuckDB takes it apart."""
-    found = OUTSIDE_WORDS.match(sql) or (None if files else FILE_WORDS.match(sql))
-    if found is not None:
-        refuse(f"{found.lastgroup} of the server")
+#: A table that is not there.
+NO_FILES = "files, which are not allowed"
 
 
-def check(statement: Statement, *, files: bool, read_only: bool) -> None:
-    """Refuse a statement for its kind."""
-    refused = OUTSIDE.get(statement.type)
-    if refused is None and not files:
-        refused = FILES.get(statement.type)
-    if refused is None and read_only:
-        refused = MAINTENANCE.get(statement.type)
-    if refused is None and statement.type == StatementType.SET and GLOBAL.search(statement.query):
-        # A value of that name is refused, too; better than to tell the two apart and be wrong.
-        refused = "SET GLOBAL"
-    if refused is not None:
-        refuse(refused)
+def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
+    """Put macros that fail in front of the functions that open files.
+
+    DuckDB reads a table whose name looks like a file's by calling such a function by its name. It finds the macros
+    first: they are in a schema on every session's search path, and DuckDB's own schema comes last.
+    """
+    root.execute(f"CREATE TABLE {catalog}.main.{quoted(NO_FILES)} (i INT)")
+    names = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    for (name,) in root.execute(names).fetchall():
+        if fence.decision("functions", name) == "files":
+            body = f"AS TABLE SELECT * FROM {catalog}.main.{quoted(NO_FILES)}"
+            root.execute(f"CREATE MACRO {catalog}.main.{quoted(name)}(name) {body}")
+    root.execute(f"DROP TABLE {catalog}.main.{quoted(NO_FILES)}")
+
+
+#: How the server itself writes transaction statements. It reads those of clients and writes them anew.
+TRANSACTIONS = frozenset(("BEGIN", "BEGIN TRANSACTION", "BEGIN TRANSACTION READ ONLY", "COMMIT", "ROLLBACK"))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that may run, as DuckDB understood it without running it."""
+
+    #: DuckDB's name of its kind.
+    kind: str
+    columns: list[str]
+    types: list[Any]
+    #: Names and types.
+    parameters: list[tuple[str, Any]]
+    #: `query_result`, `changed_rows` or `nothing`.
+    gives: str
+    #: Whether the columns are known only with values, or once it has run.
+    is_late: bool
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it gives rows of its own, and not DuckDB's word that it is done."""
+        return self.gives == "query_result" and not (self.kind == "call" and self.columns == ["Success"])
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What is put before each statement of a session."""
+
+    fence: Fence
+    files: bool
+    read_only: bool
+
+    #: An INSERT that is longer is not bound beforehand: that would double the work.
+    LONG: ClassVar = 65_536
+
+    def check(
+        self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
+    ) -> Statement | None:
+        """The statement, if there is one; raises what keeps it from running."""
+        kinds, inner, has_returning = self.fence.check(sql, not self.read_only, self.files)
+        if not kinds:
+            return None
+        if kinds == ["transaction"]:
+            if sql not in TRANSACTIONS:
+                # The server would have read it as one, and does not know of it.
+                refuse("a transaction statement in this form")
+            return Statement("transaction", [], [], [], "nothing", False)
+        if len(sql) > self.LONG and kinds == ["insert"] and not has_returning:
+            return Statement("insert", [], [], [], "changed_rows", False)
+        try:
+            if inner is not None:
+                self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
+            names, types, parameters, gives, is_late, kind = connection._bind(sql, with_type=True, values=values)
+        except duckdb.CatalogException as error:
+            if f"name {NO_FILES} " not in str(error):
+                raise
+            # What `hide_files` has put in front.
+            refuse("a file in the place of a table")
+        self._agree(kinds, kind)
+        return Statement(kind, names, types, parameters, gives, is_late)
+
+    def check_insert(self, sql: str) -> None:
+        """See that a statement of the server's own for a client's rows is an INSERT that the client may send."""
+        kinds, _, _ = self.fence.check(sql, not self.read_only, self.files)
+        self._agree(kinds, "insert")
+
+    @staticmethod
+    def _agree(kinds: Iterable[str], kind: str) -> None:
+        if kind not in kinds:
+            refuse(f"a statement that DuckDB takes for {kind.upper().replace('_', ' ')}")
 
 
 def refuse(what: str) -> NoReturn:
-    raise duckdb.PermissionException(f"Permission Error: {what}: not allowed for clients of this server")
+    raise Refused(f"{what}: not allowed for clients of this server", "42501", None)
 
 
 class ReadOnlyConnection:
     """A connection on which everything happens in read-only transactions: DuckDB refuses to write in them, however a
-    write is dressed. A statement outside of a transaction of the client's has one of its own."""
+    write is dressed. A statement outside of a transaction of the client's has one of its own.
+
+    Only this class begins and ends transactions. That none has ended otherwise is asked of DuckDB.
+    """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        #: Whether the client has begun a transaction, or this class has.
-        self._theirs = self._ours = False
+        #: Whether this class has begun a transaction for one statement.
+        self._ours = False
+        #: DuckDB's number of the transaction that the client has begun.
+        self._theirs: int | None = None
 
-    def execute(self, statement: Statement | str, *arguments: Any) -> DuckDBPyConnection:
-        if isinstance(statement, str):
-            statements = self._connection.extract_statements(statement)
-            transactional = any(one.type == StatementType.TRANSACTION for one in statements)
-            if transactional and len(statements) > 1:
-                refuse("transaction statements among others")
-        else:
-            transactional = statement.type == StatementType.TRANSACTION
-        if transactional:
-            return self._transaction(statement if isinstance(statement, str) else statement.query)
-        self._open()
-        return self._connection.execute(statement, *arguments)
-
-    def _transaction(self, sql: str) -> DuckDBPyConnection:
-        if re.match(r"\s*(begin|start)\b", sql, re.IGNORECASE):
-            self.finish()
-            done = self._connection.execute("BEGIN TRANSACTION READ ONLY")
-            self._theirs = True
-            return done
+    def transaction(self, sql: str) -> DuckDBPyConnection:
+        """Run one of `TRANSACTIONS`."""
         self.finish()
+        if sql.startswith("BEGIN"):
+            done = self._connection.execute("BEGIN TRANSACTION READ ONLY")
+            self._theirs = self._number()
+            return done
         # Whether it succeeds or not, no transaction is left.
-        self._theirs = False
+        self._theirs = None
         return self._connection.execute(sql)
 
-    def _open(self) -> None:
-        if not self._theirs:
-            self.finish()
+    def check(self) -> None:
+        """See that the client's transaction is the one that was begun; otherwise the session is over."""
+        if self._theirs is None:
+            return
+        try:
+            number = self._number()
+        except duckdb.TransactionException:
+            # It has failed, so it is there, and nothing can be done in it.
+            return
+        if number != self._theirs:
+            self._broken()
+
+    def _number(self) -> int:
+        ((number,),) = self._connection.execute("SELECT system.main.current_transaction_id()").fetchall()
+        return number
+
+    def _broken(self) -> NoReturn:
+        self._connection.close()
+        refuse("to end the read-only transaction of this session, which is closed now,")
+
+    def open(self) -> DuckDBPyConnection:
+        """The connection, within a transaction."""
+        if self._theirs is None and not self._ours:
+            # It fails if a transaction is open.
             self._connection.execute("BEGIN TRANSACTION READ ONLY")
             self._ours = True
+        return self._connection
 
     def finish(self) -> None:
         """End the transaction of a statement that is done."""
-        if self._ours:
-            self._ours = False
+        if not self._ours:
+            return
+        self._ours = False
+        try:
+            # Temporary tables stay.
+            self._connection.execute("COMMIT")
+        except duckdb.Error:
             try:
-                # Temporary tables stay.
-                self._connection.execute("COMMIT")
-            except duckdb.Error:
                 self._connection.execute("ROLLBACK")
+            except duckdb.TransactionException:
+                # It was not there any more.
+                self._broken()
 
-    def extract_statements(self, sql: str) -> list[Statement]:
-        return self._connection.extract_statements(sql)
+    def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
+        return self.open().execute(sql, *arguments)
 
     def interrupt(self) -> None:
         self._connection.interrupt()
 
     def close(self) -> None:
-        self._connection.close()
+        with contextlib.suppress(duckdb.Error):
+            self._connection.close()
 
     def __getattr__(self, name: str) -> Any:
         # Whatever else there is happens inside of a transaction, too.
-        self._open()
-        return getattr(self._connection, name)
+        return getattr(self.open(), name)

@@ -126,6 +126,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "256MiB",
         "what one session may have the server keep: prepared statements, values, rows of portals, data of COPY",
     )
+    limit("--max-statement-bytes", "BYTES", size, 16_000_000, "a statement's length, such as 1MB")
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
     limit("--temp-directory", "PATH", str, None, "where DuckDB puts what does not fit; by default beside the database")

@@ -37,6 +37,7 @@ class Settings:
     idle_transaction_timeout: float
     max_result_bytes: int
     max_session_memory: int
+    max_statement_bytes: int
     #: DuckDB's own words for these: `4GB`, `80%`.
     memory: str | None
     threads: int | None

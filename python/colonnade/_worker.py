@@ -66,6 +66,7 @@ def duckdb_engine(settings: Settings) -> Engine:
         threads=threads,
         temp_directory=temporary,
         temp_size=settings.temp_size,
+        max_statement_bytes=settings.max_statement_bytes or sys.maxsize,
     )
     if not settings.allow_files:
         missing = Worker.confine(directories(settings, scratch, temporary))

@@ -6,6 +6,7 @@
 mod capsule;
 mod connection;
 mod error;
+mod fence;
 mod ffi_stream;
 mod params;
 mod py_source;
@@ -36,6 +37,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
+    fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;
     Ok(())

@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 
 use crate::capsule::{self, take_stream};
+use crate::fence::Refused;
 use crate::ffi_stream;
 use crate::stream::struct_field;
 
@@ -100,6 +101,22 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
 }
 
 impl PySession {
+    /// Runs a statement; without effect if it must give rows and does not.
+    fn run(
+        &self,
+        statement: &str,
+        parameters: &[Parameter],
+        size: BatchSize,
+        gives_rows: bool,
+    ) -> Result<Answer, EngineError> {
+        let arguments = (statement, size.rows, size.bytes, named_values(parameters), gives_rows);
+        let answer = self.call("execute", arguments, statement);
+        if !matches!(answer, Ok(Answer::Rows(_))) {
+            self.finish();
+        }
+        answer
+    }
+
     /// A statement without rows to come is done.
     fn finish(&self) {
         if self.is_read_only {
@@ -130,11 +147,11 @@ impl PySession {
 
 impl Session for PySession {
     fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        let answer = self.call("execute", (statement, size.rows, size.bytes, named_values(parameters)), statement);
-        if !matches!(answer, Ok(Answer::Rows(_))) {
-            self.finish();
-        }
-        answer
+        self.run(statement, parameters, size, false)
+    }
+
+    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+        self.run(statement, parameters, size, true)
     }
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
@@ -280,6 +297,13 @@ fn producer_text(error: &ArrowError) -> &str {
 }
 
 fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
+    if error.is_instance_of::<Refused>(py)
+        && let Ok(arguments) = error.value(py).getattr("args")
+        && let Ok((message, code, position)) = arguments.extract::<(String, String, Option<usize>)>()
+    {
+        let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
+        return EngineError { position, ..EngineError::new(code, message) };
+    }
     let text = error.value(py).to_string();
     let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");
     if is_unsupported {

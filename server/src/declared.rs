@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::engine::{EngineError, Parameter};
+use crate::engine::{Answer, EngineError, Parameter};
 use crate::error::{Failure, SqlState};
 use crate::extended::Prepared;
 use crate::lex::{Kind, Lexer, Token};
 use crate::message::backend;
 use crate::portal::{Life, Portal};
 use crate::prepared::{Bound, PreparedStatement};
-use crate::rows::{Formats, Sent};
-use crate::session::{Outcome, Session};
+use crate::rows::{Cursor, Formats, Sent};
+use crate::session::{BATCH, Session};
 
 /// A statement about cursors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,10 +198,10 @@ impl Session {
         }
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
-        let Outcome::Rows(cursor) = self.run_engine(query, values, &Formats::default())? else {
-            let error = EngineError::new(SqlState::SYNTAX_ERROR, "DECLARE CURSOR needs a query that gives rows");
-            return Err(error.into());
+        let Answer::Rows(rows) = self.query_answer(query, values, BATCH)? else {
+            return Err(EngineError::no_rows().into());
         };
+        let cursor = Cursor::new(rows, &Formats::default())?;
         let life = match (*is_held, is_outside) {
             (false, _) => Life::Declared,
             (true, false) => Life::Holdable,

@@ -85,6 +85,15 @@ pub trait Session: Send {
     /// What the engine says, with its SQLSTATE.
     fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError>;
 
+    /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
+    /// [`EngineError::no_rows`], and nothing of it happens.
+    ///
+    /// # Errors
+    /// What the engine says, with its SQLSTATE.
+    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+        self.execute(statement, parameters, size)
+    }
+
     /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
     /// they are [`Columns::Late`] then.
     ///
@@ -253,13 +262,31 @@ pub struct EngineError {
 }
 
 impl EngineError {
-    /// Whether the engine is of no use to anybody from now on.
-    pub fn is_fatal_for_engine(&self) -> bool {
-        self.message.starts_with("FATAL Error")
-    }
-
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: None, hint: None, position: None }
+    }
+
+    /// What COPY and DECLARE say to a statement without rows.
+    pub fn no_rows() -> Self {
+        Self::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY and DECLARE need a query that gives rows; nothing has run")
+    }
+
+    /// Whether the engine can run nothing any more, for any session: DuckDB has invalidated the database, which it does
+    /// after errors of its own (INTERNAL) and of the disk. Every statement after that gives this error. The class in
+    /// front is the engine's; no client's text comes before it.
+    pub fn is_fatal_for_engine(&self) -> bool {
+        self.message.starts_with("FATAL Error: ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_the_engines_own_class_is_fatal() {
+        let error = |text: &str| crate::duckdb::error(text, "").is_fatal_for_engine();
+        assert!(error("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
+        assert!(!error("Invalid Input Error: FATAL Error: database has been invalidated"));
+        assert!(!error("INTERNAL Error: this one statement failed"));
     }
 }

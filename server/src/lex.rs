@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
                 [b'-', b'-', ..] => {
                     self.at += rest.iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(rest.len());
                 }
-                [b'/', b'*', ..] => self.at += comment(rest),
+                [b'/', b'*', ..] => self.at += comment(rest).unwrap_or(rest.len()),
                 _ => return,
             }
         }
@@ -87,12 +87,15 @@ impl<'a> Iterator for Lexer<'a> {
     fn next(&mut self) -> Option<Token<'a>> {
         self.skip_space_and_comments();
         let rest = &self.sql.as_bytes()[self.at..];
+        let to_end = |length: Option<usize>| length.unwrap_or(rest.len());
         let (kind, length) = match *rest.first()? {
-            b'\'' => (Kind::Text, quoted(rest, b'\'', false)),
-            b'"' => (Kind::Name, quoted(rest, b'"', false)),
-            b'e' | b'E' if rest.get(1) == Some(&b'\'') => (Kind::Text, 1 + quoted(&rest[1..], b'\'', true)),
-            b'$' => match dollar_quoted(rest) {
-                Some(length) => (Kind::Text, length),
+            b'\'' => (Kind::Text, to_end(quoted(rest, b'\'', false))),
+            b'"' => (Kind::Name, to_end(quoted(rest, b'"', false))),
+            b'e' | b'E' if rest.get(1) == Some(&b'\'') => {
+                (Kind::Text, to_end(quoted(&rest[1..], b'\'', true).map(|length| 1 + length)))
+            }
+            b'$' => match dollar_quoted(&self.sql[self.at..]) {
+                Some(length) => (Kind::Text, to_end(length)),
                 None => (Kind::Symbol(b'$'), 1),
             },
             b if is_word_start(b) => (Kind::Word, rest.iter().position(|&b| !is_word(b)).unwrap_or(rest.len())),
@@ -115,44 +118,44 @@ fn is_word(b: u8) -> bool {
     is_word_start(b) || b.is_ascii_digit() || b == b'$'
 }
 
-/// The length of the comment that `rest` begins with; comments nest.
-fn comment(rest: &[u8]) -> usize {
+/// The length of the comment that `rest` begins with, if it is closed; comments nest.
+pub fn comment(rest: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (0usize, 0usize);
     while at < rest.len() {
         match &rest[at..] {
             [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
-            [b'*', b'/', ..] if depth == 1 => return at + 2,
+            [b'*', b'/', ..] if depth == 1 => return Some(at + 2),
             [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
             _ => at += 1,
         }
     }
-    rest.len()
+    None
 }
 
-/// The length of the quoted token that `rest` begins with; a doubled quote is part of it.
-fn quoted(rest: &[u8], quote: u8, backslashes: bool) -> usize {
+/// The length of the quoted token that `rest` begins with, if it is closed; a doubled quote is part of it.
+pub fn quoted(rest: &[u8], quote: u8, backslashes: bool) -> Option<usize> {
     let mut at = 1;
     while at < rest.len() {
         match rest[at] {
             b'\\' if backslashes => at += 2,
             b if b == quote && rest.get(at + 1) == Some(&quote) => at += 2,
-            b if b == quote => return at + 1,
+            b if b == quote => return Some(at + 1),
             _ => at += 1,
         }
     }
-    rest.len()
+    None
 }
 
-/// The length of the `$tag$…$tag$` that `rest` begins with.
-fn dollar_quoted(rest: &[u8]) -> Option<usize> {
-    let inner = rest[1..].iter().position(|&b| !is_word(b) || b == b'$')?;
-    if rest[1 + inner] != b'$' || rest[1].is_ascii_digit() {
+/// The length of the `$tag$…$tag$` that `rest` begins with; inside `None` if it is not closed, outside if it is none.
+pub fn dollar_quoted(rest: &str) -> Option<Option<usize>> {
+    let bytes = rest.as_bytes();
+    let inner = bytes[1..].iter().position(|&b| !is_word(b) || b == b'$')?;
+    if bytes[1 + inner] != b'$' || bytes[1].is_ascii_digit() {
         return None;
     }
-    let tag = &rest[..inner + 2];
-    let body = &rest[tag.len()..];
-    let end = body.windows(tag.len()).position(|window| window == tag);
-    Some(end.map_or(rest.len(), |end| tag.len() * 2 + end))
+    let (tag, body) = rest.split_at(inner + 2);
+    // Linear in the length of both, which a client chooses.
+    Some(body.find(tag).map(|end| tag.len() * 2 + end))
 }
 
 fn unquote(text: &str, quote: char) -> String {

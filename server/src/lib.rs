@@ -23,6 +23,7 @@ pub mod copy;
 pub mod duckdb;
 pub mod engine;
 pub mod error;
+pub mod fence;
 mod lex;
 pub mod limits;
 mod link;

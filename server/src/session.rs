@@ -285,16 +285,17 @@ impl Session {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let answer = self.answer(&copy.query, &[], size).map_err(|failure| match (failure, copy.query_start) {
-            (Failure::Engine(mut error), Some(start)) => {
-                error.position = error.position.map(|position| text[..start].chars().count() + position);
-                Failure::Engine(error)
-            }
-            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
-            (failure, _) => failure,
-        })?;
+        let answer =
+            self.query_answer(&copy.query, &[], size).map_err(|failure| match (failure, copy.query_start) {
+                (Failure::Engine(mut error), Some(start)) => {
+                    error.position = error.position.map(|position| text[..start].chars().count() + position);
+                    Failure::Engine(error)
+                }
+                (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
+                (failure, _) => failure,
+            })?;
         let Answer::Rows(rows) = answer else {
-            return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY needs a query that gives rows").into());
+            return Err(EngineError::no_rows().into());
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
         let rows = copy::copy_out(context, &copy.options)?;
@@ -304,10 +305,23 @@ impl Session {
 
     /// Has the engine run a statement of the client's.
     pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+        self.answered(text, |engine, text| engine.execute(text, values, size))
+    }
+
+    /// The same for one that must give rows.
+    pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+        self.answered(text, |engine, text| engine.query(text, values, size))
+    }
+
+    fn answered(
+        &mut self,
+        text: &str,
+        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<Answer, EngineError>,
+    ) -> Result<Answer, Failure> {
         self.prepared.savepoints.note(text);
         let dialect = self.engine.dialect();
         let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
-        let answer = self.engine()?.execute(&text, values, size);
+        let answer = run(self.engine()?, &text);
         answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
     }
 

@@ -111,8 +111,8 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "N",
         int,
         0,
-        "connections of one address that have not logged in; the oldest makes room (by default as many as sessions, "
-        "128 at least)",
+        "connections of one address that have not logged in; the oldest makes room "
+        "(by default as many as sessions, 128 at least)",
     )
     limit("--login-timeout", "SECONDS", _seconds, 60, "from connecting to the end of the login")
     limit("--statement-timeout", "SECONDS", _seconds, 3600, "a statement's time, its result's way included")

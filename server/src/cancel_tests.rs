@@ -1,7 +1,7 @@
 use super::*;
 use crate::engine::Role;
 use crate::error::Failure;
-use crate::registry::{Registry, Ticket};
+use crate::registry::{Arrival, Registry, Ticket};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,7 +24,8 @@ fn limited(registry: &Arc<Registry>, limits: &Limits, own: Option<usize>) -> Res
     let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
     let socket = Arc::new(Socket::from(socket));
     let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
-    Ok((registry.register(who, &limits, &spools, &Arc::default(), count.clone(), socket, 4)?, count))
+    let arrival = Arrival { who, interrupt: count.clone(), socket, secret_bytes: 4 };
+    Ok((registry.register(arrival, &limits, &spools, &Arc::default())?, count))
 }
 
 #[test]
@@ -110,7 +111,8 @@ fn who_is_ended_and_does_not_read_is_cut_off() {
     let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: None };
     let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
     let socket = Arc::new(Socket::from(socket));
-    let ticket = registry.register(who, &limits, &spools, &Arc::default(), interrupt, socket, 4).unwrap();
+    let arrival = Arrival { who, interrupt, socket, secret_bytes: 4 };
+    let ticket = registry.register(arrival, &limits, &spools, &Arc::default()).unwrap();
     let now = Instant::now();
     assert!(ticket.control.expire(now + Duration::from_secs(2)).is_none());
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);

@@ -16,6 +16,7 @@ use crate::limits::LimitError;
 use crate::message::backend::Status;
 use crate::newcomer::Newcomer;
 use crate::observe::{Observer, Value, count};
+use crate::registry::Arrival;
 use crate::serve::Shared;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -125,9 +126,8 @@ fn session(
     shared.registry.admit(&who, &shared.limits)?;
     let engine = shared.engine.session(&who)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
-    let (socket_of, secret_bytes) = (Arc::clone(socket), client.secret_bytes());
-    let ticket =
-        shared.registry.register(who, &shared.limits, &shared.spools, observer, interrupt, socket_of, secret_bytes)?;
+    let arrival = Arrival { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
+    let ticket = shared.registry.register(arrival, &shared.limits, &shared.spools, observer)?;
     drop(newcomer.take());
     input.charge_to(&ticket.control.budget);
     count(&observer.logins);

@@ -22,6 +22,15 @@ pub struct Registry {
     pub alarm: Arc<Alarm>,
 }
 
+/// Who has logged in, and how to reach the session.
+pub struct Arrival {
+    pub who: Who,
+    pub interrupt: Arc<dyn Interrupt>,
+    pub socket: Arc<Socket>,
+    /// How long the secret is that cancel requests need.
+    pub secret_bytes: usize,
+}
+
 #[derive(Default)]
 struct Sessions {
     last: i32,
@@ -50,14 +59,12 @@ impl Registry {
     /// If there are as many as there may be, or the operating system has no random numbers.
     pub fn register(
         self: &Arc<Self>,
-        who: Who,
+        arrival: Arrival,
         limits: &Arc<Limits>,
         spools: &Arc<Spools>,
         observer: &Arc<Observer>,
-        interrupt: Arc<dyn Interrupt>,
-        socket: Arc<Socket>,
-        secret_bytes: usize,
     ) -> Result<Ticket, Failure> {
+        let Arrival { who, interrupt, socket, secret_bytes } = arrival;
         let mut secret = vec![0; secret_bytes];
         rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let secret: Arc<[u8]> = secret.into();

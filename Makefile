@@ -47,6 +47,8 @@ test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
 test-rust: $(BIN)/python
 	$(CARGO) test --workspace --locked
+	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) test --release --locked \
+		-p colonnade-encoder --features memory-errors --test memory
 
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
@@ -75,6 +77,8 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) clippy -p colonnade-encoder --all-targets \
+		--features memory-errors --locked -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python

@@ -234,37 +234,58 @@ def cluster(
         initdb = [installation.bin / "initdb", "-D", data, "-U", SUPERUSER, "-A", "trust", "-N", "--no-instructions"]
         locale = "C.UTF-8" if encoding == "UTF8" else "C"
         _run([*initdb, "-E", encoding, f"--locale={locale}"], directory)
-        port = free_port()
-        command: list[str | Path] = [*wrapper, installation.postgres, "-D", data, "-k", directory, "-p", str(port)]
-        for name, value in {**SETTINGS, **(settings or {})}.items():
-            command += ["-c", f"{name}={value}"]
-        with (directory / "log").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                preexec_fn=drop_root(),
-            )
-        ask = [
-            installation.bin / "pg_isready",
-            "-q",
-            "-h",
-            directory,
-            "-p",
-            str(port),
-            "-U",
-            SUPERUSER,
-            "-d",
-            "postgres",
-        ]
-        try:
-            if not _accepts(ask, process):
-                raise RuntimeError(f"PostgreSQL did not start:\n{(directory / 'log').read_text()}")
-            yield Cluster(directory, port, process)
-        finally:
-            _stop(ask, process)
+        with _running(installation, directory, data, settings or {}, wrapper) as started:
+            yield started
+
+
+@contextmanager
+def standby(
+    installation: Installation, primary: Cluster, settings: Mapping[str, str] | None = None
+) -> Iterator[Cluster]:
+    """A physical standby of `primary` that follows it."""
+    with scratch() as directory:
+        data = directory / "data"
+        source = f"{primary.dsn()} application_name=standby"
+        _run([installation.bin / "pg_basebackup", "-d", source, "-D", data, "-R", "-X", "stream"], directory)
+        with _running(installation, directory, data, settings or {}, []) as started:
+            yield started
+
+
+@contextmanager
+def _running(
+    installation: Installation, directory: Path, data: Path, settings: Mapping[str, str], wrapper: list[str]
+) -> Iterator[Cluster]:
+    port = free_port()
+    command: list[str | Path] = [*wrapper, installation.postgres, "-D", data, "-k", directory, "-p", str(port)]
+    for name, value in {**SETTINGS, **settings}.items():
+        command += ["-c", f"{name}={value}"]
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=drop_root(),
+        )
+    ask = [
+        installation.bin / "pg_isready",
+        "-q",
+        "-h",
+        directory,
+        "-p",
+        str(port),
+        "-U",
+        SUPERUSER,
+        "-d",
+        "postgres",
+    ]
+    try:
+        if not _accepts(ask, process):
+            raise RuntimeError(f"PostgreSQL did not start:\n{(directory / 'log').read_text()}")
+        yield Cluster(directory, port, process)
+    finally:
+        _stop(ask, process)
 
 
 def _accepts(ask: list[str | Path], process: subprocess.Popen[bytes]) -> bool:

@@ -128,10 +128,21 @@ def test_rows_without_columns_are_counted(parallel: pg.Cluster) -> None:
             assert sum(batch.num_rows for batch in batches) == ROWS
 
 
-def explained(cluster: pg.Cluster, query: str, how: str) -> str:
+def test_rows_that_come_in_parts(parallel: pg.Cluster) -> None:
+    """Each larger than what shared memory is used for."""
+    text = "repeat(chr(65 + id % 26), 34000000 + id)"
+    query = f"select id, {text} as t from facts where id in (1, 2, 15000, 30000, 59999)"
+    with colonnade.connect(parallel.uri()) as connection:
+        table = connection.query(query, parallel="on").to_arrow()
+        found = {row["id"]: row["t"] for row in table.to_pylist()}
+    assert set(found) == {1, 2, 15000, 30000, 59999}
+    assert all(text == chr(65 + number % 26) * (34000000 + number) for number, text in found.items())
+
+
+def explained(cluster: pg.Cluster, query: str, how: str, *, settings: str = "") -> str:
     """The plan with which the query was answered, as auto_explain logs it."""
     before = cluster.log.stat().st_size
-    with colonnade.connect(cluster.uri(options="-c auto_explain.log_min_duration=0")) as connection:
+    with colonnade.connect(cluster.uri(options=f"-c auto_explain.log_min_duration=0 {settings}")) as connection:
         connection.query(query, parallel=how).to_arrow()
     text = cluster.log.read_text()[before:]
     return text[text.index(query) :]
@@ -144,6 +155,24 @@ def test_workers_do_the_work_where_the_plan_allows_it(parallel: pg.Cluster) -> N
         assert "Custom Scan" in plan
     plan = explained(parallel, "select id, note, amount from facts", "off")
     assert "Custom Scan" not in plan
+
+
+USUAL_COSTS = "-c parallel_setup_cost=1000 -c parallel_tuple_cost=0.1"
+
+
+def test_workers_are_cheap_at_the_top_alone(parallel: pg.Cluster) -> None:
+    """Elsewhere they hand over rows, and start anew for each row of an outer loop."""
+    views = ["information_schema.usage_privileges", "information_schema.table_privileges", "pg_stat_activity"]
+    for view in views:
+        query = f"select * from {view}"
+        with parallel.connect() as session:
+            session.execute("set parallel_setup_cost = 0; set parallel_tuple_cost = 0")
+            lines = [line for (line,) in session.execute(f"explain {query}")]
+        plan = explained(parallel, query, "on", settings=USUAL_COSTS)
+        assert any("->  Gather" in line for line in lines), "it would have none anyway"
+        assert "->  Gather" not in plan, view
+    plan = explained(parallel, "select id, note from facts", "on", settings=USUAL_COSTS)
+    assert "Custom Scan" in plan
 
 
 def test_no_workers_are_left(parallel: pg.Cluster) -> None:

@@ -124,6 +124,14 @@ SET ROLE regress_colonnade_reader;
 \copy parts_a TO /dev/null (FORMAT colonnade)
 SET row_security = off;
 \copy parts_a TO /dev/null (FORMAT colonnade)
+RESET ROLE;
+REVOKE SELECT ON parts_a FROM regress_colonnade_reader;
+GRANT SELECT (id) ON parts_a TO regress_colonnade_reader;
+SET ROLE regress_colonnade_reader;
+\copy parts_a TO /dev/null (FORMAT text)
+\copy parts_a TO /dev/null (FORMAT colonnade)
+\copy parts_a (id) TO /dev/null (FORMAT text)
+\copy parts_a (id) TO /dev/null (FORMAT colonnade)
 RESET row_security;
 RESET ROLE;
 DROP OWNED BY regress_colonnade_reader;

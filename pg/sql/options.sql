@@ -31,6 +31,8 @@ COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '39');
 COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '77,0');
 COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '5,6');
 COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '5,2x');
+COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '4294967306,4294967298');
+COPY (SELECT 1) TO STDOUT (FORMAT colonnade, numeric '5,4294967298');
 COPY (SELECT 1) TO STDOUT (FORMAT colonnade, parallel maybe);
 COPY (SELECT 1) TO STDOUT (FORMAT colonnade, as_text 'a,,b');
 COPY (SELECT 1 AS a) TO STDOUT (FORMAT colonnade, as_text 'a,b');

@@ -23,10 +23,11 @@ encoder_check(ColonnadeStatus status, const ColonnadeError *error)
 
     if (status == COLONNADE_OK)
         return;
+    if (status == COLONNADE_OUT_OF_MEMORY)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+                errdetail("Failed while encoding a chunk: %s.", error->message));
     if (status == COLONNADE_TOO_LARGE)
         code = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-    else if (status == COLONNADE_OUT_OF_MEMORY)
-        code = ERRCODE_OUT_OF_MEMORY;
     ereport(ERROR, errcode(code), errmsg("could not encode a chunk: %s", error->message));
 }
 

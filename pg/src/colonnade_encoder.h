@@ -16,7 +16,7 @@ typedef enum ColonnadeStatus {
     COLONNADE_OK = 0,
     COLONNADE_ARGUMENT = 1,      /* an argument cannot be, such as an unknown configuration */
     COLONNADE_TOO_LARGE = 2,     /* the chunk exceeds what a message can hold */
-    COLONNADE_OUT_OF_MEMORY = 3,
+    COLONNADE_OUT_OF_MEMORY = 3, /* wherever memory was refused; the encoder is only good for colonnade_encoder_destroy() then */
     COLONNADE_DAMAGED = 4,       /* a message to be taken over is damaged */
     COLONNADE_INTERNAL = 5,      /* a fault of the encoder itself */
 } ColonnadeStatus;
@@ -103,6 +103,9 @@ typedef struct ColonnadeMessage {
     size_t length;               /* of all slices */
     size_t rows;                 /* of a chunk, else 0 */
 } ColonnadeMessage;
+
+/* To be called once, before anything else. Fails (COLONNADE_OUT_OF_MEMORY) if there is no memory; it may be called again then. */
+extern ColonnadeStatus colonnade_encoder_prepare(void);
 
 /* Whether `compression` is a configuration of PROTOCOL §2. */
 extern ColonnadeStatus colonnade_check_compression(const char *compression, ColonnadeError *error);

@@ -39,6 +39,13 @@ typedef struct CoreCopyReceiver {
 /* 18 lets COPY read a materialized view. */
 #define COPY_TAKES_MATVIEWS (PG_VERSION_NUM >= 180000)
 
+/* Whether libpq holds bytes of the client's that are not read yet. 17 counts them. */
+#if PG_VERSION_NUM >= 170000
+#define CLIENT_HAS_SENT_MORE (pq_buffer_remaining_data() > 0)
+#else
+#define CLIENT_HAS_SENT_MORE pq_buffer_has_data()
+#endif
+
 /* From 16 on fmgr.h says so itself. */
 extern PGDLLEXPORT void _PG_init(void);
 

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "parallel.h"
 #include "receiver.h"
+#include "shape.h"
 #include "table.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
@@ -160,7 +161,10 @@ plan_next(Query *parse, const char *query_string, int options, ParamListInfo par
     return standard_planner(parse, query_string, options, params);
 }
 
-/* Plans with parallel workers for the asking, as far as costs go: what they hand over is chunks, not rows. */
+/*
+ * Plans as if it cost nothing to hand over what parallel workers make, which is chunks at the top, and rows everywhere else. NULL
+ * where there are workers elsewhere, or none at the top.
+ */
 static PlannedStmt *
 plan_for_workers(Query *parse, const char *query_string, int options, ParamListInfo params)
 {
@@ -180,7 +184,7 @@ plan_for_workers(Query *parse, const char *query_string, int options, ParamListI
         parallel_tuple_cost = tuple_cost;
     }
     PG_END_TRY();
-    return planned;
+    return shape_is_forwarding(planned) && !shape_gathers_inside(planned) ? planned : NULL;
 }
 
 static PlannedStmt *
@@ -188,15 +192,16 @@ plan(Query *parse, const char *query_string, int options, ParamListInfo params)
 {
     Statement *statement = active;
     MemoryContext caller;
-    PlannedStmt *planned;
+    PlannedStmt *planned = NULL;
 
     if (statement == NULL || statement->planned || query_string != statement->query_string)
         return plan_next(parse, query_string, options, params);
     /* Before it begins, since functions that the planner calls may plan queries of their own. */
     statement->planned = true;
     if (statement->options->parallel == PARALLEL_ON)
-        planned = plan_for_workers(parse, query_string, options, params);
-    else
+        /* Planning changes the query. */
+        planned = plan_for_workers(copyObject(parse), query_string, options, params);
+    if (planned == NULL)
         planned = plan_next(parse, query_string, options, params);
     caller = MemoryContextSwitchTo(statement->context);
     statement->chunk_rows = parallel_plan(planned, statement->options, link_to_client());

@@ -21,6 +21,9 @@ _PG_init(void)
 {
     int version = (int) colonnade_format_version();
 
+    if (colonnade_encoder_prepare() != COLONNADE_OK)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+                errdetail("Failed while loading colonnade."));
     DefineCustomIntVariable(ANNOUNCEMENT, "The highest version of the Colonnade stream format that is sent.", NULL,
                             &announced_version, version, version, version, PGC_INTERNAL,
                             GUC_REPORT | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);

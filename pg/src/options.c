@@ -124,16 +124,30 @@ compression_of(ParseState *state, DefElem *option)
     return value;
 }
 
+/* A number up to `most`, and what follows it and spaces. */
+static bool
+scan_number(const char **text, long most, int *number)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(*text, &end, 10);
+    if (end == *text || errno != 0 || value < 0 || value > most)
+        return false;
+    *number = (int) value;
+    *text = end + strspn(end, " ");
+    return true;
+}
+
 static void
 parse_numeric(ParseState *state, DefElem *option, CopyOptions *options)
 {
     char *value = value_of(state, option);
-    int length = 0;
+    const char *rest = value;
 
-    if (sscanf(value, "%d , %d %n", &options->numeric_precision, &options->numeric_scale, &length) != 2 ||
-        value[length] != '\0' || options->numeric_precision < 1 ||
-        options->numeric_precision > MAX_DECIMAL_PRECISION || options->numeric_scale < 0 ||
-        options->numeric_scale > options->numeric_precision)
+    if (!scan_number(&rest, MAX_DECIMAL_PRECISION, &options->numeric_precision) || options->numeric_precision == 0 ||
+        *rest++ != ',' || !scan_number(&rest, options->numeric_precision, &options->numeric_scale) || *rest != '\0')
         refuse_value(state, option, value, "precision and scale such as '38,10', at most 76 digits");
 }
 

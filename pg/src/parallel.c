@@ -5,40 +5,19 @@
 #include "access/parallel.h"
 #include "catalog/pg_type.h"
 #include "chunk.h"
-#include "executor/execParallel.h"
 #include "executor/executor.h"
+#include "handoff.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/dsa.h"
+#include "shape.h"
 #include "utils/memutils.h"
 
 #define NODE_NAME "Colonnade Chunks"
 
 /* A number of its own among the plan's nodes; the planner counts from 0. */
 #define PLAN_NODE_ID PG_INT32_MAX
-
-/*
- * A queue between a worker and the leader holds 64 KB (PARALLEL_TUPLE_QUEUE_SIZE of execParallel.c). A chunk that went through it
- * would be copied three times, in bits, so it lies in the query's shared memory and only a reference goes through the queue.
- * The reference is as long as this for two reasons: a queue tells its reader of new data only when a quarter of it is
- * waiting, and it is what holds a worker back when it is full, at three chunks.
- */
-#define REFERENCE_BYTES 20000
-
-/* Shorter chunks go through the queue; longer ones too, since the system's shared memory may be small. */
-#define SHARED_FROM REFERENCE_BYTES
-#define SHARED_TO (32 << 20)
-
-/* In place of a message's magic. */
-#define REFERENCE_MAGIC 0
-
-typedef struct Reference {
-    uint32 magic;
-    dsa_pointer chunk;
-    Size length;
-} Reference;
 
 /* The places in custom_private, which goes to the workers as text: strings, and at last a list of strings. */
 enum {
@@ -57,7 +36,7 @@ enum {
 typedef struct ChunksState {
     CustomScanState custom;
     Stream *stream;             /* made with the first row */
-    List *ready;                /* bytea: chunks to give */
+    List *ready;                /* bytea: chunks to give, or parts of them */
     bytea *given;               /* the one given last */
     bool ended;
 } ChunksState;
@@ -135,15 +114,6 @@ from_private(const List *list)
     return options;
 }
 
-static void
-copy_message(char *to, const ColonnadeMessage *message)
-{
-    for (size_t i = 0; i < message->count; i++) {
-        memcpy(to, message->slices[i].bytes, message->slices[i].length);
-        to += message->slices[i].length;
-    }
-}
-
 /* A worker's chunk, until the leader asks for it. */
 static void
 keep_chunk(void *owner, const ColonnadeMessage *message)
@@ -151,28 +121,8 @@ keep_chunk(void *owner, const ColonnadeMessage *message)
     ChunksState *state = owner;
     EState *estate = state->custom.ss.ps.state;
     MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-    bytea *chunk;
 
-    if (IsParallelWorker() && estate->es_query_dsa != NULL && message->length >= SHARED_FROM &&
-        message->length <= SHARED_TO) {
-        Reference reference = {REFERENCE_MAGIC, dsa_allocate(estate->es_query_dsa, message->length), message->length};
-
-        copy_message(dsa_get_address(estate->es_query_dsa, reference.chunk), message);
-        chunk = palloc0(VARHDRSZ + REFERENCE_BYTES);
-        SET_VARSIZE(chunk, VARHDRSZ + REFERENCE_BYTES);
-        memcpy(VARDATA(chunk), &reference, sizeof(reference));
-        state->ready = lappend(state->ready, chunk);
-        MemoryContextSwitchTo(caller);
-        return;
-    }
-    if (message->length > MaxAllocSize / 2)
-        ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("a chunk of %zu bytes is too large for a parallel worker to hand on", message->length),
-                errhint("Use the COPY option \"parallel off\"."));
-    chunk = palloc(VARHDRSZ + message->length);
-    SET_VARSIZE(chunk, VARHDRSZ + message->length);
-    copy_message(VARDATA(chunk), message);
-    state->ready = lappend(state->ready, chunk);
+    state->ready = handoff_pack(state->ready, message, IsParallelWorker() ? estate->es_query_dsa : NULL);
     MemoryContextSwitchTo(caller);
 }
 
@@ -252,43 +202,6 @@ rescan(CustomScanState *node)
     ExecReScan(child_of(state));
 }
 
-static bool
-is_reference(const struct varlena *value, Reference *reference)
-{
-    if (VARSIZE_ANY_EXHDR(value) != REFERENCE_BYTES)
-        return false;
-    memcpy(reference, VARDATA_ANY(value), sizeof(*reference));
-    return reference->magic == REFERENCE_MAGIC;
-}
-
-static dsa_area *
-area_of(const PlanState *gather)
-{
-    return castNode(GatherState, unconstify(PlanState *, gather))->pei->area;
-}
-
-const char *
-parallel_chunk(const struct varlena *value, const PlanState *gather, Size *length)
-{
-    Reference reference;
-
-    if (!is_reference(value, &reference)) {
-        *length = VARSIZE_ANY_EXHDR(value);
-        return VARDATA_ANY(value);
-    }
-    *length = reference.length;
-    return dsa_get_address(area_of(gather), reference.chunk);
-}
-
-void
-parallel_chunk_release(const struct varlena *value, const PlanState *gather)
-{
-    Reference reference;
-
-    if (is_reference(value, &reference))
-        dsa_free(area_of(gather), reference.chunk);
-}
-
 static const CustomExecMethods exec_methods = {
     .CustomName = NODE_NAME,
     .BeginCustomScan = begin,
@@ -316,31 +229,6 @@ void
 parallel_register(void)
 {
     RegisterCustomScanMethods(&scan_methods);
-}
-
-/* Whether the Gather gives its child's columns as they are. */
-static bool
-only_forwards(const Gather *gather)
-{
-    const Plan *plan = &gather->plan;
-    const Plan *child = plan->lefttree;
-    ListCell *above;
-    ListCell *below;
-
-    if (child == NULL || !child->parallel_safe || plan->qual != NIL || plan->initPlan != NIL ||
-        !bms_is_empty(gather->initParam) || list_length(plan->targetlist) != list_length(child->targetlist))
-        return false;
-    forboth (above, plan->targetlist, below, child->targetlist) {
-        TargetEntry *entry = lfirst_node(TargetEntry, above);
-        TargetEntry *source = lfirst_node(TargetEntry, below);
-        const Var *var = (const Var *) entry->expr;
-
-        if (entry->resjunk || source->resjunk || !IsA(var, Var) || var->varno != OUTER_VAR ||
-            var->varattno != source->resno || exprType((Node *) source->expr) != var->vartype ||
-            exprTypmod((Node *) source->expr) != var->vartypmod)
-            return false;
-    }
-    return true;
 }
 
 static List *
@@ -385,8 +273,7 @@ parallel_plan(PlannedStmt *planned, const CopyOptions *options, uint8 link)
     ListCell *above;
     ListCell *below;
 
-    if (options->parallel == PARALLEL_OFF || planned->commandType != CMD_SELECT || !IsA(gather, Gather) ||
-        !only_forwards(gather))
+    if (options->parallel == PARALLEL_OFF || !shape_is_forwarding(planned))
         return NULL;
     result = ExecTypeFromTL(gather->plan.targetlist);
     /* The planner names the columns at the top alone; workers look for those of as_text. */

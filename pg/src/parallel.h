@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
-#include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "options.h"
 
@@ -24,12 +23,5 @@ extern void parallel_register(void);
  * CurrentMemoryContext), or NULL. `link` is that of ColonnadeOptions, which workers cannot know.
  */
 extern TupleDesc parallel_plan(PlannedStmt *planned, const CopyOptions *options, uint8 link);
-
-/*
- * The chunk message in a value that such a plan gives, `gather` being the plan's state: it lies in the value itself, or in memory
- * shared with the worker, which parallel_chunk_release() gives back.
- */
-extern const char *parallel_chunk(const struct varlena *value, const PlanState *gather, Size *length);
-extern void parallel_chunk_release(const struct varlena *value, const PlanState *gather);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "chunk.h"
 #include "commands/progress.h"
+#include "handoff.h"
 #include "link.h"
-#include "parallel.h"
 #include "send.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
@@ -18,6 +18,7 @@ typedef struct Receiver {
     const Statement *statement;
     const QueryDesc *query;
     Stream *stream;
+    Handoff *handoff;           /* where workers make the chunks */
     bool watches_link;
     uint64 rows;
     uint64 bytes;
@@ -69,8 +70,10 @@ start(DestReceiver *self, int operation, TupleDesc result)
     (void) operation;
     if (OidIsValid(statement->table))
         announce_table(statement->table);
-    if (statement->chunk_rows != NULL)
+    if (statement->chunk_rows != NULL) {
         result = statement->chunk_rows;
+        receiver->handoff = handoff_create();
+    }
     receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
     stream_begin(receiver->stream);
     /* Parallel workers encode without knowing the link. */
@@ -93,7 +96,7 @@ receive(TupleTableSlot *slot, DestReceiver *self)
     return true;
 }
 
-/* A worker's chunk, which Gather gives as one column. */
+/* A worker's chunk or a part of it, which Gather gives as one column. */
 static bool
 receive_chunk(TupleTableSlot *slot, DestReceiver *self)
 {
@@ -101,11 +104,13 @@ receive_chunk(TupleTableSlot *slot, DestReceiver *self)
     bool is_null;
     /* Neither compressed nor moved out of its row: it comes straight from the node that made it. */
     const struct varlena *value = (const struct varlena *) DatumGetPointer(slot_getattr(slot, 1, &is_null));
+    const PlanState *gather = receiver->query->planstate;
     Size length;
-    const char *chunk = parallel_chunk(value, receiver->query->planstate, &length);
+    const char *chunk = handoff_unpack(receiver->handoff, value, gather, &length);
 
-    stream_adopt(receiver->stream, chunk, length);
-    parallel_chunk_release(value, receiver->query->planstate);
+    if (chunk != NULL)
+        stream_adopt(receiver->stream, chunk, length);
+    handoff_release(receiver->handoff, value, gather);
     return true;
 }
 

@@ -2,9 +2,11 @@
 
 #include "send.h"
 
+#include "deferred.h"
 #include "libpq/libpq.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
+#include "socket.h"
 
 /* Type and length. */
 #define COPY_DATA_HEADER 5
@@ -14,67 +16,139 @@
 #define STAGING 65536
 
 static char staging[STAGING];
-static Size staged;
+
+/* What is still to be sent of a message: `bytes`, then the slices from `next` on. All of it is 0 between messages. */
+typedef struct Rest {
+    const ColonnadeMessage *message;
+    const char *bytes;
+    Size length;
+    size_t next;
+} Rest;
+
+/* The next bytes to send, gathered or where they are; `staged` bytes are in the staging area already. */
+static void
+load(Rest *rest, Size staged)
+{
+    const ColonnadeMessage *message = rest->message;
+
+    rest->bytes = staging;
+    for (; rest->next < message->count; rest->next++) {
+        const ColonnadeSlice *slice = &message->slices[rest->next];
+
+        if (slice->length >= SMALL_SLICE || staged + slice->length > STAGING)
+            break;
+        memcpy(staging + staged, slice->bytes, slice->length);
+        staged += slice->length;
+    }
+    if (staged == 0 && rest->next < message->count) {
+        rest->bytes = (const char *) message->slices[rest->next].bytes;
+        staged = message->slices[rest->next].length;
+        rest->next++;
+    }
+    rest->length = staged;
+}
+
+static Size
+rest_length(const Rest *rest)
+{
+    Size length = rest->length;
+
+    for (size_t i = rest->next; rest->message != NULL && i < rest->message->count; i++)
+        length += rest->message->slices[i].length;
+    return length;
+}
+
+static void
+copy_rest(const Rest *rest, char *to)
+{
+    if (rest->message == NULL)
+        return;
+    memcpy(to, rest->bytes, rest->length);
+    to += rest->length;
+    for (size_t i = rest->next; i < rest->message->count; i++) {
+        memcpy(to, rest->message->slices[i].bytes, rest->message->slices[i].length);
+        to += rest->message->slices[i].length;
+    }
+}
 
 /*
- * As internal_flush() of pqcomm.c does: a client that is gone is no error here, since an error would have to be sent to it;
- * the next CHECK_FOR_INTERRUPTS() ends the session.
+ * Lets a cancel, a time-out or a conflict with recovery end the statement between two messages, and within one. What is left of a
+ * message is kept then, and sent before whatever follows it.
  */
 static void
-write_bytes(const char *bytes, Size length)
+check_for_interrupts(const Rest *rest)
 {
-    while (length > 0 && !ClientConnectionLost) {
-        ssize_t written = secure_write(MyProcPort, unconstify(char *, bytes), length);
+    char *copy;
 
-        if (written > 0) {
-            bytes += written;
-            length -= written;
-        } else if (errno != EINTR) {
-            ereport(COMMERROR, errcode_for_socket_access(), errmsg("could not send data to client: %m"));
-            ClientConnectionLost = 1;
-            InterruptPending = 1;
-        }
-    }
-}
-
-static void
-write_staged(void)
-{
-    write_bytes(staging, staged);
-    staged = 0;
-}
-
-static void
-stage(const char *bytes, Size length)
-{
-    if (length >= SMALL_SLICE) {
-        write_staged();
-        write_bytes(bytes, length);
+    if (!deferred_begin(rest_length(rest), &copy))
         return;
+    copy_rest(rest, copy);
+    PG_TRY();
+    {
+        /* Also if the statement goes on, what this tells the client comes after the message. */
+        CHECK_FOR_INTERRUPTS();
     }
-    if (staged + length > STAGING)
-        write_staged();
-    memcpy(staging + staged, bytes, length);
-    staged += length;
+    PG_CATCH();
+    {
+        deferred_keep();
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+}
+
+/* Waits for the client to take what libpq holds, which comes before what is written past its buffer. */
+static void
+empty_buffer(void)
+{
+    static const Rest nothing;
+
+    while (!ClientConnectionLost && pq_is_send_pending()) {
+        (void) pq_flush_if_writable();
+        if (ClientConnectionLost || !pq_is_send_pending())
+            break;
+        if (InterruptPending) {
+            check_for_interrupts(&nothing);
+            deferred_end();
+        }
+        socket_wait_writable();
+    }
+}
+
+static void
+send_bytes(Rest *rest)
+{
+    for (load(rest, COPY_DATA_HEADER); rest->length > 0; load(rest, 0))
+        while (rest->length > 0) {
+            Size written = socket_write(rest->bytes, rest->length);
+
+            if (ClientConnectionLost)
+                return;
+            rest->bytes += written;
+            rest->length -= written;
+            if (written > 0)
+                continue;
+            if (InterruptPending)
+                check_for_interrupts(rest);
+            socket_wait_writable();
+        }
 }
 
 /*
  * pq_putmessage() would copy everything through a buffer of 8 KB, with a system call each. Writing the slices from where they are
- * keeps the order of bytes as long as that buffer is empty, which pq_flush() sees to; it also makes the socket blocking.
+ * keeps the order of bytes as long as that buffer is empty.
  */
 void
 send_copy_data(const ColonnadeMessage *message)
 {
-    char header[COPY_DATA_HEADER] = {COPY_DATA_MESSAGE};
     uint32 length = pg_hton32((uint32) (message->length + sizeof(length)));
+    Rest rest = {.message = message};
 
-    memcpy(header + 1, &length, sizeof(length));
-    if (!ClientConnectionLost)
-        (void) pq_flush();
-    staged = 0;
-    stage(header, sizeof(header));
-    for (size_t i = 0; i < message->count; i++)
-        stage((const char *) message->slices[i].bytes, message->slices[i].length);
-    write_staged();
-    CHECK_FOR_INTERRUPTS();
+    empty_buffer();
+    staging[0] = COPY_DATA_MESSAGE;
+    memcpy(staging + 1, &length, sizeof(length));
+    send_bytes(&rest);
+    rest = (Rest){0};
+    if (InterruptPending)
+        check_for_interrupts(&rest);
+    deferred_end();
 }

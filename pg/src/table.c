@@ -4,7 +4,9 @@
 
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -34,15 +36,15 @@ column_named(TupleDesc row_type, const char *name)
     return NULL;
 }
 
-static bool
-repeated(List *names, const char *name)
+static int
+times_among(List *names, const char *name)
 {
     ListCell *cell;
     int count = 0;
 
     foreach (cell, names)
         count += strcmp(strVal(lfirst(cell)), name) == 0;
-    return count > 1;
+    return count;
 }
 
 /* Whether core would take the list: only columns, none generated, none twice. */
@@ -55,10 +57,32 @@ core_takes(TupleDesc row_type, List *names)
         const char *name = strVal(lfirst(cell));
         Form_pg_attribute attribute = column_named(row_type, name);
 
-        if (attribute == NULL || attribute->attgenerated != '\0' || repeated(names, name))
+        if (attribute == NULL || attribute->attgenerated != '\0' || times_among(names, name) > 1)
             return false;
     }
     return true;
+}
+
+/* Whether core would find the right to read all of these columns; it looks for that before row-level security. */
+static bool
+may_read(Oid table, TupleDesc row_type, List *names)
+{
+    Oid user = GetUserId();
+    bool any = false;
+
+    if (pg_class_aclcheck(table, user, ACL_SELECT) == ACLCHECK_OK)
+        return true;
+    for (int i = 0; i < row_type->natts; i++) {
+        Form_pg_attribute attribute = TupleDescAttr(row_type, i);
+
+        if (attribute->attisdropped || attribute->attgenerated != '\0' ||
+            (names != NIL && times_among(names, NameStr(attribute->attname)) == 0))
+            continue;
+        if (pg_attribute_aclcheck(table, attribute->attnum, user, ACL_SELECT) != ACLCHECK_OK)
+            return false;
+        any = true;
+    }
+    return any;
 }
 
 static ResTarget *
@@ -101,7 +125,8 @@ table_to_query(CopyStmt *statement)
     SelectStmt *select;
     RangeVar *from;
 
-    if (!core_copies(relation) || !core_takes(row_type, statement->attlist)) {
+    if (!core_copies(relation) || !core_takes(row_type, statement->attlist) ||
+        !may_read(oid, row_type, statement->attlist)) {
         table_close(relation, NoLock);
         return InvalidOid;
     }

@@ -268,6 +268,7 @@ impl Failure {
                 ValueError::Precision { .. } | ValueError::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
                 ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             },
+            Self::Encode(colonnade_wire::EncodeError::OutOfMemory) => SqlState::OUT_OF_MEMORY,
             Self::Encode(_) | Self::Ipc(_) | Self::Panicked => SqlState::INTERNAL_ERROR,
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,

@@ -139,4 +139,7 @@ pub enum EncodeError {
     /// The codec failed.
     #[error("the codec failed: {0}")]
     Codec(String),
+    /// The codec, a library of its own, was refused memory.
+    #[error("no memory for the codec")]
+    OutOfMemory,
 }

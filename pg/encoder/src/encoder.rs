@@ -1,12 +1,10 @@
 //! An encoder with its controller and the message it handed out last.
 
-use colonnade_wire::{
-    Chunk, Codec, CodecSet, Config, Controller, Encoder, EncodingSet, Level, Link, Queue, Schema, UnknownName, Writer,
-};
+use colonnade_wire::{Chunk, CodecSet, Controller, Encoder, EncodingSet, Link, Queue, Schema, UnknownName, Writer};
 
 use crate::error::Failure;
 use crate::input::{self, ColonnadeColumn};
-use crate::{ColonnadeMessage, ColonnadeOptions, ColonnadeSlice, memory};
+use crate::{ColonnadeMessage, ColonnadeOptions, ColonnadeSlice};
 
 /// What a caller holds a pointer to.
 pub struct ColonnadeEncoder {
@@ -64,9 +62,6 @@ impl ColonnadeEncoder {
     /// The columns' buffers stay valid and unchanged until the next call.
     pub(crate) unsafe fn chunk(&mut self, rows: usize, raw: &[ColonnadeColumn]) -> Result<ColonnadeMessage, Failure> {
         self.release();
-        // A trial may change how the chunk is encoded.
-        let config = if self.writer.watches_link() { Config::LIGHT } else { self.writer.next_config() };
-        memory::ask(most_memory(config, raw))?;
         // SAFETY: as promised by the caller.
         let columns = unsafe { input::columns(self.writer.encoder().schema(), raw) }?;
         let chunk = self.writer.chunk(rows, &columns)?;
@@ -124,15 +119,4 @@ impl ColonnadeEncoder {
 
 fn slice(bytes: &[u8]) -> ColonnadeSlice {
     ColonnadeSlice { bytes: bytes.as_ptr(), length: bytes.len() }
-}
-
-/// More than encoding the columns so takes.
-fn most_memory(config: Config, columns: &[ColonnadeColumn]) -> usize {
-    let plain = columns.iter().map(|column| column.values_length + column.data_length + column.rows / 8);
-    let plain: usize = plain.sum();
-    match (config.level, config.codec) {
-        (Level::Plain, Codec::None) => 0,
-        // The body, the compressed body, and what one column's encodings are built from.
-        _ => plain * 3,
-    }
 }

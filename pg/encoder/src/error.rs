@@ -1,9 +1,12 @@
 //! What goes wrong, as a number and a text that C can take.
 
-use std::any::Any;
+use std::fmt::{self, Display, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use colonnade_wire::{DecodeError, EncodeError};
+
+#[cfg(feature = "memory-errors")]
+use crate::memory;
 
 /// Bytes of [`ColonnadeError::message`], the final NUL included.
 pub const MESSAGE_LEN: usize = 256;
@@ -34,19 +37,32 @@ pub struct ColonnadeError {
 }
 
 impl ColonnadeError {
-    fn set(&mut self, text: &str) {
-        let mut end = text.len().min(MESSAGE_LEN - 1);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.message[..end].copy_from_slice(&text.as_bytes()[..end]);
-        self.message[end] = 0;
+    /// Without an allocation, since one that was refused may be what is told.
+    fn set(&mut self, text: &dyn Display) {
+        let mut writer = Writer { message: &mut self.message, length: 0 };
+        // It fails where the text is cut off.
+        let _ = write!(writer, "{text}");
+        let length = writer.length;
+        self.message[length] = 0;
+    }
+}
+
+struct Writer<'a> {
+    message: &'a mut [u8; MESSAGE_LEN],
+    length: usize,
+}
+
+impl Write for Writer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.floor_char_boundary(MESSAGE_LEN - 1 - self.length);
+        self.message[self.length..self.length + end].copy_from_slice(&text.as_bytes()[..end]);
+        self.length += end;
+        if end == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
 
 pub(crate) enum Failure {
     Argument(String),
-    OutOfMemory(usize),
     Encode(EncodeError),
     Damaged(DecodeError),
 }
@@ -67,19 +83,20 @@ impl Failure {
     fn status(&self) -> Status {
         match self {
             Self::Argument(_) | Self::Encode(EncodeError::Columns { .. } | EncodeError::Buffers(_)) => Status::Argument,
-            Self::OutOfMemory(_) => Status::OutOfMemory,
+            Self::Encode(EncodeError::OutOfMemory) => Status::OutOfMemory,
             Self::Encode(EncodeError::TooLarge(_)) => Status::TooLarge,
             Self::Encode(_) => Status::Internal,
             Self::Damaged(_) => Status::Damaged,
         }
     }
+}
 
-    fn text(&self) -> String {
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Argument(text) => text.clone(),
-            Self::OutOfMemory(bytes) => format!("no memory for {bytes} bytes"),
-            Self::Encode(error) => error.to_string(),
-            Self::Damaged(error) => error.to_string(),
+            Self::Argument(text) => f.write_str(text),
+            Self::Encode(error) => error.fmt(f),
+            Self::Damaged(error) => error.fmt(f),
         }
     }
 }
@@ -87,22 +104,27 @@ impl Failure {
 /// Runs `work` such that neither an error nor a panic leaves as anything but a [`Status`].
 pub(crate) fn guard(error: *mut ColonnadeError, work: impl FnOnce() -> Result<(), Failure>) -> Status {
     // A panic leaves the encoder in a state that is safe but unknown; the caller's transaction ends, and with it the encoder.
-    let (status, text) = match catch_unwind(AssertUnwindSafe(work)) {
+    let unwound = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
-        Ok(Err(failure)) => (failure.status(), failure.text()),
-        Err(panic) => (Status::Internal, panic_text(panic)),
+        Ok(Err(failure)) => return tell(error, failure.status(), &failure),
+        Err(unwound) => unwound,
     };
-    // SAFETY: null or valid for writes, as every function that takes one demands.
-    if let Some(error) = unsafe { error.as_mut() } {
-        error.set(&text);
+    #[cfg(feature = "memory-errors")]
+    if unwound.is::<memory::Refused>() {
+        drop(unwound);
+        return tell(error, Status::OutOfMemory, &format_args!("{} bytes were refused", memory::settle()));
     }
+    let text = unwound.downcast_ref::<&str>().copied().or_else(|| unwound.downcast_ref().map(String::as_str));
+    let status = tell(error, Status::Internal, &format_args!("internal error of the encoder: {}", text.unwrap_or("")));
+    // The payload's destructor is not ours and could panic in turn.
+    std::mem::forget(unwound);
     status
 }
 
-fn panic_text(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    // The payload's destructor is not ours and could panic in turn.
-    std::mem::forget(panic);
-    format!("internal error of the encoder: {text}")
+fn tell(error: *mut ColonnadeError, status: Status, text: &dyn Display) -> Status {
+    // SAFETY: null or valid for writes, as every function that takes one demands.
+    if let Some(error) = unsafe { error.as_mut() } {
+        error.set(text);
+    }
+    status
 }

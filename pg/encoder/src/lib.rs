@@ -3,10 +3,15 @@
 //! `pg/src/colonnade_encoder.h` is the same interface for C and says what a caller must keep to; the two are changed together.
 //! What makes it fit for a backend: it starts no thread, touches no signal, no file and no socket, never calls back, and no
 //! panic leaves it. Every function that can fail returns a [`Status`] and writes a message.
+//!
+//! With the feature `memory-errors`, without which the extension does not link, refused memory is [`Status::OutOfMemory`].
+
+#![cfg_attr(feature = "memory-errors", feature(alloc_error_hook))]
 
 mod encoder;
 mod error;
 mod input;
+#[cfg(feature = "memory-errors")]
 mod memory;
 
 use std::ffi::c_char;
@@ -65,6 +70,13 @@ pub struct ColonnadeMessage {
     pub length: usize,
     /// Rows of a chunk, 0 otherwise.
     pub rows: usize,
+}
+
+/// To be called once, before anything else. Fails if there is no memory.
+#[cfg(feature = "memory-errors")]
+#[unsafe(no_mangle)]
+pub extern "C" fn colonnade_encoder_prepare() -> Status {
+    if memory::prepare() { Status::Ok } else { Status::OutOfMemory }
 }
 
 /// Whether `compression` is a configuration (or `auto`).

@@ -3,6 +3,7 @@
 mod body;
 mod bytes_column;
 mod chunk;
+mod codec;
 mod column;
 mod dictionary;
 mod fixed;
@@ -20,6 +21,7 @@ use crate::{
 };
 use body::Body;
 pub use chunk::Chunk;
+use codec::Zstd;
 use column::{Context, Memory};
 
 /// Encodes the chunks of one stream.
@@ -30,7 +32,7 @@ pub struct Encoder {
     encodings: EncodingSet,
     codecs: CodecSet,
     memory: Vec<Memory>,
-    zstd: Option<(i32, zstd::bulk::Compressor<'static>)>,
+    zstd: Option<Zstd>,
     spare: Vec<u8>,
     chunks: u32,
     rows: u64,
@@ -213,23 +215,13 @@ impl Encoder {
 
     /// The body through the codec, if there is one and it helps.
     fn compress(&mut self, codec: Codec, body: &[u8]) -> Result<Option<Vec<u8>>, EncodeError> {
-        let failed = |error: &dyn std::fmt::Display| EncodeError::Codec(error.to_string());
         let compressed = match codec {
             Codec::None => return Ok(None),
-            Codec::Lz4 => {
-                let mut compressed = vec![0; lz4_flex::block::get_maximum_output_size(body.len())];
-                let length = lz4_flex::block::compress_into(body, &mut compressed).map_err(|error| failed(&error))?;
-                compressed.truncate(length);
-                compressed
-            }
-            Codec::Zstd(level) => {
-                if self.zstd.as_ref().is_none_or(|(at, _)| *at != level) {
-                    let compressor = zstd::bulk::Compressor::new(level).map_err(|error| failed(&error))?;
-                    self.zstd = Some((level, compressor));
-                }
-                let Some((_, compressor)) = &mut self.zstd else { return Ok(None) };
-                compressor.compress(body).map_err(|error| failed(&error))?
-            }
+            Codec::Lz4 => codec::lz4(body)?,
+            Codec::Zstd(level) => match &mut self.zstd {
+                Some(zstd) if zstd.level == level => zstd.compress(body)?,
+                other => other.insert(Zstd::new(level)?).compress(body)?,
+            },
         };
         Ok((compressed.len() < body.len()).then_some(compressed))
     }

@@ -1,0 +1,206 @@
+//! Each allocation of a stream is refused once, with and without those that follow it: the call ends with `OutOfMemory`, and the
+//! process goes on.
+//!
+//! The C library's functions are replaced, so that what Zstandard and the unwinder allocate is refused, too.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use colonnade_encoder::*;
+
+/// Allocations until one is refused; 0 is none.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+/// Whether all that follow it are refused as well.
+static ALL: AtomicBool = AtomicBool::new(false);
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+fn is_refused() -> bool {
+    let refused = match LEFT.load(SeqCst) {
+        0 => false,
+        1 => true,
+        left => {
+            LEFT.store(left - 1, SeqCst);
+            return false;
+        }
+    };
+    if refused {
+        REFUSED.fetch_add(1, SeqCst);
+        if !ALL.load(SeqCst) {
+            LEFT.store(0, SeqCst);
+        }
+    }
+    refused
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(pointer: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: the C library's own.
+    if is_refused() { null_mut() } else { unsafe { __libc_malloc(size) } }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: the C library's own.
+    if is_refused() { null_mut() } else { unsafe { __libc_calloc(count, size) } }
+}
+
+/// # Safety
+///
+/// As the C library's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: as promised by the caller.
+    if is_refused() { null_mut() } else { unsafe { __libc_realloc(pointer, size) } }
+}
+
+/// # Safety
+///
+/// As the C library's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_memalign(pointer: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    const ENOMEM: c_int = 12;
+    if is_refused() {
+        return ENOMEM;
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { pointer.write(__libc_memalign(align, size)) };
+    0
+}
+
+/// Buffers of one column, and its field's type.
+struct Buffers {
+    type_id: u8,
+    values: Vec<u8>,
+    data: Vec<u8>,
+}
+
+const ROWS: usize = 1000;
+
+fn fixed<const N: usize>(type_id: u8, value: impl Fn(usize) -> [u8; N]) -> Buffers {
+    Buffers { type_id, values: (0..ROWS).flat_map(value).collect(), data: vec![] }
+}
+
+fn text(value: impl Fn(usize) -> String) -> Buffers {
+    let mut offsets = vec![0i32];
+    let mut data = vec![];
+    for row in 0..ROWS {
+        data.extend(value(row).into_bytes());
+        offsets.push(data.len() as i32);
+    }
+    Buffers { type_id: 26, values: offsets.into_iter().flat_map(i32::to_le_bytes).collect(), data }
+}
+
+/// Columns that take each way through the encoder: packed, delta, dictionary, ALP, FSST, constant, plain.
+fn table() -> Vec<Buffers> {
+    let scattered = |row: usize| (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    vec![
+        fixed(4, |row| ((scattered(row) >> 50) as i32).to_le_bytes()),
+        fixed(5, |row| (row as i64 * 1000).to_le_bytes()),
+        fixed(5, |row| ((scattered(row % 7)) as i64).to_le_bytes()),
+        fixed(12, |row| ((scattered(row) >> 44) as f64 / 100.0).to_le_bytes()),
+        fixed(12, |row| f64::from_bits(scattered(row) >> 2).to_le_bytes()),
+        fixed(4, |_| 5i32.to_le_bytes()),
+        text(|row| format!("one of {}", row % 11)),
+        text(|row| format!("a sentence about the number {row}, and about {}", scattered(row))),
+    ]
+}
+
+fn check(status: Status) -> Result<(), Status> {
+    if status == Status::Ok { Ok(()) } else { Err(status) }
+}
+
+/// A whole stream of two chunks; the bytes of its messages.
+fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeColumn]) -> Result<usize, Status> {
+    let options = ColonnadeOptions { compression: compression.as_ptr(), encodings: null(), codecs: null(), link: 2 };
+    let mut error = ColonnadeError { message: [0; MESSAGE_LEN] };
+    let mut message = ColonnadeMessage { slices: null(), count: 0, length: 0, rows: 0 };
+    let mut encoder = null_mut();
+    let mut bytes = 0;
+    // SAFETY: all of it outlives the encoder.
+    unsafe {
+        check(colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), &mut encoder, &mut error))?;
+        let mut work = || {
+            check(colonnade_schema_message(encoder, &mut message, &mut error))?;
+            bytes += message.length;
+            for _ in 0..2 {
+                let (first, count) = (columns.as_ptr(), columns.len());
+                check(colonnade_encode_chunk(encoder, ROWS, first, count, &mut message, &mut error))?;
+                let queue = ColonnadeQueue { delivered: bytes as u64, unsent: 0, peer_limited: 0 };
+                colonnade_link(encoder, message.length, &queue);
+                bytes += message.length;
+            }
+            check(colonnade_end_message(encoder, &mut message, &mut error))?;
+            bytes += message.length;
+            Ok(())
+        };
+        let result = work();
+        colonnade_encoder_destroy(encoder);
+        result.map(|()| bytes)
+    }
+}
+
+#[test]
+fn every_allocation_may_be_refused() {
+    assert_eq!(colonnade_encoder_prepare(), Status::Ok);
+    let table = table();
+    let name = CString::new("column").unwrap();
+    let fields: Vec<_> = table.iter().map(|buffers| field(&name, buffers.type_id)).collect();
+    let columns: Vec<_> = table.iter().map(column).collect();
+    for compression in [c"plain", c"light+lz4", c"light+fsst+zstd-1", c"light+zstd-19", c"auto"] {
+        stream(compression, &fields, &columns).unwrap();
+        for all in [false, true] {
+            ALL.store(all, SeqCst);
+            let mut refused = 0;
+            for number in 1.. {
+                REFUSED.store(0, SeqCst);
+                LEFT.store(number, SeqCst);
+                let result = stream(compression, &fields, &columns);
+                LEFT.store(0, SeqCst);
+                if REFUSED.load(SeqCst) == 0 {
+                    break;
+                }
+                refused += 1;
+                // A single one may be of those that are not needed, such as a trial's.
+                assert!(result == Err(Status::OutOfMemory) || (!all && result.is_ok()), "{compression:?} {number}");
+            }
+            assert!(refused > 20, "{compression:?}: {refused}");
+        }
+        stream(compression, &fields, &columns).unwrap();
+    }
+}
+
+fn field(name: &CStr, type_id: u8) -> ColonnadeField {
+    ColonnadeField {
+        name: name.as_ptr(),
+        zone: null(),
+        pairs: null(),
+        pair_count: 0,
+        children: 0,
+        type_id,
+        nullable: 1,
+        parameter: 0,
+        scale: 0,
+        ordered: 0,
+    }
+}
+
+fn column(buffers: &Buffers) -> ColonnadeColumn {
+    ColonnadeColumn {
+        rows: ROWS,
+        validity: null(),
+        values: buffers.values.as_ptr(),
+        values_length: buffers.values.len(),
+        data: buffers.data.as_ptr(),
+        data_length: buffers.data.len(),
+    }
+}

@@ -1,0 +1,42 @@
+//! A chunk's body through a codec. FORMAT §3.
+
+use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
+use zstd::zstd_safe::{CCtx, CParameter, compress_bound, get_error_name};
+
+use crate::EncodeError;
+
+/// LZ4's block format.
+pub(super) fn lz4(body: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    let mut compressed = vec![0; lz4_flex::block::get_maximum_output_size(body.len())];
+    let length = lz4_flex::block::compress_into(body, &mut compressed);
+    compressed.truncate(length.map_err(|error| EncodeError::Codec(error.to_string()))?);
+    Ok(compressed)
+}
+
+/// Zstandard's compressor at one level, which keeps its memory from chunk to chunk.
+pub(super) struct Zstd {
+    pub(super) level: i32,
+    context: CCtx<'static>,
+}
+
+impl Zstd {
+    pub(super) fn new(level: i32) -> Result<Self, EncodeError> {
+        let mut context = CCtx::try_create().ok_or(EncodeError::OutOfMemory)?;
+        context.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+        Ok(Self { level, context })
+    }
+
+    pub(super) fn compress(&mut self, body: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        let mut compressed = Vec::with_capacity(compress_bound(body.len()));
+        self.context.compress2(&mut compressed, body).map_err(failed)?;
+        Ok(compressed)
+    }
+}
+
+/// Zstandard's errors are negative numbers.
+fn failed(code: usize) -> EncodeError {
+    if code.wrapping_neg() == ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize {
+        return EncodeError::OutOfMemory;
+    }
+    EncodeError::Codec(get_error_name(code).to_owned())
+}

@@ -47,6 +47,15 @@ impl Channel {
         }
     }
 
+    /// Whether it is certain who the peer is: on this machine's socket file, or by a certificate that was verified.
+    pub(crate) fn is_certain(&self) -> bool {
+        match self {
+            Self::Plain(Socket::Unix(_)) => true,
+            Self::Plain(Socket::Tcp(_)) => false,
+            Self::Tls(stream) => stream.is_verified(),
+        }
+    }
+
     /// The TLS over the socket, if there is one.
     pub(crate) fn tls(&self) -> Option<&tls::Stream> {
         match self {

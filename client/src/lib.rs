@@ -30,6 +30,7 @@ pub mod partition;
 mod pool;
 pub mod postgres;
 mod produced;
+mod require_auth;
 mod rows;
 mod scan;
 mod session;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::auth::Plugin;
+use super::auth::{Plugin, Way};
 use super::encryption::Mode;
 use super::incoming::Incoming;
 use super::packet::{Body, Command, Definition, Done, capability, err, protocol, put_counted};
@@ -290,17 +290,27 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
         incoming.reply(&response_head(capabilities))?;
         incoming = incoming.encrypted(&config, host, tick)?;
     }
-    let safe = local || encrypted;
+    let way = match incoming.channel() {
+        channel if channel.is_certain() => Way::Certain,
+        Channel::Tls(_) => Way::Encrypted,
+        Channel::Plain(_) => Way::Open,
+    };
+    let required = &target.require_auth;
 
     // A plugin that this client does not know may be the server's default, but not the user's.
     let mut plugin = Plugin::named(&greeting.plugin).unwrap_or(Plugin::Native);
     if plugin == Plugin::Sha256 {
         plugin = Plugin::CachingSha2;
     }
+    // Nor is one that the user excludes answered; the server may then switch to another.
+    let opening = plugin.permitted(required).is_ok();
     let mut response = response_head(capabilities);
     response.extend_from_slice(target.user.as_bytes());
     response.push(0);
-    let answer = plugin.answer(&target.password, &greeting.scramble, safe)?;
+    let answer = match opening {
+        true => plugin.answer(&target.password, &greeting.scramble, way, required)?,
+        false => Vec::new(),
+    };
     if capabilities & capability::LENENC_AUTH != 0 {
         put_counted(&mut response, &answer);
     } else {
@@ -327,6 +337,8 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
         let packet = incoming.packet(tick)?;
         match packet.split_first() {
             Some((0x00, _)) => {
+                // A server that is content with whatever was answered has used that plugin.
+                plugin.permitted(required)?;
                 let server = Server { capabilities, ..Server::default() };
                 let status = Done::ok(&packet)?.status;
                 return Ok(Link { incoming, server, status });
@@ -335,12 +347,13 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
             // AuthSwitchRequest; without a name it asks for a proof that MySQL 4.1 has replaced.
             Some((0xfe, rest)) if !rest.is_empty() => {
                 let mut body = Body(rest);
-                plugin = Plugin::named(body.until_nul())?;
+                plugin = Plugin::named(body.until_nul())?.permitted(required)?;
                 let scramble = body.0.strip_suffix(b"\0").unwrap_or(body.0);
-                incoming.reply(&plugin.answer(&target.password, scramble, safe)?)?;
+                incoming.reply(&plugin.answer(&target.password, scramble, way, required)?)?;
             }
             Some((0x01, said)) => {
-                if let Some(answer) = plugin.go_on(said, &target.password, safe)? {
+                plugin.permitted(required)?;
+                if let Some(answer) = plugin.go_on(said, &target.password, way, required)? {
                     incoming.reply(&answer)?;
                 }
             }

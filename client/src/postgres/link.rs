@@ -186,7 +186,8 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
     let _ = incoming.channel().send(&message::startup(&parameters));
 
     let mut server = Server::default();
-    let (mut welcome, mut authentication) = (false, Authentication::new(end_point(incoming.channel(), target)));
+    let (mut welcome, mut authentication) =
+        (false, Authentication::new(end_point(incoming.channel(), target), incoming.channel().is_certain()));
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {

@@ -34,6 +34,8 @@ pub(crate) struct Stream {
     closed: bool,
     /// Nothing can be believed or said any more.
     broken: bool,
+    /// The server's certificate was verified.
+    verified: bool,
 }
 
 /// How far one step has come.
@@ -71,6 +73,7 @@ impl Stream {
             outgoing: Vec::new(),
             closed: false,
             broken: false,
+            verified: config.identifies,
         };
         let refused = |cause: io::Error| error::handshake(cause, config, host);
         // A server may speak first: behind its last message of the handshake.
@@ -161,6 +164,11 @@ impl Stream {
     /// The certificate that the server has shown, in DER.
     pub(crate) fn certificate(&self) -> Option<&[u8]> {
         self.tls.peer_certificates()?.first().map(AsRef::as_ref)
+    }
+
+    /// Whether the server's certificate was verified, so that nobody can pose as the server.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verified
     }
 
     /// Whether the server has chosen one of the protocols that were offered.

@@ -65,7 +65,8 @@ impl Channel {
     }
 }
 
-/// How many bytes a receive brought; 0 if nothing came for a while and the tick said to go on.
+/// How many bytes a receive brought; 0 if nothing came for a while. The tick is asked either way: a peer that sends a
+/// byte now and then must not put off its end.
 ///
 /// # Errors
 /// The connection is closed or broken, or the tick ends the wait.
@@ -75,7 +76,7 @@ pub(crate) fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usi
             ErrorKind::ConnectionLost,
             "the server closed the connection before its answer was complete",
         )),
-        Ok(count) => Ok(count),
+        Ok(count) => tick().map(|()| count),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
         Err(error) => Err(lost(error)),
     }

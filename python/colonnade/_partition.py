@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _dtype
 from ._arrow_source import ArrowSource
 from ._errors import NotSupportedError
+from ._options import bounded
 from ._result import Result
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     options = options.copy()
     dtype = options.pop("dtype", None)
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        return Result(_dtype.converted(source.query(sql, params, **options), dtype))
+        return Result(_dtype.converted(bounded(source.query(sql, params, **options), options), dtype))
     if isinstance(source, _core.Connection):
         stream = source.partitioned(
             sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True)
+        return Result(_dtype.converted(bounded(stream, options), dtype), in_parts=True)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -87,7 +88,7 @@ def start_each(
     options = options.copy()
     dtype = options.pop("dtype", None)
     stream = source.together(queries, params, split.number, split.before, **options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
+    return None if stream is None else Result(_dtype.converted(bounded(stream, options), dtype), in_parts=True)
 
 
 def _text(bound: Any) -> str:

@@ -12,6 +12,7 @@ use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
+use crate::inbox::Kept;
 use crate::session::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind};
@@ -24,6 +25,8 @@ const HANDSHAKE: u8 = 10;
 const UTF8MB4: u8 = 45;
 /// Bytes of a command at most.
 const MAX_COMMAND: u32 = 1 << 30;
+/// Columns of a result at most: a prepared statement counts them in 16 bits.
+const MAX_COLUMNS: usize = u16::MAX as usize;
 /// What every session has: text in UTF-8, timestamps in UTC, and a server that waits for a reader who pauses.
 const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', net_write_timeout = 3600";
 const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
@@ -109,6 +112,9 @@ impl Link {
     /// The columns of a result, whose number has come.
     pub(super) fn columns(&mut self, count: usize, tick: Tick<'_>) -> Result<Vec<Definition>, Error> {
         let capabilities = self.server.capabilities;
+        if count > MAX_COLUMNS {
+            return Err(protocol(format!("a result of {count} columns")));
+        }
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(Definition::read(&self.incoming.packet(tick)?, capabilities)?);
@@ -134,8 +140,10 @@ impl Link {
         }
         let count = Body(&first).length()? as usize;
         answer.columns = self.columns(count, tick)?;
+        let mut kept = Kept::default();
         loop {
             let packet = self.incoming.packet(tick)?;
+            kept.add(packet.len())?;
             match packet.first() {
                 Some(0xff) => return Err(err(&packet)?.0),
                 Some(0xfe) => {
@@ -184,7 +192,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Best effort: the server notices the closed socket too.
+        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.command(Command::Quit, &[]);
     }
 }

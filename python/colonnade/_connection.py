@@ -65,7 +65,7 @@ class Connection:
         that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
         dtype = options.pop("dtype", None)
-        stream = bounded(self._source.query(sql, params, **options), options)
+        stream = bounded(lambda: self._source.query(sql, params, **options), options)
         return Result(_dtype.converted(stream, dtype))
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ._dtype import Dtype
 from ._errors import InterfaceError
@@ -11,6 +11,8 @@ from ._errors import InterfaceError
 if TYPE_CHECKING:
     from ._core import Stream
 
+#: A stream, or None where there may be none.
+S = TypeVar("S", "Stream", "Stream | None")
 #: Values for `$1`, `$2`, …, or for `$name`.
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -40,12 +42,10 @@ class QueryOptions(TypedDict, total=False):
     dtype: Mapping[str, Dtype] | None
 
 
-def bounded(stream: Stream, options: QueryOptions) -> Stream:
-    """The stream, no larger than `max_result_bytes`."""
+def bounded(start: Callable[[], S], options: QueryOptions) -> S:
+    """Starts a stream that is no larger than `max_result_bytes`."""
     most = options.get("max_result_bytes")
-    if most is None:
-        return stream
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        stream.close()
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 1 << 63):
         raise InterfaceError("max_result_bytes is a number of bytes, at least 1")
-    return stream.limited(most)
+    stream = start()
+    return stream if stream is None or most is None else stream.limited(most)

@@ -66,12 +66,15 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     options = options.copy()
     dtype = options.pop("dtype", None)
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        return Result(_dtype.converted(bounded(source.query(sql, params, **options), options), dtype))
+        return Result(_dtype.converted(bounded(lambda: source.query(sql, params, **options), options), dtype))
     if isinstance(source, _core.Connection):
-        stream = source.partitioned(
-            sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
+        stream = bounded(
+            lambda: source.partitioned(
+                sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
+            ),
+            options,
         )
-        return Result(_dtype.converted(bounded(stream, options), dtype), in_parts=True)
+        return Result(_dtype.converted(stream, dtype), in_parts=True)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -87,8 +90,8 @@ def start_each(
         return None
     options = options.copy()
     dtype = options.pop("dtype", None)
-    stream = source.together(queries, params, split.number, split.before, **options)
-    return None if stream is None else Result(_dtype.converted(bounded(stream, options), dtype), in_parts=True)
+    stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
 
 
 def _text(bound: Any) -> str:

@@ -123,6 +123,7 @@ def connect(uri: str) -> Connection:
     * `host=… dbname=… sslmode=verify-full`: the same in libpq's other form; with either, what is left out comes from a
       service file, the PG* variables and the password file (docs/postgresql.md lists the parameters)
     * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix socket
+      (docs/mysql.md lists the parameters)
     * `sqlite:///absolute/path`, `sqlite:relative/path`: an SQLite file, to read; `?timeout=seconds` to wait for locks,
       `?immutable=1` if nobody writes to it
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process

@@ -279,6 +279,17 @@ def main() -> None:
     seeds_of["backend"]["rows"] = rows_of_postgres()
     seeds_of["copy_in"] = copied(seeds_of["stream"])
     seeds_of["mysql"] = answers_of_mysql()
+    # The first byte is the kind of the server, a zero the honest message.
+    seeds_of["client_session"] = {
+        f"{name}-{kind}": bytes([kind]) + 60 * what
+        for kind in (0, 1)
+        for name, what in (
+            ("honest", b"\0"),
+            ("twice", b"\0\0\0\xd2"),
+            ("flipped", b"\0\0\0\0\xe6\7\1"),
+            ("changed", b"\0\0\xf5\1\7\1\3"),
+        )
+    }
     for target, seeds in seeds_of.items():
         folder = HERE / "corpus" / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,8 @@ import pytest
 
 PASSWORD = "p@ss:w/rd? 'ü№'"
 #: A role of each method of pg_hba.conf that asks for a password, and how its password is stored.
+#: `require_auth` for the role, where a password goes over TCP that nobody encrypts.
+ALLOWED = {"scram": "scram-sha-256", "hashed": "md5", "clear": "password"}
 ROLES = {"scram": ("scram-sha-256", "scram-sha-256"), "hashed": ("md5", "md5"), "clear": ("password", "scram-sha-256")}
 
 
@@ -39,7 +41,8 @@ def guarded() -> Iterator[pg.Cluster]:
 @pytest.mark.parametrize("tcp", [False, True], ids=["unix", "tcp"])
 @pytest.mark.parametrize("role", ROLES)
 def test_a_password_opens(guarded: pg.Cluster, role: str, tcp: bool) -> None:
-    uri = guarded.uri(user=f"{role}:{quote(PASSWORD, safe='')}", tcp=tcp)
+    allowed = {"require_auth": ALLOWED[role]} if tcp else {}
+    uri = guarded.uri(user=f"{role}:{quote(PASSWORD, safe='')}", tcp=tcp, **allowed)
     with colonnade.connect(uri) as connection:
         assert connection.query("select current_user::text as u").to_arrow().to_pylist() == [{"u": role}]
         # A cancellation needs no password.
@@ -47,10 +50,30 @@ def test_a_password_opens(guarded: pg.Cluster, role: str, tcp: bool) -> None:
         assert PASSWORD not in connection.name
 
 
+@pytest.mark.parametrize("role", ["hashed", "clear"])
+def test_a_server_that_may_be_another_gets_no_password(guarded: pg.Cluster, role: str) -> None:
+    with pytest.raises(colonnade.OperationalError, match="was not sent") as caught:
+        colonnade.connect(guarded.uri(user=f"{role}:hunter2", tcp=True))
+    assert f"require_auth={ALLOWED[role]}" in str(caught.value.hint)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_other_ways_to_log_in_can_be_excluded(guarded: pg.Cluster, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = ",".join(name for name in ALLOWED.values() if name != ALLOWED[role])
+    for requirement in (f"!{ALLOWED[role]}", others):
+        with pytest.raises(colonnade.OperationalError, match="require_auth excludes"):
+            colonnade.connect(guarded.uri(user=f"{role}:{quote(PASSWORD, safe='')}", require_auth=requirement))
+    monkeypatch.setenv("PGREQUIREAUTH", "!none")
+    with pytest.raises(colonnade.OperationalError, match="without any authentication") as caught:
+        colonnade.connect(guarded.uri())
+    assert caught.value.sqlstate is None
+
+
 @pytest.mark.parametrize("role", [*ROLES, "nobody_s"])
 def test_a_wrong_password_does_not_and_is_not_shown(guarded: pg.Cluster, role: str) -> None:
     with pytest.raises(colonnade.Error, match="authentication failed") as caught:
-        colonnade.connect(guarded.uri(user=f"{role}:hunter2", tcp=True))
+        colonnade.connect(guarded.uri(user=f"{role}:hunter2", tcp=True, require_auth="password,md5,scram-sha-256"))
     assert caught.value.sqlstate == "28P01"
     assert "hunter2" not in str(caught.value)
 

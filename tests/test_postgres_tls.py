@@ -222,7 +222,7 @@ def test_logins_are_bound_to_the_channel(usual: Secured, binding: str) -> None:
     assert version(usual.info("by_scram", **scram)) == "TLSv1.3"
     for text in (
         usual.info("by_scram", sslmode="disable", **scram),
-        usual.info("by_md5", **scram),
+        usual.info("by_md5", require_auth="md5", **scram),
         usual.info("tester", **scram),
     ):
         if binding == "require":

@@ -83,7 +83,7 @@ def test_a_duckdb_file_needs_no_server(tmp_path: Path) -> None:
 
 def test_a_small_table_on_the_terminal(uri: str) -> None:
     done = run("read", uri, "select i as n, case when i = 1 then 'a\x1b[31mb' end as t from range(2) r(i) order by i")
-    assert done.stdout == "n | t\n--+--------\n0 | NULL\n1 | a�[31mb\n(2 rows)\n"
+    assert done.stdout == "n | t\n--+-----------\n0 | NULL\n1 | a\\x1b[31mb\n(2 rows)\n"
 
 
 def test_no_more_than_the_first_rows_are_fetched(uri: str) -> None:

@@ -155,7 +155,9 @@ def test_lies_about_the_stream(stream: list[bytes]) -> None:
 
 
 def test_a_huge_length_takes_no_memory(stream: list[bytes]) -> None:
-    answer = COPY_OUT + message(b"d", stream[0]) + b"d" + struct.pack(">I", 1 << 30) + stream[1]
+    # A single row may have that length; of several rows, no more comes than was asked for.
+    row = stream[1][:24] + struct.pack("<I", 1) + stream[1][28:]
+    answer = COPY_OUT + message(b"d", stream[0]) + b"d" + struct.pack(">I", 1 << 30) + row
     code = """
 import sys, colonnade
 connection = colonnade.connect(sys.argv[1])

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use colonnade_wire::{Bitmap, Column, EncodedChunk, Values};
 
+use crate::allowance::{Share, plain_bytes};
 use crate::dtype::Plan;
 use crate::{Error, ErrorKind};
 
@@ -18,6 +19,7 @@ pub struct Batch {
     rows: Rows,
     part: usize,
     conversion: Option<Conversion>,
+    share: Option<Arc<Share>>,
 }
 
 /// Columns that are to have other types than those they came with.
@@ -40,7 +42,7 @@ const PINNED_EIGHTHS: usize = 7;
 impl Batch {
     /// `message` is the range of addresses of the bytes that `chunk` was opened from.
     pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversion: None }
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversion: None, share: None }
     }
 
     /// The same rows as those of a part, by its number from 0 on.
@@ -60,6 +62,20 @@ impl Batch {
         self.schema = schema;
         self.conversion = Some(Conversion { plan, first_row });
         self
+    }
+
+    /// The same rows, which count as a share of what a result may take.
+    pub(crate) fn accounted(mut self, share: Arc<Share>) -> Self {
+        self.share = Some(share);
+        self
+    }
+
+    /// Bytes that it takes as it is: of its buffers, or as they came.
+    pub(crate) fn bytes(&self) -> u64 {
+        match &self.rows {
+            Rows::Encoded { chunk, .. } => chunk.body_bytes() as u64,
+            Rows::Decoded(batch) => plain_bytes(batch),
+        }
     }
 
     /// Number of rows.
@@ -84,7 +100,13 @@ impl Batch {
             return Err(Error::new(ErrorKind::Usage, format!("the result has no column number {index}")));
         }
         let array = match &self.rows {
-            Rows::Encoded { chunk, .. } => array(chunk, index, chunk.column(index).map_err(damaged)?)?,
+            Rows::Encoded { chunk, .. } => {
+                let column = chunk.column(index).map_err(damaged)?;
+                if let Some(share) = &self.share {
+                    share.column(index, taken(chunk, index, &column))?;
+                }
+                array(chunk, index, column)?
+            }
             Rows::Decoded(batch) => batch.column(index).clone(),
         };
         retyped(self.conversion.as_ref(), index, array)
@@ -102,6 +124,9 @@ impl Batch {
         let mut columns = Vec::with_capacity(chunk.columns());
         for index in 0..chunk.columns() {
             columns.push(chunk.column(index).map_err(damaged)?);
+        }
+        if let Some(share) = &self.share {
+            share.whole(columns.iter().enumerate().map(|(index, column)| taken(&chunk, index, column)).sum())?;
         }
         let pins = |buffer: &Bytes| message.contains(&buffer.as_ptr().addr());
         let mut pinned = 0;
@@ -126,7 +151,7 @@ impl Batch {
 
 impl From<RecordBatch> for Batch {
     fn from(batch: RecordBatch) -> Self {
-        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0, conversion: None }
+        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0, conversion: None, share: None }
     }
 }
 
@@ -148,6 +173,11 @@ fn recorded(batch: RecordBatch, schema: SchemaRef, conversion: Option<&Conversio
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, columns, &options)
         .map_err(|cause| Error::new(ErrorKind::Protocol, "a batch does not fit its schema").with_cause(cause))
+}
+
+/// Bytes of a column's buffers.
+fn taken(chunk: &EncodedChunk, index: usize, column: &Column<Bytes>) -> u64 {
+    column.as_view().plain_bytes(&chunk.schema().fields[index]).unwrap_or(0) as u64
 }
 
 fn array(chunk: &EncodedChunk, index: usize, column: Column<Bytes>) -> Result<ArrayRef, Error> {

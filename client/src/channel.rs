@@ -47,6 +47,15 @@ impl Channel {
         }
     }
 
+    /// Whether it is certain who the peer is: on this machine's socket file, or by a certificate that was verified.
+    pub(crate) fn is_certain(&self) -> bool {
+        match self {
+            Self::Plain(Socket::Unix(_)) => true,
+            Self::Plain(Socket::Tcp(_)) => false,
+            Self::Tls(stream) => stream.is_verified(),
+        }
+    }
+
     /// The TLS over the socket, if there is one.
     pub(crate) fn tls(&self) -> Option<&tls::Stream> {
         match self {
@@ -56,7 +65,8 @@ impl Channel {
     }
 }
 
-/// How many bytes a receive brought; 0 if nothing came for a while and the tick said to go on.
+/// How many bytes a receive brought; 0 if nothing came for a while. The tick is asked either way: a peer that sends a
+/// byte now and then must not put off its end.
 ///
 /// # Errors
 /// The connection is closed or broken, or the tick ends the wait.
@@ -66,7 +76,7 @@ pub(crate) fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usi
             ErrorKind::ConnectionLost,
             "the server closed the connection before its answer was complete",
         )),
-        Ok(count) => Ok(count),
+        Ok(count) => tick().map(|()| count),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
         Err(error) => Err(lost(error)),
     }

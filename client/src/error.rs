@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::printable;
+
 /// Who or what failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -19,6 +21,8 @@ pub enum ErrorKind {
     Database,
     /// This version cannot do what was asked.
     Unsupported,
+    /// The result is larger than the caller allows.
+    Limit,
     /// The caller asked to stop.
     Interrupted,
     /// The connection is closed, or busy with another result.
@@ -120,11 +124,12 @@ impl Error {
     }
 }
 
+/// For people, and so without what would steer a terminal; [`Error::message`] is as the server sent it.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
+        f.write_str(&printable(&self.0.message, true))?;
         if let Some(sqlstate) = &self.0.sqlstate {
-            write!(f, " (SQLSTATE {sqlstate})")?;
+            write!(f, " (SQLSTATE {})", printable(sqlstate, false))?;
         }
         Ok(())
     }

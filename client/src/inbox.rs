@@ -22,6 +22,28 @@ const TOO_FEW: usize = 64 << 10;
 /// after so long there is more, and the socket's buffer is not full yet.
 const PAUSE: Duration = Duration::from_micros(200);
 
+/// Bytes of the answer to a question of this client's own. Statistics of a thousand columns are far below.
+pub(crate) const ANSWER_LIMIT: usize = 64 << 20;
+
+/// What is kept of an answer, which a server must not make endless.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(usize);
+
+impl Kept {
+    /// Counts a row or a column of so many bytes.
+    ///
+    /// # Errors
+    /// The answer is longer than any that this client asks for.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Error> {
+        // Each part has some memory of its own.
+        self.0 = self.0.saturating_add(bytes + 64);
+        if self.0 <= ANSWER_LIMIT {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Protocol, "the server's answer to a question about its catalog has no end"))
+    }
+}
+
 /// Moves a position behind the last whole row of some bytes. Gives where the next one ends, as far as can be told; `None` if
 /// what follows is none.
 pub(crate) type Step<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Option<usize>, Error>;
@@ -60,15 +82,21 @@ impl Inbox {
         Ok(self.small[self.start])
     }
 
-    /// Reads a few bytes.
-    pub(crate) fn array<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
+    /// The next few bytes, which stay the next.
+    pub(crate) fn ahead<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
         loop {
             if let Some(bytes) = self.at_hand().first_chunk().copied() {
-                self.start += N;
                 return Ok(bytes);
             }
             self.refill(tick)?;
         }
+    }
+
+    /// Reads a few bytes.
+    pub(crate) fn array<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
+        let bytes = self.ahead(tick)?;
+        self.start += N;
+        Ok(bytes)
     }
 
     /// Reads `len` bytes, piece by piece.

@@ -15,6 +15,7 @@
 //! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;
+mod allowance;
 mod arrays;
 pub mod arrow_stream;
 mod batch;
@@ -29,7 +30,9 @@ pub mod mysql;
 pub mod partition;
 mod pool;
 pub mod postgres;
+mod printable;
 mod produced;
+mod require_auth;
 mod rows;
 mod scan;
 mod session;
@@ -41,11 +44,13 @@ mod tls;
 mod uri;
 
 pub use allocator::HugePages;
+pub use allowance::limited;
 pub use batch::Batch;
 pub use connect::connect;
 pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Time, Value, bind, placeholders};
 pub use pool::{ALIGNMENT, Buffer, Pool};
+pub use printable::printable;
 pub use produced::Produced;
 pub use source::{Answer, Cancel, Connection, Described, Keep, QueryOptions, ResultStream, Transaction};
 pub use stats::Stats;

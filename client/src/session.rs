@@ -1,7 +1,8 @@
 //! A connection that one query at a time uses, whatever its protocol: who holds it, what its receiving thread tells the
 //! reader, and how a query is stopped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ pub(crate) struct Session<P: Peer> {
     socket: Socket,
     /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
     cancelled: Mutex<u64>,
+    /// The same number, for the receiving thread, which must not wait for a request that is being delivered.
+    stopping: AtomicU64,
     /// They read parts of this one's results.
     pub(crate) siblings: Siblings,
     state: Mutex<State<P::Link>>,
@@ -115,6 +118,7 @@ impl<P: Peer> Session<P> {
             peer,
             socket,
             cancelled: Mutex::new(0),
+            stopping: AtomicU64::new(0),
             siblings: Siblings::default(),
             state,
             changed: Condvar::new(),
@@ -162,15 +166,19 @@ impl<P: Peer> Session<P> {
         events: &SyncSender<Result<Event<T>, Error>>,
         work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
     ) {
-        // When the query is given up, and when the server is told next.
+        // How long the reader has kept the answer waiting: a server cannot help that.
+        let paused = Cell::new(Duration::ZERO);
+        // When the query is given up, but for pauses, and when the server is told next.
         let mut stopping = None;
         let mut tick = || {
-            if !stop.load(Ordering::Acquire) {
+            let told = self.stopping.load(Ordering::Acquire) == number;
+            if !told && !stop.load(Ordering::Acquire) {
                 return Ok(());
             }
             let now = Instant::now();
-            let (deadline, next) = stopping.get_or_insert((now + DRAIN_LIMIT, now));
-            if now >= *deadline {
+            let (deadline, next) = stopping
+                .get_or_insert_with(|| (now + DRAIN_LIMIT - paused.get(), if told { now + INSIST } else { now }));
+            if now >= *deadline + paused.get() {
                 return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
             }
             if now >= *next {
@@ -182,9 +190,14 @@ impl<P: Peer> Session<P> {
         };
         let before = P::received(&link);
         let outcome = work(&mut link, &mut tick, &mut |part| {
-            if !stop.load(Ordering::Acquire) && events.send(Ok(Event::Part(part))).is_err() {
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            let handing = Instant::now();
+            if events.send(Ok(Event::Part(part))).is_err() {
                 stop.store(true, Ordering::Release);
             }
+            paused.set(paused.get() + handing.elapsed());
         });
         let received = P::received(&link) - before;
         let (link, outcome) = match outcome {
@@ -252,6 +265,7 @@ impl<P: Peer> Session<P> {
             _ => return Ok(()),
         };
         *cancelled = running;
+        self.stopping.store(running, Ordering::Release);
         self.peer.cancel().map_err(|error| error.with_origin(&self.name))
     }
 

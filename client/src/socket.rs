@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connected socket.
 #[derive(Debug)]
@@ -15,15 +15,20 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Connects to a host name or IP address; `timeout` is that of each of its addresses.
+    /// Connects to a host name or IP address, within `timeout` for all of its addresses.
     ///
     /// # Errors
     /// Nobody listens there, or not within the timeout.
     pub(crate) fn tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
         let mut last = io::Error::new(Io::NotFound, "the host name has no address");
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         for address in (host, port).to_socket_addrs()? {
-            let attempt = match timeout {
-                Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+            let attempt = match deadline {
+                Some(deadline) => {
+                    // Zero would be an error of another kind.
+                    let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+                    TcpStream::connect_timeout(&address, left)
+                }
                 None => TcpStream::connect(address),
             };
             match attempt {
@@ -84,6 +89,14 @@ impl Socket {
         match self {
             Self::Tcp(socket) => socket.set_read_timeout(timeout),
             Self::Unix(socket) => socket.set_read_timeout(timeout),
+        }
+    }
+
+    /// How long one send waits for a peer that reads nothing.
+    pub(crate) fn set_send_timeout(&self, timeout: Duration) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.set_write_timeout(Some(timeout)),
+            Self::Unix(socket) => socket.set_write_timeout(Some(timeout)),
         }
     }
 

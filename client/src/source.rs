@@ -133,6 +133,8 @@ pub struct QueryOptions {
     pub chunk_bytes: Option<u64>,
     /// Bytes of a message at most; a larger one is refused by both sides.
     pub max_message_bytes: Option<u64>,
+    /// Bytes of a result's columns at most, in all; a larger result is an error.
+    pub max_result_bytes: Option<u64>,
     /// PostgreSQL: precision and scale with which unconstrained numerics arrive as decimals; as text if `None`.
     pub numeric: Option<(u8, u8)>,
     /// PostgreSQL: the result columns that arrive as text, in the database's own form.

@@ -8,6 +8,7 @@ mod compare;
 mod parrot;
 mod read;
 mod repair;
+mod script;
 mod values;
 
 pub use case::Case;
@@ -15,6 +16,7 @@ pub use compare::{rows_in_all, same};
 pub use parrot::{Parrot, read_results};
 pub use read::{LIMITS, check, messages, read};
 pub use repair::repaired;
+pub use script::{PASSWORD, ScriptedServer};
 
 use colonnade_wire::{Column, Config, Encoder, Message, Schema};
 

@@ -50,6 +50,13 @@ pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     stream
 }
 
+/// Gives a message that was changed the checksum that fits it.
+pub(crate) fn sealed(message: &mut [u8]) {
+    let seed = XxHash3_64::oneshot(&message[..16]);
+    let checksum = XxHash3_64::oneshot_with_seed(seed, &message[24..]);
+    message[16..24].copy_from_slice(&checksum.to_le_bytes());
+}
+
 /// Appends a message and gives its checksum. FORMAT §3.
 fn seal(stream: &mut Vec<u8>, mut header: [u8; HEADER_LEN], body: &[u8]) -> [u8; 8] {
     header[..4].copy_from_slice(b"CLN1");

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._secrets import redacted, secrets
+from ._terminal import say
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             _say(f"{name}, {number + 1} of {args.rounds} …")
             found.append(_measure({**asked, "client": name}))
     _say("")
-    print("\n".join(_table(readings)))
+    say("\n".join(_table(readings)))
     return 1 if any(reading.error for reading in readings.get("colonnade", [])) else 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from . import __version__, _bench, _read, _serve, _user
 from ._errors import Error
+from ._terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
         if verbose:
-            traceback.print_exc()
+            say(traceback.format_exc().rstrip("\n"), sys.stderr)
         else:
-            print(f"colonnade: {_one_line(error)}", file=sys.stderr)
+            say(f"colonnade: {_one_line(error)}", sys.stderr)
         return 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Unpack
 
 from . import _core, _dtype
 from ._errors import InterfaceError
-from ._options import Params, QueryOptions
+from ._options import Params, QueryOptions, bounded
 from ._result import Result
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Connection:
 
         `params` are values for `$1`, `$2`, … (a list or tuple) or for `$name` (a mapping). `compression` is `"auto"`
         or pins a configuration: `"plain"`, `"light"`, `"light+fsst"`, each alone or with `"+lz4"` or `"+zstd-1"` …
-        `"+zstd-22"`. `chunk_rows` and `chunk_bytes` bound a chunk, `max_message_bytes` what this process accepts.
+        `"+zstd-22"`. `chunk_rows` and `chunk_bytes` bound a chunk, `max_message_bytes` what this process accepts,
+        `max_result_bytes` all that is read of the result, from any source: a larger one is an error (SQLSTATE 54000).
 
         PostgreSQL has three options more. `numeric=(precision, scale)` makes decimals of numerics that were
         declared without either, which otherwise arrive as text; a value that does not fit is an error, never rounded.
@@ -64,7 +65,8 @@ class Connection:
         that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
         dtype = options.pop("dtype", None)
-        return Result(_dtype.converted(self._source.query(sql, params, **options), dtype))
+        stream = bounded(lambda: self._source.query(sql, params, **options), options)
+        return Result(_dtype.converted(stream, dtype))
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""
@@ -121,6 +123,7 @@ def connect(uri: str) -> Connection:
     * `host=… dbname=… sslmode=verify-full`: the same in libpq's other form; with either, what is left out comes from a
       service file, the PG* variables and the password file (docs/postgresql.md lists the parameters)
     * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix socket
+      (docs/mysql.md lists the parameters)
     * `sqlite:///absolute/path`, `sqlite:relative/path`: an SQLite file, to read; `?timeout=seconds` to wait for locks,
       `?immutable=1` if nobody writes to it
     * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from ._core import printable
+
 
 class Error(Exception):
-    """Anything that goes wrong. No text here ever holds a password."""
+    """Anything that goes wrong. No text here ever holds a password.
+
+    The attributes are as the database sent them. `str` shows what would steer a terminal as escapes, such as `\\x1b`.
+    """
 
     #: The five characters of PostgreSQL's appendix A, if the database gave them.
     sqlstate: str | None
@@ -41,7 +46,7 @@ class Error(Exception):
             text += f"\nDetail: {self.detail}"
         if self.hint is not None:
             text += f"\nHint: {self.hint}"
-        return text
+        return printable(text)
 
 
 class InterfaceError(Error):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ._dtype import Dtype
+from ._errors import InterfaceError
 
+if TYPE_CHECKING:
+    from ._core import Stream
+
+#: A stream, or None where there may be none.
+S = TypeVar("S", "Stream", "Stream | None")
 #: Values for `$1`, `$2`, …, or for `$name`.
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -23,6 +29,8 @@ class QueryOptions(TypedDict, total=False):
     chunk_bytes: int | None
     #: Bytes of a message at most that this process accepts.
     max_message_bytes: int | None
+    #: Bytes of the result's columns at most, as plain Arrow buffers, in all that is read of it; more is an error.
+    max_result_bytes: int | None
     #: PostgreSQL: precision and scale of the decimals that numerics declared without either become. They arrive as text
     #: otherwise. A value that does not fit is an error, never rounded.
     numeric: tuple[int, int] | None
@@ -32,3 +40,12 @@ class QueryOptions(TypedDict, total=False):
     parallel: str | None
     #: The types that columns are to have, by name; see `Connection.query`.
     dtype: Mapping[str, Dtype] | None
+
+
+def bounded(start: Callable[[], S], options: QueryOptions) -> S:
+    """Starts a stream that is no larger than `max_result_bytes`."""
+    most = options.get("max_result_bytes")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 1 << 63):
+        raise InterfaceError("max_result_bytes is a number of bytes, at least 1")
+    stream = start()
+    return stream if stream is None or most is None else stream.limited(most)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _dtype
 from ._arrow_source import ArrowSource
 from ._errors import NotSupportedError
+from ._options import bounded
 from ._result import Result
 
 if TYPE_CHECKING:
@@ -65,10 +66,13 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     options = options.copy()
     dtype = options.pop("dtype", None)
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        return Result(_dtype.converted(source.query(sql, params, **options), dtype))
+        return Result(_dtype.converted(bounded(lambda: source.query(sql, params, **options), options), dtype))
     if isinstance(source, _core.Connection):
-        stream = source.partitioned(
-            sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
+        stream = bounded(
+            lambda: source.partitioned(
+                sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
+            ),
+            options,
         )
         return Result(_dtype.converted(stream, dtype), in_parts=True)
     raise NotSupportedError(
@@ -86,7 +90,7 @@ def start_each(
         return None
     options = options.copy()
     dtype = options.pop("dtype", None)
-    stream = source.together(queries, params, split.number, split.before, **options)
+    stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
     return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
 
 

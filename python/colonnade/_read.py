@@ -11,6 +11,8 @@ from . import _convert, _output, _partition
 from ._connection import connect
 from ._errors import InterfaceError
 from ._options import QueryOptions
+from ._serve import _size
+from ._terminal import say, shown
 
 if TYPE_CHECKING:
     import argparse
@@ -69,6 +71,12 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
     parser.add_argument(
+        "--max-result-bytes",
+        metavar="BYTES",
+        type=_size,
+        help="a result whose columns take more memory, such as 2GB, is an error",
+    )
+    parser.add_argument(
         "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"
     )
     parser.add_argument("--partition-num", metavar="N", type=int, help="how many parts")
@@ -88,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
             dtype=_dtypes(args.dtype),
             as_text=args.as_text or None,
             numeric=args.numeric,
+            max_result_bytes=args.max_result_bytes,
         )
         result = _partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None and writer is not None:
@@ -96,9 +105,9 @@ def run(args: argparse.Namespace) -> int:
             _show(result)
         stats = result.stats
     if output is not None or args.verbose:
-        print(_summary(stats), file=sys.stderr)
+        say(_summary(stats), sys.stderr)
     if args.verbose:
-        print(_details(stats), file=sys.stderr)
+        say(_details(stats), sys.stderr)
     return 0
 
 
@@ -134,14 +143,14 @@ def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield from result
         return
-    shown = 0.0
+    last = 0.0
     try:
         for batch in result:
-            if monotonic() - shown >= _PULSE:
-                shown = monotonic()
+            if monotonic() - last >= _PULSE:
+                last = monotonic()
                 stats = result.stats
                 now = f", {stats.configuration}" if verbose and stats.configuration else ""
-                print(f"\r\x1b[K{_summary(stats)}{now}", end="", file=sys.stderr, flush=True)
+                print(f"\r\x1b[K{shown(_summary(stats) + now)}", end="", file=sys.stderr, flush=True)
             yield batch
     finally:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -178,7 +187,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _show(result: Result) -> None:
     """The first rows, as a table. More are not fetched."""
-    header = result.column_names
+    header = [_cell(name) for name in result.column_names]
     rows: list[list[str]] = []
     more = False
     for batch in result:
@@ -193,12 +202,11 @@ def _show(result: Result) -> None:
     rule = "-+-".join("-" * width for width in widths)
     for line in (header, None, *rows):
         text = rule if line is None else " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        print(text.rstrip())
-    print(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
+        say(text.rstrip())
+    say(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
 
 
 def _cell(value: object) -> str:
-    """One line, without what would steer the terminal."""
-    text = "NULL" if value is None else str(value)
-    text = "".join(character if character.isprintable() else "�" for character in text)
+    """One line."""
+    text = shown("NULL" if value is None else str(value))
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -42,6 +42,7 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "chunk_rows" => options.chunk_rows = value.extract()?,
             "chunk_bytes" => options.chunk_bytes = value.extract()?,
             "max_message_bytes" => options.max_message_bytes = value.extract()?,
+            "max_result_bytes" => options.max_result_bytes = value.extract()?,
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = value.extract()?,

@@ -22,6 +22,13 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((error.message(),), Some(&attributes))?))
 }
 
+/// Text of others without what would steer a terminal.
+#[pyfunction]
+#[pyo3(signature = (text, *, lines=true))]
+pub(crate) fn printable(text: &str, lines: bool) -> String {
+    colonnade_client::printable(text, lines).into_owned()
+}
+
 /// PEP 249's classes, by who is at fault and by SQLSTATE class (PostgreSQL's appendix A).
 fn class(error: &Error) -> &'static str {
     match error.kind() {

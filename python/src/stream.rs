@@ -211,6 +211,12 @@ impl Stream {
         Self::new(converted, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }
 
+    /// The same rows, whose columns may take so many bytes in all. This stream is used up by it.
+    fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
+        let limited = client::limited(self.rest(), bytes);
+        Self::new(limited, &self.name, &self.server).map_err(|error| to_py(py, &error))
+    }
+
     /// What was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.detach(|| self.shared.stats());

@@ -92,6 +92,16 @@ pub enum Damage {
         /// What the reader accepts.
         limit: u64,
     },
+    /// A chunk has more rows or bytes than the reader has asked for.
+    #[error("a chunk of {declared} {unit} came, where at most {limit} were asked for")]
+    Unasked {
+        /// `rows` or `bytes`.
+        unit: &'static str,
+        /// What the chunk declares.
+        declared: u64,
+        /// What the reader accepts after what it has asked for.
+        limit: u64,
+    },
     /// A position points outside of its buffer or backwards.
     #[error("a position is out of range")]
     Position,

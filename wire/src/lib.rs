@@ -64,6 +64,6 @@ pub use decode::{Decoder, EncodedChunk, Message, Totals};
 pub use encode::{Chunk, Encoder};
 pub use encoding::Encoding;
 pub use error::{Damage, DecodeError, EncodeError};
-pub use message::{HEADER_LEN, Limits, message_length};
+pub use message::{Asked, HEADER_LEN, Limits, message_length};
 pub use schema::{DataType, Field, IndexType, Layout, Schema, Unit};
 pub use writer::{Queue, Writer};

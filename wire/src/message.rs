@@ -22,6 +22,40 @@ impl Default for Limits {
     }
 }
 
+/// What a reader has asked for of each chunk. PROTOCOL §2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Rows at most.
+    pub rows: u32,
+    /// Bytes of plain buffers at most, unless the chunk is a single row.
+    pub bytes: u64,
+}
+
+/// A sender counts alignment, offsets and bitmaps in its own way, so twice of what was asked for is accepted.
+const MARGIN: u64 = 2;
+/// Besides, for what a chunk has whatever its rows are.
+const CHUNK_OVERHEAD: u64 = 64 << 10;
+/// For each field: the first offset, the last byte of a bitmap, headers, the alignment of its buffers.
+const FIELD_OVERHEAD: u64 = 256;
+
+impl Asked {
+    /// Bytes of a body and of decoded buffers at most, in a chunk of several rows with `fields` fields, nested ones included.
+    pub(crate) fn most(self, fields: usize) -> u64 {
+        let overhead = (fields as u64).saturating_mul(FIELD_OVERHEAD).saturating_add(CHUNK_OVERHEAD);
+        self.bytes.saturating_mul(MARGIN).saturating_add(overhead)
+    }
+
+    /// Whether the message that starts with `header` may have `length` bytes, before there is memory for it. Only a
+    /// chunk of a single row may be much larger than what was asked for.
+    pub fn allows(self, header: &[u8; HEADER_LEN], length: u64) -> bool {
+        let largest = self.bytes.saturating_mul(MARGIN).max(SCHEMA_BYTES);
+        length <= largest || (header[4] == Kind::Chunk as u8 && u32_at(header, 24) == 1)
+    }
+}
+
+/// Bytes of a schema message at most.
+pub(crate) const SCHEMA_BYTES: u64 = 16 << 20;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Schema = 1,
@@ -91,6 +125,9 @@ impl Header {
         }
         if kind != Kind::Chunk && (header.codec != 0 || header.rows != 0 || header.sequence != 0) {
             return Err(Damage::NotZero.into());
+        }
+        if kind == Kind::Schema && header.length > SCHEMA_BYTES {
+            return Err(Damage::OverLimit { declared: header.length, limit: SCHEMA_BYTES }.into());
         }
         if header.body_length > limits.message_bytes {
             return Err(Damage::OverLimit { declared: header.body_length, limit: limits.message_bytes }.into());

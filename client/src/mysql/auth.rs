@@ -5,6 +5,7 @@ use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
 
 use super::packet::protocol;
+use crate::require_auth::Requirement;
 use crate::{Error, ErrorKind};
 
 /// Bytes of what the server makes up for each login.
@@ -13,6 +14,21 @@ const SCRAMBLE: usize = 20;
 const KNOWN: u8 = 3;
 /// The server needs the password itself.
 const PASSWORD_NEEDED: u8 = 4;
+
+/// The plugins, as `require_auth` names them.
+pub(super) const METHODS: &[&str] =
+    &["mysql_native_password", "caching_sha2_password", "sha256_password", "client_ed25519", "auth_socket"];
+
+/// On what way a password would go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Others may read along.
+    Open,
+    /// Nobody reads along, but whoever answers may not be the server.
+    Encrypted,
+    /// To the server and nobody else: a verified certificate, or a socket of this machine.
+    Certain,
+}
 
 /// What the server lets clients prove themselves by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +76,29 @@ impl Plugin {
         }
     }
 
-    /// The first answer to the server's scramble. `safe` is whether nobody else can read along.
+    /// # Errors
+    /// The user excludes it.
+    pub(super) fn permitted(self, required: &Requirement) -> Result<Self, Error> {
+        let name = self.name();
+        if required.allows(name) {
+            return Ok(self);
+        }
+        let message = format!("the server wants a login by {name}, which require_auth excludes");
+        Err(Error::new(ErrorKind::Connect, message)
+            .with_hint(format!("give the user a plugin that require_auth allows, or allow {name} there")))
+    }
+
+    /// The first answer to the server's scramble.
     ///
     /// # Errors
-    /// The scramble has another length, or the password would have to be sent where others read along.
-    pub(super) fn answer(self, password: &str, scramble: &[u8], safe: bool) -> Result<Vec<u8>, Error> {
+    /// The scramble has another length, or the password would have to be sent where it is not safe.
+    pub(super) fn answer(
+        self,
+        password: &str,
+        scramble: &[u8],
+        way: Way,
+        required: &Requirement,
+    ) -> Result<Vec<u8>, Error> {
         if self == Self::Socket {
             return Ok(Vec::new());
         }
@@ -75,7 +109,7 @@ impl Plugin {
         Ok(match self {
             Self::Native => native(password.as_bytes(), check(scramble)?).to_vec(),
             Self::CachingSha2 => caching_sha2(password.as_bytes(), check(scramble)?).to_vec(),
-            Self::Sha256 => self.in_full(password, safe)?,
+            Self::Sha256 => self.in_full(password, way, required)?,
             Self::Ed25519 => super::ed25519::sign(password.as_bytes(), scramble).to_vec(),
             Self::Socket => Vec::new(),
         })
@@ -84,28 +118,46 @@ impl Plugin {
     /// The answer to what the server says of the first one; `None` if there is nothing to send.
     ///
     /// # Errors
-    /// The server says something else than the plugin has, or the password would have to be sent where others read
-    /// along.
-    pub(super) fn go_on(self, said: &[u8], password: &str, safe: bool) -> Result<Option<Vec<u8>>, Error> {
+    /// The server says something else than the plugin has, or the password would have to be sent where it is not safe.
+    pub(super) fn go_on(
+        self,
+        said: &[u8],
+        password: &str,
+        way: Way,
+        required: &Requirement,
+    ) -> Result<Option<Vec<u8>>, Error> {
         match (self, said) {
             (Self::CachingSha2, [KNOWN]) => Ok(None),
-            (Self::CachingSha2, [PASSWORD_NEEDED]) => self.in_full(password, safe).map(Some),
+            (Self::CachingSha2, [PASSWORD_NEEDED]) => self.in_full(password, way, required).map(Some),
             _ => Err(protocol(format!("something that {} has not in its login", self.name()))),
         }
     }
 
-    /// The password itself, for a connection on which nobody else reads along. The other way, the server's RSA key over
-    /// a connection that is not encrypted, proves nothing about whose key it is.
-    fn in_full(self, password: &str, safe: bool) -> Result<Vec<u8>, Error> {
-        if !safe {
-            let message =
-                format!("the server's {} needs the password itself, and the connection is not encrypted", self.name());
-            return Err(Error::new(ErrorKind::Connect, message)
-                .with_hint("add ssl-mode=REQUIRED (or VERIFY_IDENTITY) to the URI, or use the unix socket"));
-        }
-        let mut bytes = password.as_bytes().to_vec();
-        bytes.push(0);
-        Ok(bytes)
+    /// The password itself, for a server that is certain to be the right one, or where the user has named the plugin and
+    /// nobody reads along. The server's RSA key over a connection that is not encrypted proves nothing about whose key it is.
+    fn in_full(self, password: &str, way: Way, required: &Requirement) -> Result<Vec<u8>, Error> {
+        let name = self.name();
+        let (why, hint) = match way {
+            Way::Certain => {
+                return Ok([password.as_bytes(), b"\0"].concat());
+            }
+            Way::Encrypted if required.names(name) => {
+                return Ok([password.as_bytes(), b"\0"].concat());
+            }
+            Way::Encrypted => (
+                "nothing proves that it is the right server",
+                format!(
+                    "add ssl-mode=VERIFY_IDENTITY and, for an authority of your own, ssl-ca=FILE to the URI, use the \
+                     unix socket, or allow this by require_auth={name} where you trust the network"
+                ),
+            ),
+            Way::Open => (
+                "the connection is not encrypted",
+                "add ssl-mode=VERIFY_IDENTITY to the URI, or use the unix socket".to_owned(),
+            ),
+        };
+        let message = format!("the server's {name} needs the password itself, and {why}; it was not sent");
+        Err(Error::new(ErrorKind::Connect, message).with_hint(hint))
     }
 }
 
@@ -148,12 +200,12 @@ mod tests {
     fn a_server_that_knows_the_double_hash_is_convinced() {
         let stored = Sha1::digest(Sha1::digest(PASSWORD));
         let mask = Sha1::new().chain_update(ONES).chain_update(stored).finalize();
-        let answer = Plugin::Native.answer(PASSWORD, &ONES, false).unwrap();
+        let answer = Plugin::Native.answer(PASSWORD, &ONES, Way::Open, &Requirement::Any).unwrap();
         assert!(proves::<Sha1>(&answer, &mask, &stored));
 
         let stored = Sha256::digest(Sha256::digest(PASSWORD));
         let mask = Sha256::new().chain_update(stored).chain_update(ONES).finalize();
-        let answer = Plugin::CachingSha2.answer(PASSWORD, &ONES, false).unwrap();
+        let answer = Plugin::CachingSha2.answer(PASSWORD, &ONES, Way::Open, &Requirement::Any).unwrap();
         assert!(proves::<Sha256>(&answer, &mask, &stored));
     }
 
@@ -163,28 +215,47 @@ mod tests {
         let scramble = *b"\x3e\x3b\x04\x55\x04\x70\x16\x3a\x4c\x15\x35\x03\x15\x76\x73\x22\x46\x08\x18\x01";
         let answer = b"\xa1\xc1\xe1\xe9\x1b\xb6\x54\x4b\xa7\x37\x4b\x9c\x56\x6d\x69\x3e\
                        \x06\xca\x07\x02\x98\xac\xd1\x06\x18\xc6\x90\x38\x9d\x88\xe1\x20";
-        assert_eq!(Plugin::CachingSha2.answer("hola", &scramble, false).unwrap(), answer);
+        assert_eq!(Plugin::CachingSha2.answer("hola", &scramble, Way::Open, &Requirement::Any).unwrap(), answer);
         let scramble = *b"\x79\x64\x3d\x12\x1d\x71\x74\x47\x5f\x48\x3e\x3e\x0b\x62\x0a\x03\x3d\x27\x3a\x4c";
         let answer = b"\xf1\xb2\xfb\x1c\x8d\xe7\x5d\xb8\xeb\xa8\x12\x6a\xd1\x0f\xe9\xb1\x10\x50\xd4\x28";
-        assert_eq!(Plugin::Native.answer("root", &scramble, false).unwrap(), answer);
+        assert_eq!(Plugin::Native.answer("root", &scramble, Way::Open, &Requirement::Any).unwrap(), answer);
+    }
+
+    #[test]
+    fn what_the_user_excludes_is_refused() {
+        for name in METHODS {
+            let plugin = Plugin::named(name.as_bytes()).unwrap();
+            assert_eq!(plugin.name(), *name);
+            let only = Requirement::parse(name, METHODS).unwrap();
+            let but = Requirement::parse(&format!("!{name}"), METHODS).unwrap();
+            assert!(plugin.permitted(&only).is_ok() && plugin.permitted(&Requirement::Any).is_ok());
+            assert!(plugin.permitted(&but).unwrap_err().message().contains(name));
+        }
     }
 
     #[test]
     fn an_empty_password_is_not_hashed() {
-        assert!(Plugin::Native.answer("", &ONES, false).unwrap().is_empty());
-        assert!(Plugin::CachingSha2.answer("", &ONES, false).unwrap().is_empty());
-        assert!(Plugin::Native.answer(PASSWORD, &ONES[1..], false).is_err());
+        assert!(Plugin::Native.answer("", &ONES, Way::Open, &Requirement::Any).unwrap().is_empty());
+        assert!(Plugin::CachingSha2.answer("", &ONES, Way::Open, &Requirement::Any).unwrap().is_empty());
+        assert!(Plugin::Native.answer(PASSWORD, &ONES[1..], Way::Open, &Requirement::Any).is_err());
     }
 
     #[test]
-    fn the_password_itself_is_sent_where_nobody_reads_along() {
+    fn the_password_itself_is_sent_to_the_right_server_only() {
+        let any = Requirement::Any;
         let plugin = Plugin::named(b"caching_sha2_password").unwrap();
-        assert_eq!(plugin.go_on(&[KNOWN], PASSWORD, false).unwrap(), None);
-        assert_eq!(plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, true).unwrap().unwrap(), b"hunter2\0");
-        let error = plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, false).unwrap_err();
+        assert_eq!(plugin.go_on(&[KNOWN], PASSWORD, Way::Open, &any).unwrap(), None);
+        assert_eq!(plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, Way::Certain, &any).unwrap().unwrap(), b"hunter2\0");
+        let error = plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, Way::Open, &any).unwrap_err();
         assert!(!error.message().contains(PASSWORD) && error.hint().unwrap().contains("ssl-mode"));
-        assert!(plugin.go_on(b"", PASSWORD, true).is_err());
-        assert!(Plugin::Sha256.answer(PASSWORD, &ONES, false).is_err());
+        let error = plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, Way::Encrypted, &any).unwrap_err();
+        assert!(!error.message().contains(PASSWORD) && error.hint().unwrap().contains("VERIFY_IDENTITY"));
+        let named = Requirement::parse("client_ed25519,caching_sha2_password", METHODS).unwrap();
+        assert!(plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, Way::Encrypted, &named).is_ok());
+        assert!(plugin.go_on(&[PASSWORD_NEEDED], PASSWORD, Way::Open, &named).is_err());
+        assert!(Plugin::Sha256.answer(PASSWORD, &ONES, Way::Encrypted, &named).is_err());
+        assert!(plugin.go_on(b"", PASSWORD, Way::Certain, &any).is_err());
+        assert!(Plugin::Sha256.answer(PASSWORD, &ONES, Way::Open, &Requirement::Any).is_err());
         assert!(Plugin::named(b"dialog").unwrap_err().message().contains("dialog"));
     }
 }

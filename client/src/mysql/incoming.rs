@@ -61,6 +61,11 @@ impl Incoming {
         }
     }
 
+    /// What is received from.
+    pub(super) fn channel(&self) -> &Channel {
+        &self.inbox.channel
+    }
+
     /// What is received from, below any encryption.
     pub(super) fn socket(&self) -> &Socket {
         self.inbox.channel.socket()

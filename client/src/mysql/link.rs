@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::auth::Plugin;
+use super::auth::{Plugin, Way};
 use super::encryption::Mode;
 use super::incoming::Incoming;
 use super::packet::{Body, Command, Definition, Done, capability, err, protocol, put_counted};
@@ -12,6 +12,7 @@ use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
+use crate::inbox::Kept;
 use crate::session::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind};
@@ -24,6 +25,8 @@ const HANDSHAKE: u8 = 10;
 const UTF8MB4: u8 = 45;
 /// Bytes of a command at most.
 const MAX_COMMAND: u32 = 1 << 30;
+/// Columns of a result at most: a prepared statement counts them in 16 bits.
+const MAX_COLUMNS: usize = u16::MAX as usize;
 /// What every session has: text in UTF-8, timestamps in UTC, and a server that waits for a reader who pauses.
 const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', net_write_timeout = 3600";
 const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
@@ -109,6 +112,9 @@ impl Link {
     /// The columns of a result, whose number has come.
     pub(super) fn columns(&mut self, count: usize, tick: Tick<'_>) -> Result<Vec<Definition>, Error> {
         let capabilities = self.server.capabilities;
+        if count > MAX_COLUMNS {
+            return Err(protocol(format!("a result of {count} columns")));
+        }
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(Definition::read(&self.incoming.packet(tick)?, capabilities)?);
@@ -134,8 +140,10 @@ impl Link {
         }
         let count = Body(&first).length()? as usize;
         answer.columns = self.columns(count, tick)?;
+        let mut kept = Kept::default();
         loop {
             let packet = self.incoming.packet(tick)?;
+            kept.add(packet.len())?;
             match packet.first() {
                 Some(0xff) => return Err(err(&packet)?.0),
                 Some(0xfe) => {
@@ -184,7 +192,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Best effort: the server notices the closed socket too.
+        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.command(Command::Quit, &[]);
     }
 }
@@ -290,17 +299,27 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
         incoming.reply(&response_head(capabilities))?;
         incoming = incoming.encrypted(&config, host, tick)?;
     }
-    let safe = local || encrypted;
+    let way = match incoming.channel() {
+        channel if channel.is_certain() => Way::Certain,
+        Channel::Tls(_) => Way::Encrypted,
+        Channel::Plain(_) => Way::Open,
+    };
+    let required = &target.require_auth;
 
     // A plugin that this client does not know may be the server's default, but not the user's.
     let mut plugin = Plugin::named(&greeting.plugin).unwrap_or(Plugin::Native);
     if plugin == Plugin::Sha256 {
         plugin = Plugin::CachingSha2;
     }
+    // Nor is one that the user excludes answered; the server may then switch to another.
+    let opening = plugin.permitted(required).is_ok();
     let mut response = response_head(capabilities);
     response.extend_from_slice(target.user.as_bytes());
     response.push(0);
-    let answer = plugin.answer(&target.password, &greeting.scramble, safe)?;
+    let answer = match opening {
+        true => plugin.answer(&target.password, &greeting.scramble, way, required)?,
+        false => Vec::new(),
+    };
     if capabilities & capability::LENENC_AUTH != 0 {
         put_counted(&mut response, &answer);
     } else {
@@ -327,6 +346,8 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
         let packet = incoming.packet(tick)?;
         match packet.split_first() {
             Some((0x00, _)) => {
+                // A server that is content with whatever was answered has used that plugin.
+                plugin.permitted(required)?;
                 let server = Server { capabilities, ..Server::default() };
                 let status = Done::ok(&packet)?.status;
                 return Ok(Link { incoming, server, status });
@@ -335,12 +356,13 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
             // AuthSwitchRequest; without a name it asks for a proof that MySQL 4.1 has replaced.
             Some((0xfe, rest)) if !rest.is_empty() => {
                 let mut body = Body(rest);
-                plugin = Plugin::named(body.until_nul())?;
+                plugin = Plugin::named(body.until_nul())?.permitted(required)?;
                 let scramble = body.0.strip_suffix(b"\0").unwrap_or(body.0);
-                incoming.reply(&plugin.answer(&target.password, scramble, safe)?)?;
+                incoming.reply(&plugin.answer(&target.password, scramble, way, required)?)?;
             }
             Some((0x01, said)) => {
-                if let Some(answer) = plugin.go_on(said, &target.password, safe)? {
+                plugin.permitted(required)?;
+                if let Some(answer) = plugin.go_on(said, &target.password, way, required)? {
                     incoming.reply(&answer)?;
                 }
             }

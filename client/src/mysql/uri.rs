@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::auth::METHODS;
 use super::encryption::Encryption;
+use crate::require_auth::Requirement;
 use crate::{Error, ErrorKind};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
@@ -36,6 +38,8 @@ pub(super) struct Target {
     /// How long to wait for a connection. `None` waits as long as the system does.
     pub(super) connect_timeout: Option<Duration>,
     pub(super) encryption: Encryption,
+    /// By which plugins the server may let the user in.
+    pub(super) require_auth: Requirement,
 }
 
 impl Target {
@@ -76,6 +80,7 @@ impl Target {
             database: decode(path)?,
             connect_timeout: None,
             encryption: Encryption::default(),
+            require_auth: Requirement::default(),
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let Some((key, value)) = pair.split_once('=') else {
@@ -95,6 +100,7 @@ impl Target {
                 self.connect_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
             }
             "ssl-mode" | "ssl-ca" | "ssl-cert" | "ssl-key" | "ssl-crl" => self.encryption.set(key, value)?,
+            "require-auth" => self.require_auth = Requirement::parse(&value, METHODS)?,
             "charset" if CHARSETS.contains(&value.as_str()) => {}
             "charset" => return Err(usage("charset is not utf8mb4: whatever a column's is, text arrives as UTF-8")),
             _ => return Err(usage(format!("the URI has an unknown parameter {key:?}"))),

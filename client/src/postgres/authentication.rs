@@ -22,6 +22,8 @@ pub(crate) enum EndPoint {
 pub(crate) struct Authentication {
     state: State,
     end_point: EndPoint,
+    /// Whether it is certain who the server is.
+    certain: bool,
     /// Whether the server has proven that it is the other end of the channel.
     bound: bool,
 }
@@ -40,8 +42,9 @@ enum State {
 }
 
 impl Authentication {
-    pub(crate) fn new(end_point: EndPoint) -> Self {
-        Self { state: State::Begun, end_point, bound: false }
+    /// `certain` is whether the server cannot be somebody else.
+    pub(crate) fn new(end_point: EndPoint, certain: bool) -> Self {
+        Self { state: State::Begun, end_point, certain, bound: false }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -60,6 +63,7 @@ impl Authentication {
         if target.channel_binding == Binding::Require && !self.bound && !matches!(method, 10..=12) {
             return Err(unbound("the server lets the user in without it"));
         }
+        self.permit(method, target)?;
         let (next, answer) = match (method, std::mem::take(&mut self.state)) {
             (0, State::Begun | State::Answered) => (State::Done, None),
             (3, State::Begun) => (State::Answered, Some(secret(password(target)?.as_bytes()))),
@@ -90,6 +94,41 @@ impl Authentication {
         };
         self.state = next;
         Ok(answer)
+    }
+
+    /// Holds a request against what the user allows. What gives a password away, or as good as that, needs a server
+    /// that is certain to be the one that was meant, unless the user has asked for the method by its name.
+    fn permit(&self, method: u32, target: &Target) -> Result<(), Error> {
+        let (name, asks) = match (method, &self.state) {
+            (0, State::Begun) => ("none", "lets the user in without any authentication"),
+            (3, _) => ("password", "asks for the password in clear text"),
+            (5, _) => ("md5", "asks for an MD5 hash of the password"),
+            (7 | 8, _) => ("gss", "asks for GSSAPI"),
+            (9, _) => ("sspi", "asks for SSPI"),
+            (10..=12, _) => ("scram-sha-256", "asks for a SASL login"),
+            _ => return Ok(()),
+        };
+        if !target.require_auth.allows(name) {
+            let message = format!("the server {asks}, which require_auth excludes");
+            return Err(Error::new(ErrorKind::Connect, message).with_hint(format!(
+                "let user {:?} in by a method that require_auth allows, or allow {name} there",
+                target.user
+            )));
+        }
+        if matches!(name, "password" | "md5")
+            && target.password.is_some()
+            && !self.certain
+            && !target.require_auth.names(name)
+        {
+            let message =
+                format!("the server {asks}, and nothing proves that it is the right server; the password was not sent");
+            return Err(Error::new(ErrorKind::Connect, message).with_hint(format!(
+                "let user {:?} in by scram-sha-256, verify the server by sslmode=verify-full, or allow this by \
+                 require_auth={name} where you trust the network",
+                target.user
+            )));
+        }
+        Ok(())
     }
 
     /// The best of the offered mechanisms, and what the login is then bound to.
@@ -165,7 +204,7 @@ mod tests {
     }
 
     fn plain() -> Authentication {
-        Authentication::new(EndPoint::Unencrypted)
+        Authentication::new(EndPoint::Unencrypted, true)
     }
 
     #[test]
@@ -179,6 +218,50 @@ mod tests {
         let mut trusted = plain();
         assert_eq!(trusted.answer(&[0; 4], &with).unwrap(), None);
         assert!(trusted.is_done());
+    }
+
+    #[test]
+    fn a_server_that_may_be_another_gets_no_password() {
+        let doubtful = || Authentication::new(EndPoint::Unencrypted, false);
+        let (clear, md5) = (&[0, 0, 0, 3], b"\0\0\0\x05salt");
+        for request in [&clear[..], &md5[..]] {
+            let error = doubtful().answer(request, &target(":secret")).unwrap_err();
+            assert!(error.message().contains("was not sent") && error.hint().unwrap().contains("require_auth="));
+            assert!(!error.message().contains("secret"));
+        }
+        assert!(doubtful().answer(b"\0\0\0\x0aSCRAM-SHA-256\0\0", &target(":secret")).is_ok());
+        let allowing = |methods: &str| {
+            Conninfo::parse(&format!("postgresql://ada:secret@h/d?require_auth={methods}")).unwrap().targets.remove(0)
+        };
+        assert!(doubtful().answer(clear, &allowing("password")).is_ok());
+        assert!(doubtful().answer(md5, &allowing("scram-sha-256,md5")).is_ok());
+        // What is not excluded is not asked for.
+        for (request, methods) in [(&clear[..], "md5"), (&md5[..], "password"), (&clear[..], "!md5")] {
+            assert!(doubtful().answer(request, &allowing(methods)).is_err(), "{methods}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_is_excluded_is_refused_wherever_it_comes() {
+        let requests: [(&str, &[u8]); 6] = [
+            ("none", &[0; 4]),
+            ("password", &[0, 0, 0, 3]),
+            ("md5", b"\0\0\0\x05salt"),
+            ("gss", &[0, 0, 0, 7]),
+            ("sspi", &[0, 0, 0, 9]),
+            ("scram-sha-256", b"\0\0\0\x0aSCRAM-SHA-256\0\0"),
+        ];
+        for (name, request) in requests {
+            let refused = |methods: &str| {
+                let uri = format!("postgresql://ada:secret@h/d?require_auth={methods}");
+                let target = Conninfo::parse(&uri).unwrap().targets.remove(0);
+                let answer = plain().answer(request, &target);
+                answer.is_err_and(|error| error.message().contains("require_auth"))
+            };
+            let others: Vec<_> = requests.iter().map(|(name, _)| *name).filter(|other| *other != name).collect();
+            assert!(refused(&format!("!{name}")) && refused(&others.join(",")), "{name}");
+            assert!(!refused(name) && !refused(&format!("!{}", others.join(",!"))), "{name}");
+        }
     }
 
     #[test]
@@ -197,7 +280,7 @@ mod tests {
         const ONE: &[u8] = b"\0\0\0\x0aSCRAM-SHA-256\0\0";
         let with = target(":secret");
         let first = |end_point: EndPoint, offer: &[u8]| {
-            let answer = Authentication::new(end_point).answer(offer, &with).unwrap().unwrap();
+            let answer = Authentication::new(end_point, true).answer(offer, &with).unwrap().unwrap();
             String::from_utf8_lossy(&answer[5..]).into_owned()
         };
         let known = || EndPoint::Known(vec![7; 32]);
@@ -215,10 +298,10 @@ mod tests {
             (known(), &[0, 0, 0, 3]),
             (known(), b"\0\0\0\x05salt"),
         ] {
-            let error = Authentication::new(end_point).answer(request, &required).unwrap_err();
+            let error = Authentication::new(end_point, true).answer(request, &required).unwrap_err();
             assert!(error.message().contains("channel_binding=require"), "{error}");
         }
-        assert!(Authentication::new(known()).answer(BOTH, &required).is_ok());
+        assert!(Authentication::new(known(), true).answer(BOTH, &required).is_ok());
     }
 
     #[test]

@@ -15,13 +15,13 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// connection has gone, encrypted if that is.
 pub(super) fn request(route: &Route, key: message::BackendKey) -> Result<(), Error> {
     let mut route = Route::clone(route);
-    route.target.connect_timeout = Some(route.target.connect_timeout.unwrap_or(LIMIT).min(LIMIT));
+    let timeout = route.target.connect_timeout.unwrap_or(LIMIT).min(LIMIT);
     let deadline = Instant::now() + LIMIT;
     let mut tick = || match Instant::now() < deadline {
         true => Ok(()),
         false => Err(Error::new(ErrorKind::Connect, "the server did not take the cancel request in time")),
     };
-    let socket = route.connect()?;
+    let socket = route.connect(Some(timeout))?;
     let mut channel = route.secure(socket, &mut tick)?;
     channel.send(&message::cancel_request(key)).map_err(lost)?;
     let mut byte = 0u8;

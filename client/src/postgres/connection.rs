@@ -75,13 +75,19 @@ impl Connection for PostgresConnection {
             return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
         }
         let copy = request::copy(sql, options, self.dialect())?;
-        let limit = options.max_message_bytes;
+        let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;
         let reader = self.session.start(keep, move |link, tick, tell| {
-            simple::answer(link, tick, Job::Copy { pool: &pool, limit, tell }, &query, again.as_deref())
+            simple::answer(
+                link,
+                tick,
+                Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell },
+                &query,
+                again.as_deref(),
+            )
         })?;
-        Ok(Box::new(CopyOut::open(reader, limit, keep)?))
+        Ok(Box::new(CopyOut::open(reader, asked, limits, keep)?))
     }
 
     fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use colonnade_wire::{Decoder, Limits, Message};
+use colonnade_wire::{Asked, Decoder, Limits, Message};
 
 use super::connection::Postgres;
 use super::message::{HEADER, protocol};
@@ -24,11 +24,14 @@ pub(crate) struct CopyOut {
 
 impl CopyOut {
     /// Waits for the schema message.
-    pub(crate) fn open(reader: Reader<Postgres, Bytes>, limit: Option<u64>, keep: Keep<'_>) -> Result<Self, Error> {
-        let mut limits = Limits::default();
-        limits.message_bytes = limit.unwrap_or(limits.message_bytes);
+    pub(crate) fn open(
+        reader: Reader<Postgres, Bytes>,
+        asked: Asked,
+        limits: Limits,
+        keep: Keep<'_>,
+    ) -> Result<Self, Error> {
         let schema = SchemaRef::new(arrow_schema::Schema::empty());
-        let mut copy = Self { reader, decoder: Decoder::new(limits), schema };
+        let mut copy = Self { reader, decoder: Decoder::new(limits).asked(asked), schema };
         match copy.message(keep)? {
             Some((Message::Schema(schema), _)) => {
                 copy.reader.meter.schema(schema.fields.len());

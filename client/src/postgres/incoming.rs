@@ -53,6 +53,11 @@ impl Incoming {
         self.0.peek(tick)
     }
 
+    /// The first bytes of a body, which stay the next.
+    pub(crate) fn ahead<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
+        self.0.ahead(tick)
+    }
+
     /// The body of a message that is not CopyData.
     pub(crate) fn body(&mut self, kind: u8, len: usize, tick: Tick<'_>) -> Result<Vec<u8>, Error> {
         if len > CONTROL_LIMIT {
@@ -84,14 +89,14 @@ impl Incoming {
         tick: Tick<'_>,
         sink: &mut dyn FnMut(Bytes),
     ) -> Result<(), Error> {
+        let limit = limit.unwrap_or(Limits::default().message_bytes);
         self.0.rows(pool, &mut |bytes, whole| step(bytes, whole, limit), tick, sink)
     }
 }
 
 /// # Errors
-/// A message of this length is more than the limit, or the format's own limit, allows.
-pub(crate) fn check_size(len: usize, limit: Option<u64>) -> Result<(), Error> {
-    let limit = limit.unwrap_or(Limits::default().message_bytes);
+/// A message of this length is more than the limit allows.
+pub(crate) fn check_size(len: usize, limit: u64) -> Result<(), Error> {
     if len as u64 <= limit {
         return Ok(());
     }
@@ -99,9 +104,15 @@ pub(crate) fn check_size(len: usize, limit: Option<u64>) -> Result<(), Error> {
         .with_hint("raise max_message_bytes, or ask for smaller chunks"))
 }
 
+/// A chunk of several rows that is larger than the chunks that were asked for.
+pub(crate) fn too_large(len: usize, asked: u64) -> Error {
+    let message = format!("a message of {len} bytes came, where chunks of {asked} bytes were asked for");
+    Error::new(ErrorKind::Protocol, message)
+}
+
 /// Moves `whole` behind the last whole row of `bytes`. Gives where the next one ends, as far as can be told; `None` if
 /// the next message is no row.
-fn step(bytes: &[u8], whole: &mut usize, limit: Option<u64>) -> Result<Option<usize>, Error> {
+fn step(bytes: &[u8], whole: &mut usize, limit: u64) -> Result<Option<usize>, Error> {
     while let Some(header) = bytes[*whole..].first_chunk::<HEADER>() {
         let (kind, len) = message::header(*header)?;
         if kind != b'D' {
@@ -128,7 +139,7 @@ mod tests {
         let bytes = b"D\0\0\0\x06\0\0D\0\0\0\x0a\0\x01\xff\xff\xff\xffC\0\0\0\x04";
         let stepped = |len: usize| {
             let mut whole = 0;
-            let next = step(&bytes[..len], &mut whole, None).unwrap();
+            let next = step(&bytes[..len], &mut whole, 1 << 30).unwrap();
             (whole, next)
         };
         assert_eq!(stepped(0), (0, Some(5)));
@@ -141,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_row_above_the_limit_is_refused_before_there_is_memory_for_it() {
-        assert!(step(b"D\x7f\xff\xff\xff", &mut 0, None).is_err());
-        assert!(step(b"D\0\0\x01\0", &mut 0, Some(100)).is_err());
-        assert!(step(b"D\0\0\0\x03", &mut 0, None).is_err());
+        assert!(step(b"D\x7f\xff\xff\xff", &mut 0, 1 << 30).is_err());
+        assert!(step(b"D\0\0\x01\0", &mut 0, 100).is_err());
+        assert!(step(b"D\0\0\0\x03", &mut 0, 1 << 30).is_err());
     }
 }

@@ -12,6 +12,7 @@ use super::route::Route;
 use super::target::{Binding, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
+use crate::feed::POLL;
 use crate::session::Tick;
 use crate::tls;
 use crate::{Dialect, Error, ErrorKind, Transaction};
@@ -102,7 +103,8 @@ impl Link {
         let mut routes = Route::all(target)?.into_iter().peekable();
         let mut before: Option<Error> = None;
         while let Some(mut route) = routes.next() {
-            let socket = route.connect()?;
+            let left = target.connect_timeout.map(|_| deadline.saturating_duration_since(Instant::now()));
+            let socket = route.connect(left)?;
             let (error, again) = match route.secure(socket, &mut tick) {
                 Err(error) => (error, true),
                 Ok(channel) => {
@@ -158,7 +160,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Best effort: the server notices the closed socket too.
+        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.send(&message::terminate());
     }
 }
@@ -186,7 +189,8 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
     let _ = incoming.channel().send(&message::startup(&parameters));
 
     let mut server = Server::default();
-    let (mut welcome, mut authentication) = (false, Authentication::new(end_point(incoming.channel(), target)));
+    let (mut welcome, mut authentication) =
+        (false, Authentication::new(end_point(incoming.channel(), target), incoming.channel().is_certain()));
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {

@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-use colonnade_wire::Config;
+use colonnade_wire::{Asked, Config, Limits};
 
 use crate::scan::{Token, first_word, statement_in, tokens};
 use crate::{Dialect, Error, ErrorKind, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
+/// How large chunks are where nobody says otherwise. PROTOCOL §2.
+const CHUNKS: Asked = Asked { rows: 65_536, bytes: 4 << 20 };
+/// Of a schema message, or of what a chunk has besides its values.
+const MESSAGE_OVERHEAD: u64 = 16 << 20;
 /// Most digits of a decimal on the wire. FORMAT §4.
 const DECIMAL_DIGITS: u8 = 76;
 
@@ -40,6 +44,23 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Resul
     }
     copy.push(')');
     Ok(copy)
+}
+
+/// How large the chunks are that [`copy`] asks for.
+pub(crate) fn chunks(options: &QueryOptions) -> Asked {
+    Asked { rows: options.chunk_rows.unwrap_or(CHUNKS.rows), bytes: options.chunk_bytes.unwrap_or(CHUNKS.bytes) }
+}
+
+/// What is accepted of a message and of a chunk. A chunk alone cannot be larger than the result may be; that a message
+/// has headers, too, is nothing that a limit should fail for.
+pub(crate) fn limits(options: &QueryOptions) -> Limits {
+    let mut limits = Limits::default();
+    limits.message_bytes = options.max_message_bytes.unwrap_or(limits.message_bytes);
+    if let Some(most) = options.max_result_bytes {
+        limits.message_bytes = limits.message_bytes.min(most.saturating_add(MESSAGE_OVERHEAD));
+        limits.decoded_bytes = limits.decoded_bytes.min(most.saturating_add(MESSAGE_OVERHEAD));
+    }
+    limits
 }
 
 /// The statement alone, for a server that sends its own format. What the options ask of another one has no effect then.
@@ -125,6 +146,7 @@ mod tests {
             chunk_rows: Some(10),
             chunk_bytes: Some(20),
             max_message_bytes: Some(30),
+            max_result_bytes: Some(40),
             numeric: Some((38, 9)),
             as_text: vec!["plain_1".to_owned(), "Odd, \"it's\"".to_owned()],
             parallel: Some("off".to_owned()),

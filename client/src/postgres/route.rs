@@ -2,6 +2,7 @@
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL>
 
 use std::io;
+use std::time::Duration;
 
 use super::message;
 use super::target::{Address, Keepalive, SslMode, Target};
@@ -51,15 +52,15 @@ impl Route {
         !matches!(self.encryption, Encryption::None)
     }
 
-    /// Connects to where the target's server listens.
+    /// Connects to where the target's server listens, within `timeout`.
     ///
     /// # Errors
     /// Nobody listens there, or not within the timeout.
-    pub(crate) fn connect(&self) -> Result<Socket, Error> {
-        let Target { address, connect_timeout, keepalive, .. } = &self.target;
+    pub(crate) fn connect(&self, timeout: Option<Duration>) -> Result<Socket, Error> {
+        let Target { address, keepalive, .. } = &self.target;
         let socket = match address {
             Address::Unix(path, port) => Socket::unix(&Target::socket_file(path, *port)),
-            Address::Tcp(host, port) => Socket::tcp(host, *port, *connect_timeout),
+            Address::Tcp(host, port) => Socket::tcp(host, *port, timeout),
         };
         let socket = socket.map_err(|cause| {
             Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))

@@ -5,11 +5,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 pub(crate) use colonnade_login::scram::{BOUND_MECHANISM, MECHANISM};
 use colonnade_login::scram::{
-    Key, MAX_ITERATIONS, NONCE_BYTES, client_key, hmac, normalized, salted_password, server_key, stored_key, xor,
+    Key, NONCE_BYTES, client_key, hmac, normalized, salted_password, server_key, stored_key, xor,
 };
 
 use super::message::protocol;
 use crate::{Error, ErrorKind};
+
+/// Rounds of the hash at least, RFC 7677 §4: with fewer, whoever poses as the server could try many passwords at home.
+const MIN_ITERATIONS: u32 = 4096;
+/// Rounds at most, which are about half a second of a core's time.
+const MAX_ITERATIONS: u32 = 1_000_000;
 
 /// The user's name is that of the start-up message; what stands here is passed over.
 const USER: &str = "n=";
@@ -93,8 +98,14 @@ impl Scram {
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
             return Err(odd());
         }
-        if !(1..=MAX_ITERATIONS).contains(&iterations) {
-            return Err(protocol(format!("a SCRAM message that asks for {iterations} iterations")));
+        if !(MIN_ITERATIONS..=MAX_ITERATIONS).contains(&iterations) {
+            let message = format!(
+                "the server asks for {iterations} iterations of SCRAM, and {MIN_ITERATIONS} to {MAX_ITERATIONS} are \
+                 accepted; nothing was sent that depends on the password"
+            );
+            return Err(Error::new(ErrorKind::Connect, message).with_hint(format!(
+                "on the server, SET scram_iterations = {MIN_ITERATIONS} and set the user's password again"
+            )));
         }
         let salted = salted_password(&self.password, &salt, iterations);
         let client_key = client_key(&salted);
@@ -171,6 +182,9 @@ mod tests {
             "r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
             "r=rOprNGfwEbeRWgbNEkqO1,s=?,i=4096",
             "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=0",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095",
+            "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1000001",
             "r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4000000000",
         ] {
             assert!(scram().answer(first).is_err(), "{first}");

@@ -8,7 +8,7 @@ use super::link::Link;
 use super::target::{Conninfo, Session};
 use crate::{Error, ErrorKind};
 
-/// How long a server may take to say which kind it is.
+/// Without `connect_timeout`, how long a server may take to say which kind it is.
 const LIMIT: Duration = Duration::from_secs(60);
 const READ_ONLY: &str = "SHOW transaction_read_only";
 const STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()";
@@ -53,7 +53,7 @@ fn suits(mut link: Link, session: Session) -> Result<Link, Error> {
         Session::Primary => (STANDBY, "f", "is a standby"),
         Session::Standby => (STANDBY, "t", "is not a standby"),
     };
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + link.route.target.connect_timeout.unwrap_or(LIMIT);
     let mut tick = || match Instant::now() < deadline {
         true => Ok(()),
         false => Err(Error::new(ErrorKind::Connect, "the server does not say whether it is a standby")),

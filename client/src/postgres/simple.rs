@@ -2,15 +2,16 @@
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY>
 
 use bytes::Bytes;
+use colonnade_wire::{Asked, HEADER_LEN};
 
 use super::ask::Part;
 use super::delivery::is_unknown_format;
 use super::extended::{row_description, text_row};
-use super::incoming::check_size;
+use super::incoming::{check_size, too_large};
 use super::link::Link;
 use super::message::{self, Body, protocol, shown};
 use crate::feed::POLL;
-use crate::inbox::no_memory;
+use crate::inbox::{Kept, no_memory};
 use crate::session::{Outcome, Tick};
 use crate::{Error, Pool};
 
@@ -19,8 +20,10 @@ pub(crate) enum Job<'a> {
     /// Passes a stream's messages on.
     Copy {
         pool: &'a Pool,
-        /// Bytes of a message at most, if not the format's own limit.
-        limit: Option<u64>,
+        /// How large chunks were asked for.
+        asked: Asked,
+        /// Bytes of a message at most.
+        limit: u64,
         tell: &'a mut dyn FnMut(Bytes),
     },
     /// Passes over all rows.
@@ -71,12 +74,15 @@ impl Answer<'_, '_> {
 
     fn messages(&mut self, failed: &mut Option<Error>) -> Result<Option<u64>, Error> {
         let Self { link, tick, job, preceded, copied } = self;
-        let (mut rows, mut copying) = (None, false);
+        let (mut rows, mut copying, mut kept) = (None, false, Kept::default());
         loop {
             let (kind, len) = link.incoming.header(tick)?;
             match (kind, &mut *job) {
-                (b'd', Job::Copy { pool, limit, tell }) if copying => {
+                (b'd', Job::Copy { pool, asked, limit, tell }) if copying => {
                     check_size(len, *limit)?;
+                    if len >= HEADER_LEN && !asked.allows(&link.incoming.ahead(tick)?, len as u64) {
+                        return Err(too_large(len, asked.bytes));
+                    }
                     let mut buffer = pool.take(len).ok_or_else(|| no_memory(len))?;
                     link.incoming.body_into(&mut buffer, tick)?;
                     tell(buffer.freeze());
@@ -89,6 +95,7 @@ impl Answer<'_, '_> {
                 }
                 (b'D', Job::Ask(tell)) => {
                     let body = link.incoming.body(kind, len, tick)?;
+                    kept.add(body.len())?;
                     tell(Part::Row(text_row(&body)?));
                 }
                 (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => link.incoming.skip(len, tick)?,

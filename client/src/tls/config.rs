@@ -99,6 +99,8 @@ impl Options {
 pub(crate) struct Config {
     client: Arc<ClientConfig>,
     check: Check,
+    /// Whether nobody else can have the certificate that is accepted.
+    pub(super) identifies: bool,
     pub(super) words: &'static Words,
 }
 
@@ -141,7 +143,13 @@ impl Config {
         client.enable_sni = options.name_indication;
         client.alpn_protocols.clone_from(&options.protocols);
         client.resumption = Resumption::disabled();
-        Ok(Self { client: Arc::new(client), check: options.check, words })
+        // Anybody can get a certificate for a name of his own from an authority that everybody trusts.
+        let identifies = match options.check {
+            Check::Nothing => false,
+            Check::Chain => matches!(options.roots, Roots::File(_)),
+            Check::Name => true,
+        };
+        Ok(Self { client: Arc::new(client), check: options.check, identifies, words })
     }
 
     /// The start of a connection to a host.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Instant;
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
@@ -9,6 +10,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use super::config::Config;
 use super::error;
 use crate::Error;
+use crate::feed::POLL;
 use crate::socket::Socket;
 
 /// Bytes that are received at a time: a few records, which are decrypted while they are in the cache. It also holds the largest handshake
@@ -34,6 +36,8 @@ pub(crate) struct Stream {
     closed: bool,
     /// Nothing can be believed or said any more.
     broken: bool,
+    /// The server's certificate was verified.
+    verified: bool,
 }
 
 /// How far one step has come.
@@ -49,7 +53,7 @@ enum Step {
 
 impl Stream {
     /// Shakes hands with the server that is called `host`, and checks what it shows as the configuration says. `wait` is asked whenever
-    /// nothing came in the socket's timeout; an error of it ends the handshake.
+    /// something came, or nothing in the socket's timeout; an error of it ends the handshake.
     ///
     /// # Errors
     /// The server does not speak TLS or no version of it that is allowed, shows a certificate that is not trusted, or refuses ours.
@@ -71,6 +75,7 @@ impl Stream {
             outgoing: Vec::new(),
             closed: false,
             broken: false,
+            verified: config.identifies,
         };
         let refused = |cause: io::Error| error::handshake(cause, config, host);
         // A server may speak first: behind its last message of the handshake.
@@ -85,7 +90,7 @@ impl Stream {
                 Ok(Step::Closed) => return Err(refused(io::ErrorKind::UnexpectedEof.into())),
                 Ok(Step::Handshake) => match stream.fill() {
                     Ok(0) => return Err(refused(io::ErrorKind::UnexpectedEof.into())),
-                    Ok(_) => {}
+                    Ok(_) => wait()?,
                     Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => wait()?,
                     Err(cause) => return Err(refused(cause)),
                 },
@@ -125,6 +130,7 @@ impl Stream {
     /// `to` may be written to for `room` bytes.
     pub(crate) unsafe fn receive(&mut self, to: *mut u8, room: usize, whole: bool) -> io::Result<usize> {
         let mut room = Room { to, len: room, filled: 0 };
+        let mut until = None;
         let mut rest = std::mem::take(&mut self.rest);
         self.taken = rest.len() - room.put(&rest[self.taken..]).len();
         if self.taken == rest.len() {
@@ -141,6 +147,12 @@ impl Stream {
                 Ok(Step::Ready | Step::Handshake) if room.filled > 0 && !whole => break Ok(room.filled),
                 Ok(Step::Ready | Step::Handshake) => match self.fill() {
                     Ok(0) => self.closed = true,
+                    // A record that comes byte by byte must not keep the caller from asking whether to go on.
+                    Ok(_) if Instant::now() >= *until.get_or_insert_with(|| Instant::now() + POLL) => match room.filled
+                    {
+                        0 => break Err(io::ErrorKind::WouldBlock.into()),
+                        filled => break Ok(filled),
+                    },
                     Ok(_) => {}
                     // As MSG_WAITALL does: what has come is not held back by a wait that is over.
                     Err(_) if room.filled > 0 => break Ok(room.filled),
@@ -161,6 +173,11 @@ impl Stream {
     /// The certificate that the server has shown, in DER.
     pub(crate) fn certificate(&self) -> Option<&[u8]> {
         self.tls.peer_certificates()?.first().map(AsRef::as_ref)
+    }
+
+    /// Whether the server's certificate was verified, so that nobody can pose as the server.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verified
     }
 
     /// Whether the server has chosen one of the protocols that were offered.

@@ -14,14 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use crate::message::{HEADER_LEN, Header, Kind};
-use crate::{Column, Damage, DecodeError, Encoding, Limits, Schema, checksum};
+use crate::{Asked, Column, Damage, DecodeError, Encoding, Field, Limits, Schema, checksum};
 use node::Node;
 use reader::{Budget, Reader};
 
 /// Reads the messages of one stream in order and checks that they belong together.
 pub struct Decoder {
     limits: Limits,
+    asked: Option<Asked>,
     schema: Option<Arc<Schema>>,
+    /// Fields of the schema, nested ones included.
+    fields: usize,
     chunks: u32,
     rows: u64,
     running: checksum::Running,
@@ -52,7 +55,14 @@ impl Decoder {
     /// A decoder at the start of a stream.
     pub fn new(limits: Limits) -> Self {
         let running = checksum::Running::default();
-        Self { limits, schema: None, chunks: 0, rows: 0, running, totals: None }
+        Self { limits, asked: None, schema: None, fields: 0, chunks: 0, rows: 0, running, totals: None }
+    }
+
+    /// The same for who has said how large chunks may be: larger ones are refused.
+    #[must_use]
+    pub fn asked(mut self, asked: Asked) -> Self {
+        self.asked = Some(asked);
+        self
     }
 
     /// Takes the next whole message.
@@ -72,13 +82,15 @@ impl Decoder {
             (Kind::Schema, None) => {
                 let schema = Arc::new(schema::decode(&bytes[HEADER_LEN..])?);
                 self.schema = Some(schema.clone());
+                self.fields = schema.fields.iter().map(count).sum();
                 Message::Schema(schema)
             }
             (Kind::Chunk, Some(schema)) => {
                 if header.sequence != self.chunks {
                     return Err(Damage::Sequence { expected: self.chunks, found: header.sequence }.into());
                 }
-                let chunk = EncodedChunk::open(schema.clone(), &header, bytes, &self.limits)?;
+                let bound = self.bound(&header)?;
+                let chunk = EncodedChunk::open(schema.clone(), &header, bytes, &self.limits, bound)?;
                 self.chunks = self.chunks.wrapping_add(1);
                 self.rows += u64::from(header.rows);
                 Message::Chunk(chunk)
@@ -88,6 +100,24 @@ impl Decoder {
         };
         self.running.push(header.checksum);
         Ok(message)
+    }
+
+    /// What a chunk's body and buffers may take, if it holds more than one row and chunks were asked for.
+    fn bound(&self, header: &Header) -> Result<Option<u64>, DecodeError> {
+        let Some(asked) = self.asked else { return Ok(None) };
+        let refused = |unit, declared, limit| Err(Damage::Unasked { unit, declared, limit }.into());
+        if header.rows > asked.rows {
+            return refused("rows", header.rows.into(), asked.rows.into());
+        }
+        // A row cannot be divided, so it may be as large as the reader accepts at all.
+        if header.rows == 1 {
+            return Ok(None);
+        }
+        let most = asked.most(self.fields);
+        if header.body_length > most {
+            return refused("bytes", header.body_length, most);
+        }
+        Ok(Some(most))
     }
 
     fn end(&mut self, body: &[u8]) -> Result<Totals, DecodeError> {
@@ -122,13 +152,21 @@ pub struct EncodedChunk {
     body: Bytes,
     starts: Vec<u32>,
     limit: u64,
+    /// Whether the limit is that of what was asked for.
+    asked: bool,
     /// Bytes that each column decoded to so far, and their sum: together they stay below `limit`.
     charges: Vec<AtomicU64>,
     charged: AtomicU64,
 }
 
 impl EncodedChunk {
-    fn open(schema: Arc<Schema>, header: &Header, message: Bytes, limits: &Limits) -> Result<Self, DecodeError> {
+    fn open(
+        schema: Arc<Schema>,
+        header: &Header,
+        message: Bytes,
+        limits: &Limits,
+        bound: Option<u64>,
+    ) -> Result<Self, DecodeError> {
         let wire_bytes = message.len();
         let stored = message.slice(HEADER_LEN..);
         let length = header.body_length as usize;
@@ -174,7 +212,8 @@ impl EncodedChunk {
             wire_bytes,
             body,
             starts,
-            limit: limits.decoded_bytes,
+            limit: limits.decoded_bytes.min(bound.unwrap_or(u64::MAX)),
+            asked: bound.is_some(),
             charges,
             charged: AtomicU64::new(0),
         })
@@ -198,6 +237,11 @@ impl EncodedChunk {
     /// Bytes of the message that carried the chunk.
     pub fn wire_bytes(&self) -> usize {
         self.wire_bytes
+    }
+
+    /// Bytes of the columns as they are encoded, which the chunk keeps.
+    pub fn body_bytes(&self) -> usize {
+        self.body.len()
     }
 
     /// The codec's name.
@@ -229,9 +273,17 @@ impl EncodedChunk {
     /// If there is no such column.
     pub fn column(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
         let others = self.charged.load(Ordering::Relaxed).saturating_sub(self.charges[column].load(Ordering::Relaxed));
-        let mut budget = Budget::new(self.limit, others);
-        let decoded =
-            self.decode(column, &mut budget).map_err(|damage| DecodeError { damage, column: Some(column) })?;
+        let free = if self.asked { self.rows.saturating_mul(count(&self.schema.fields[column])) } else { 0 };
+        let mut budget = Budget::new(self.limit, others, free as u64);
+        let decoded = self.decode(column, &mut budget).map_err(|damage| {
+            let damage = match damage {
+                Damage::OverLimit { declared, limit } if self.asked => {
+                    Damage::Unasked { unit: "bytes", declared, limit }
+                }
+                damage => damage,
+            };
+            DecodeError { damage, column: Some(column) }
+        })?;
         let before = self.charges[column].swap(budget.used(), Ordering::Relaxed);
         self.charged.fetch_add(budget.used().wrapping_sub(before), Ordering::Relaxed);
         Ok(decoded)
@@ -262,4 +314,9 @@ impl EncodedChunk {
         let node = Node::read(&mut self.reader(column), self.rows, |_| Err(nulls.clone()))?;
         node.validity.map(|validity| (validity, node.present_rows)).ok_or(nulls)
     }
+}
+
+/// A field and all that are nested in it.
+fn count(field: &Field) -> usize {
+    1 + field.children.iter().map(count).sum::<usize>()
 }

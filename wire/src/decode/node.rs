@@ -109,9 +109,8 @@ pub(super) fn decode(
         return Err(Damage::Nulls(3));
     }
     budget.check(node.rows)?;
-    // Rows without buffers of their own cost time all the same.
     if matches!(layout, Layout::None | Layout::Struct | Layout::FixedList(_)) || layout.fixed_width() == Some(0) {
-        budget.take(node.rows, 1)?;
+        budget.pass(node.rows)?;
     }
     let values = if node.all_null {
         void(field, node.rows, budget)?

@@ -92,11 +92,13 @@ pub(crate) struct Budget {
     limit: u64,
     spent_by_others: u64,
     used: u64,
+    /// Rows without buffers of their own that cost nothing: those that the chunk itself has.
+    free: u64,
 }
 
 impl Budget {
-    pub(crate) fn new(limit: u64, spent_by_others: u64) -> Self {
-        Self { limit, spent_by_others, used: 0 }
+    pub(crate) fn new(limit: u64, spent_by_others: u64, free: u64) -> Self {
+        Self { limit, spent_by_others, used: 0, free }
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -111,6 +113,17 @@ impl Budget {
             return Err(Damage::OverLimit { declared: rows as u64, limit: self.limit });
         }
         Ok(())
+    }
+
+    /// Takes for rows of a node that has no buffers: they cost time all the same.
+    pub(crate) fn pass(&mut self, rows: usize) -> Result<(), Damage> {
+        match self.free.checked_sub(rows as u64) {
+            Some(left) => {
+                self.free = left;
+                Ok(())
+            }
+            None => self.take(rows, 1),
+        }
     }
 
     /// Takes the bytes of `count` values of `width` bytes.

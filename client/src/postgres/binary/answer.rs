@@ -6,6 +6,7 @@ use super::catalog::{self, Catalog};
 use super::decoder::Decoder;
 use super::kind::{self, Column};
 use crate::feed::POLL;
+use crate::inbox::Kept;
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
@@ -204,13 +205,16 @@ impl Talk<'_> {
     }
 
     fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, End> {
-        let (mut rows, mut complete) = (Vec::new(), false);
+        let (mut rows, mut complete, mut kept) = (Vec::new(), false, Kept::default());
         loop {
             let (kind, body) = self.message()?;
             match kind {
                 b'3' if complete => return Ok(rows),
                 b'1' | b'2' | b'3' => {}
-                b'D' => rows.push(body),
+                b'D' => {
+                    kept.add(body.len())?;
+                    rows.push(body);
+                }
                 b'C' => complete = true,
                 _ => return Err(unexpected(kind)),
             }

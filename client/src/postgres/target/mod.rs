@@ -18,6 +18,7 @@ use std::time::Duration;
 pub use options::{Binding, Session, SslMode};
 use settings::Lookup;
 
+use crate::require_auth::Requirement;
 use crate::{Error, tls};
 
 /// Where a server listens.
@@ -53,6 +54,8 @@ pub struct Target {
     pub(crate) tls: tls::Options,
     /// Whether a login must be bound to the server's certificate.
     pub channel_binding: Binding,
+    /// By which methods the server may let the user in.
+    pub(crate) require_auth: Requirement,
     pub(crate) keepalive: Keepalive,
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
+use crate::require_auth::Requirement;
 use crate::tls::{Check, Identity, Options, Roots, Version, Words};
 use crate::{Error, ErrorKind, uri};
 
@@ -18,6 +19,8 @@ static WORDS: Words =
     Words { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
 /// The name that TLS's registry has for this protocol.
 const PROTOCOL: &[u8] = b"postgresql";
+/// The methods of `require_auth`. `gss`, `sspi` and `oauth` are known, so that they can be excluded.
+const METHODS: &[&str] = &["password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"];
 
 /// Whether a connection over TCP is encrypted, and what of the server's certificate is checked.
 /// <https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION>
@@ -107,6 +110,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
     let tls = tls(settings, sslmode, home.as_deref())?;
     let bindings = [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
     let channel_binding = settings.value("channel_binding", |text| word("channel_binding", text, &bindings))?;
+    let require_auth = settings.value("require_auth", |text| Requirement::parse(text, METHODS))?.unwrap_or_default();
     let seconds = settings.value("connect_timeout", |text| number::<i64>("connect_timeout", text, "seconds"))?;
     let connect_timeout = seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
     let name = settings.text("application_name").or_else(|| settings.text("fallback_application_name"));
@@ -133,6 +137,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
                 direct_tls,
                 tls: tls.clone(),
                 channel_binding: channel_binding.unwrap_or_default(),
+                require_auth: require_auth.clone(),
                 keepalive: keepalive.clone(),
             }
         })
@@ -154,7 +159,6 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
 fn refuse(settings: &Settings) -> Result<(), Error> {
     for (name, hint) in [
         ("replication", "leave it out"),
-        ("require_auth", "ask for channel_binding=require or an sslmode that verifies the server"),
         ("requirepeer", "connect over TCP with an sslmode that verifies the server"),
         ("sslcrldir", "name one file of lists by sslcrl"),
         ("sslpassword", "store the key without a password, readable by its owner only"),

@@ -183,7 +183,6 @@ fn modes_of_tls_say_what_is_verified() {
 #[test]
 fn what_cannot_be_done_is_refused_and_what_changes_nothing_is_not() {
     for text in [
-        "require_auth=scram-sha-256",
         "requirepeer=postgres",
         "sslcrldir=/x",
         "sslpassword=x",
@@ -203,6 +202,19 @@ fn what_cannot_be_done_is_refused_and_what_changes_nothing_is_not() {
     assert_eq!(keepalive, expected);
     assert!(parse("host=h keepalives=0").keepalive.off);
     assert!(refused("host=h keepalives_idle=x").contains("keepalives_idle"));
+}
+
+#[test]
+fn the_ways_to_log_in_may_be_named() {
+    let target = parse("host=h require_auth=scram-sha-256,none");
+    assert!(target.require_auth.names("none") && !target.require_auth.allows("password"));
+    assert!(parse("host=h require_auth=!gss,!oauth").require_auth.allows("password"));
+    assert!(parse("host=h require_auth=''").require_auth.allows("password"));
+    for text in ["scram", "md5,!none", "md5,md5", "!"] {
+        assert!(refused(&format!("host=h require_auth={text}")).contains("require_auth"), "{text}");
+    }
+    let by_variable = parse_all("host=h", &[("PGREQUIREAUTH", "md5")]).unwrap();
+    assert!(by_variable.targets[0].require_auth.names("md5"));
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! A result that may not become larger than its reader allows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use colonnade_wire::arrow::{columns_from_batch, schema_from_arrow};
+
+use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+
+/// What PostgreSQL calls a limit of a program that is exceeded.
+const SQLSTATE: &str = "54000";
+
+/// What a result has taken so far.
+#[derive(Debug)]
+struct Account {
+    used: AtomicU64,
+    most: u64,
+}
+
+impl Account {
+    /// # Errors
+    /// It is more than is allowed.
+    fn charge(&self, bytes: u64) -> Result<(), Error> {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if used <= self.most {
+            return Ok(());
+        }
+        let message = format!("the result takes more than the {} bytes that max_result_bytes allows", self.most);
+        Err(Error::new(ErrorKind::Limit, message)
+            .with_sqlstate(SQLSTATE)
+            .with_hint("ask for fewer rows or columns, read it batch by batch, or raise max_result_bytes"))
+    }
+}
+
+/// What one batch has taken of it.
+#[derive(Debug)]
+pub(crate) struct Share {
+    account: Arc<Account>,
+    /// Bytes that it arrived with.
+    arrived: u64,
+    /// Columns that were decoded by themselves.
+    decoded: Vec<AtomicBool>,
+}
+
+impl Share {
+    /// A column is decoded, and what arrived is kept.
+    ///
+    /// # Errors
+    /// It is more than is allowed.
+    pub(crate) fn column(&self, index: usize, bytes: u64) -> Result<(), Error> {
+        match self.decoded.get(index) {
+            Some(decoded) if !decoded.swap(true, Ordering::Relaxed) => self.account.charge(bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// All columns are decoded, and what arrived is not kept.
+    ///
+    /// # Errors
+    /// It is more than is allowed.
+    pub(crate) fn whole(&self, bytes: u64) -> Result<(), Error> {
+        self.account.charge(bytes.saturating_sub(self.arrived))
+    }
+}
+
+/// The same result, whose columns may take `most` bytes in all, as plain Arrow buffers.
+pub fn limited(inner: Box<dyn ResultStream>, most: u64) -> Box<dyn ResultStream> {
+    Box::new(Limited { inner, account: Arc::new(Account { used: AtomicU64::new(0), most }) })
+}
+
+struct Limited {
+    inner: Box<dyn ResultStream>,
+    account: Arc<Account>,
+}
+
+impl ResultStream for Limited {
+    fn schema(&self) -> &SchemaRef {
+        self.inner.schema()
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+        let Some(batch) = self.inner.next(keep)? else { return Ok(None) };
+        let arrived = batch.bytes();
+        self.account.charge(arrived)?;
+        let decoded = (0..batch.schema().fields().len()).map(|_| AtomicBool::new(false)).collect();
+        let share = Share { account: self.account.clone(), arrived, decoded };
+        Ok(Some(batch.accounted(Arc::new(share))))
+    }
+
+    fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+}
+
+/// Bytes of a batch's columns as plain buffers.
+pub(crate) fn plain_bytes(batch: &RecordBatch) -> u64 {
+    let Ok(schema) = schema_from_arrow(&batch.schema()) else { return batch.get_array_memory_size() as u64 };
+    let columns = columns_from_batch(batch);
+    let bytes = columns.iter().zip(&schema.fields).map(|(column, field)| column.plain_bytes(field).unwrap_or(0) as u64);
+    bytes.sum()
+}

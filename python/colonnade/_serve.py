@@ -234,7 +234,7 @@ def in_front_of(argument: str) -> SourceEngine:
             file=sys.stderr,
             flush=True,
         )
-    return SourceEngine(lambda: _connection._source(uri))
+    return SourceEngine(lambda: _connection._source(uri, gateway=True))
 
 
 def source_uri(argument: str) -> str:

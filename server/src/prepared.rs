@@ -13,7 +13,7 @@ use crate::source;
 use crate::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PreparedStatement {
     /// Its text; empty if the query had no statement.
     pub text: String,
@@ -22,8 +22,12 @@ pub struct PreparedStatement {
     placeholders: Placeholders,
     /// What DECLARE is to make of it.
     pub declaration: Option<Declaration>,
-    /// Whether it goes to a source, which finds its own placeholders.
-    is_passed: bool,
+    /// The source that it goes to, which finds its own placeholders.
+    source: Option<Dialect>,
+    /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
+    sent_types: Vec<u32>,
+    /// The same as the source has told them, if it is a PostgreSQL.
+    told_types: Vec<u32>,
     /// The type of each parameter.
     pub types: Vec<Type>,
     /// PostgreSQL's numbers for those that the client gave a type that is known here.
@@ -53,7 +57,8 @@ impl PreparedStatement {
     /// # Errors
     /// If there are several statements, or the engine refuses this one.
     pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let is_passed = engine.dialect() != Dialect::DuckDb;
+        let source = Some(engine.dialect()).filter(|dialect| *dialect != Dialect::DuckDb);
+        let is_passed = source.is_some();
         let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
@@ -63,8 +68,8 @@ impl PreparedStatement {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
-        let mut prepared =
-            Self { text, kind, placeholders, declaration: None, is_passed, types, given: known, columns };
+        let mut prepared = Self { text, kind, placeholders, source, types, given: known, columns, ..Self::default() };
+        prepared.sent_types = oids.to_vec();
         let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if kind == StatementKind::Cursor {
             match declared::parse(&prepared.text)? {
@@ -117,7 +122,14 @@ impl PreparedStatement {
     pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
         let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
         let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
-        let description = engine.describe(&self.text, &given.collect::<Vec<_>>())?;
+        let given: Vec<_> = match self.source {
+            Some(Dialect::Postgres) => {
+                (0..self.sent_types.len()).map(|at| self.sent(at, false, None, &unknown())).collect()
+            }
+            _ => given.collect(),
+        };
+        let description = engine.describe(&self.text, &given)?;
+        self.told_types = description.type_oids;
         for (number, type_) in description.parameters {
             self.types.resize_with(self.types.len().max(number), unknown);
             if let Some(open) = self.types.get_mut(number.wrapping_sub(1)).filter(|type_| type_.kind == Kind::Unknown) {
@@ -130,14 +142,12 @@ impl PreparedStatement {
 
     /// Whether a source is to be asked for its columns.
     pub fn is_open(&self) -> bool {
-        self.is_passed && self.columns == Columns::Late
+        self.source.is_some() && self.columns == Columns::Late
     }
 
     /// The query of a cursor that has been declared.
     pub fn running(query: &str) -> Self {
-        let (kind, types, columns) = (StatementKind::Other, Vec::new(), Columns::Late);
-        let (text, placeholders) = (query.to_owned(), Placeholders::default());
-        Self { text, kind, placeholders, declaration: None, is_passed: false, types, given: Vec::new(), columns }
+        Self { text: query.to_owned(), columns: Columns::Late, ..Self::default() }
     }
 
     /// Finds the types that the client left open, and the columns.
@@ -198,7 +208,8 @@ impl PreparedStatement {
     /// PostgreSQL's number for the type of each parameter: the client's own where it gave one, since it may have another
     /// name for the same type, and count on it.
     pub fn parameter_oids(&self) -> impl ExactSizeIterator<Item = u32> {
-        let given = |at: usize| self.given.get(at).copied().flatten();
+        let told = |at: usize| self.told_types.get(at).copied().filter(|oid| *oid > 0);
+        let given = move |at: usize| told(at).or_else(|| self.given.get(at).copied().flatten());
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
@@ -211,12 +222,20 @@ impl PreparedStatement {
         self.placeholders.cast(&self.text, &names)
     }
 
+    /// A value as it has come, for a PostgreSQL.
+    fn sent(&self, at: usize, is_binary: bool, bytes: Option<Vec<u8>>, type_: &Type) -> Parameter {
+        let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
+        let value = Value::Sent { type_oid, is_binary, bytes };
+        Parameter { number: at + 1, type_: type_.clone(), value }
+    }
+
     /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form.
     ///
     /// # Errors
     /// If their number is wrong, or one is not of its type.
     pub fn bind(&self, name: &str, formats: &[i16], values: &[Option<Vec<u8>>]) -> Result<Bound, Failure> {
-        let is_known = values.len() == self.types.len() || self.is_passed && values.len() > self.types.len();
+        let is_passed = self.source.is_some();
+        let is_known = values.len() == self.types.len() || is_passed && values.len() > self.types.len();
         if !is_known {
             let (given, wanted) = (values.len(), self.types.len());
             return Err(Failure::ParameterCount { name: name.to_owned(), given, wanted });
@@ -230,8 +249,18 @@ impl PreparedStatement {
         let types = self.types.iter().chain(std::iter::repeat(&open));
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let format = if formats.len() == 1 { formats[0] } else { formats.get(at).copied().unwrap_or(0) };
+            if self.source == Some(Dialect::Postgres) {
+                bound.values.push(self.sent(at, format == 1, bytes.clone(), type_));
+                continue;
+            }
+            let is_strange = self.sent_types.get(at).is_some_and(|oid| *oid > 0 && Type::of_oid(*oid).is_none());
             let value = match bytes {
                 None => Value::Null,
+                // Bytes in a form that is not known here would be taken for text.
+                Some(_) if format == 1 && is_strange => {
+                    let number = self.sent_types.get(at).copied().unwrap_or_default();
+                    return Err(crate::parameter::InputError::NoBinary(format!("number {number}")).into());
+                }
                 Some(bytes) if format == 1 => from_binary(type_, bytes)?,
                 Some(bytes) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| crate::parameter::InputError::Encoding)?;
@@ -239,7 +268,7 @@ impl PreparedStatement {
                 }
             };
             let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
-            if self.is_passed {
+            if is_passed {
                 bound.values.push(parameter(value));
             } else if self.placeholders.has(at) {
                 casts[at] = Some(cast(type_, &value)?);

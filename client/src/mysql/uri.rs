@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::encryption::Encryption;
-use crate::{Error, ErrorKind};
+use crate::{Access, Error, ErrorKind};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 const DEFAULT_HOST: &str = "localhost";
@@ -36,6 +36,8 @@ pub(super) struct Target {
     /// How long to wait for a connection. `None` waits as long as the system does.
     pub(super) connect_timeout: Option<Duration>,
     pub(super) encryption: Encryption,
+    /// On whose behalf.
+    pub(super) access: Access,
 }
 
 impl Target {
@@ -76,6 +78,7 @@ impl Target {
             database: decode(path)?,
             connect_timeout: None,
             encryption: Encryption::default(),
+            access: Access::Own,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let Some((key, value)) = pair.split_once('=') else {

@@ -9,12 +9,13 @@ use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, Body, protocol, shown};
 use super::route::Route;
+use super::state::{self, Reports};
 use super::target::{Binding, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::session::Tick;
 use crate::tls;
-use crate::{Dialect, Error, ErrorKind, Transaction};
+use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -40,6 +41,8 @@ pub(crate) struct Server {
     pub(crate) key: BackendKey,
     /// The encoding in which it sends text.
     pub(crate) encoding: String,
+    /// The settings by which it reads statements.
+    pub(super) reports: Reports,
 }
 
 impl Server {
@@ -50,6 +53,7 @@ impl Server {
     pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
         let mut body = Body(body);
         let (name, value) = (body.text()?, body.text()?);
+        self.reports.note(&name, &value);
         match &*name {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
@@ -132,8 +136,42 @@ impl Link {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, tick).map_err(|error| route.explain(error))?;
         let mut link = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
+        if link.is_gateways() {
+            state::settle(&mut link, tick)?;
+        }
         link.server.delivery = Delivery::find(&mut link, tick)?;
         Ok(link)
+    }
+
+    /// Whether statements come from a gateway's clients.
+    fn is_gateways(&self) -> bool {
+        self.route.target.access == Access::Gateway
+    }
+
+    /// Checks that the next statement is read as its writer was told.
+    ///
+    /// # Errors
+    /// It would not be.
+    pub(crate) fn check_state(&self) -> Result<(), Error> {
+        if self.is_gateways() { self.server.reports.check() } else { Ok(()) }
+    }
+
+    /// Receives the answer to a simple query of this client's own, for its effect.
+    ///
+    /// # Errors
+    /// The connection is lost, or the server refuses the query.
+    pub(super) fn pass_over_answer(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        let mut failed = None;
+        loop {
+            let (kind, len) = self.incoming.header(tick)?;
+            let bytes = self.incoming.body(kind, len, tick)?;
+            match kind {
+                b'S' => self.server.note(&bytes)?,
+                b'E' => failed = Some(message::error_response(&bytes)),
+                b'Z' => return failed.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
     }
 
     /// Takes the byte of ReadyForQuery.
@@ -182,6 +220,10 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
         parameters.push(("application_name", "colonnade"));
     }
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    if target.access == Access::Gateway {
+        // The last of several counts.
+        parameters.extend(state::parameters());
+    }
     // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
     let _ = incoming.channel().send(&message::startup(&parameters));
 

@@ -1,6 +1,6 @@
 //! SQLite's C library, as much of it as a reader of results needs. <https://www.sqlite.org/c3ref/intro.html>
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::time::Duration;
 use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
-use crate::Error;
+use super::fence;
+use crate::{Access, Error};
 
 /// Steps of SQLite's virtual machine between two looks at the flag: under a millisecond.
 const STEPS: c_int = 50_000;
@@ -66,11 +67,11 @@ impl Interrupt {
 
 impl Database {
     /// Opens an existing file to read. With `uri`, `name` is one of SQLite's own URIs. Whoever waits longer than `patience` for a
-    /// lock gets an error.
+    /// lock gets an error. A gateway's clients can do what [`fence`] allows.
     ///
     /// # Errors
     /// There is no such file, or it cannot be opened. What is in it is not looked at yet.
-    pub(super) fn open(name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+    pub(super) fn open(name: &CStr, uri: bool, patience: Duration, access: Access) -> Result<Self, Error> {
         let mut flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         if uri {
             flags |= ffi::SQLITE_OPEN_URI;
@@ -91,6 +92,12 @@ impl Database {
             ffi::sqlite3_busy_handler(database.raw(), Some(busy), watch);
         }
         database.set_patience(patience);
+        if access == Access::Gateway {
+            match fence::raise(database.raw()) {
+                ffi::SQLITE_OK => {}
+                code => return Err(database.error(code, Stage::Open)),
+            }
+        }
         Ok(database)
     }
 
@@ -224,6 +231,50 @@ impl Statement<'_> {
     pub(super) fn only_reads(&self) -> bool {
         // SAFETY: the statement is valid.
         unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
+    }
+
+    /// Number of placeholders.
+    pub(super) fn parameters(&self) -> c_int {
+        // SAFETY: the statement is valid.
+        unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) }
+    }
+
+    /// A placeholder as the statement writes it, counted from 1; `None` for `?`.
+    pub(super) fn parameter(&self, place: c_int) -> Option<String> {
+        // SAFETY: as above; the text stays as long as the statement.
+        unsafe { text(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), place)) }
+    }
+
+    pub(super) fn bind_integer(&mut self, place: c_int, value: i64) -> Result<(), Error> {
+        // SAFETY: the statement is valid and has not begun.
+        self.bound(unsafe { ffi::sqlite3_bind_int64(self.raw.as_ptr(), place, value) })
+    }
+
+    pub(super) fn bind_real(&mut self, place: c_int, value: f64) -> Result<(), Error> {
+        // SAFETY: as above.
+        self.bound(unsafe { ffi::sqlite3_bind_double(self.raw.as_ptr(), place, value) })
+    }
+
+    pub(super) fn bind_text(&mut self, place: c_int, value: &str) -> Result<(), Error> {
+        let (start, length) = (value.as_ptr().cast::<c_char>(), value.len() as u64);
+        // SAFETY: as above; the text has `length` bytes, which the library copies.
+        self.bound(unsafe {
+            let copied = ffi::SQLITE_TRANSIENT();
+            ffi::sqlite3_bind_text64(self.raw.as_ptr(), place, start, length, copied, ffi::SQLITE_UTF8 as c_uchar)
+        })
+    }
+
+    pub(super) fn bind_blob(&mut self, place: c_int, value: &[u8]) -> Result<(), Error> {
+        let (start, length) = (value.as_ptr().cast::<c_void>(), value.len() as u64);
+        // SAFETY: as above.
+        self.bound(unsafe {
+            let copied = ffi::SQLITE_TRANSIENT();
+            ffi::sqlite3_bind_blob64(self.raw.as_ptr(), place, start, length, copied)
+        })
+    }
+
+    fn bound(&self, code: c_int) -> Result<(), Error> {
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.database.error(code, Stage::Prepare)) }
     }
 
     /// The next row, or `None` after the last.

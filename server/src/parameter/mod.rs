@@ -3,11 +3,13 @@
 
 mod binary;
 mod cast;
+mod instant;
 mod placeholder;
 mod text;
 
 pub use binary::from_binary;
 pub(crate) use cast::cast;
+pub use instant::{Instant, instant};
 pub(crate) use placeholder::Placeholders;
 pub use text::from_text;
 
@@ -25,11 +27,15 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// The items of a list.
     List(Vec<Value>),
-}
-
-/// The statement with a CAST around each of PostgreSQL's placeholders that `types` has a name for, by number from 0.
-pub fn cast_placeholders(statement: &str, types: &[Option<String>]) -> String {
-    Placeholders::find(statement).cast(statement, types)
+    /// A value as the client has sent it, for an engine that takes PostgreSQL's own forms.
+    Sent {
+        /// The number of its type; 0 if the client left that open.
+        type_oid: u32,
+        /// Whether the bytes are the type's binary form, and not its text.
+        is_binary: bool,
+        /// `None` is NULL.
+        bytes: Option<Vec<u8>>,
+    },
 }
 
 /// A value that is not of its type.

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub use options::{Binding, Session, SslMode};
 use settings::Lookup;
 
-use crate::{Error, tls};
+use crate::{Access, Error, tls};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Target {
     /// Whether a login must be bound to the server's certificate.
     pub channel_binding: Binding,
     pub(crate) keepalive: Keepalive,
+    /// On whose behalf.
+    pub access: Access,
 }
 
 /// When the system asks an idle peer whether it is still there; `None` is the system's own choice.
@@ -92,6 +94,12 @@ impl Conninfo {
     /// The message never quotes what may be a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_with(text, &settings::of_process)
+    }
+
+    /// The same servers, on somebody's behalf.
+    pub(crate) fn for_access(mut self, access: Access) -> Self {
+        self.targets.iter_mut().for_each(|target| target.access = access);
+        self
     }
 
     /// The same with other variables than the process's.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
 use crate::tls::{Check, Identity, Options, Roots, Version, Words};
-use crate::{Error, ErrorKind, uri};
+use crate::{Access, Error, ErrorKind, uri};
 
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
@@ -134,6 +134,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
                 tls: tls.clone(),
                 channel_binding: channel_binding.unwrap_or_default(),
                 keepalive: keepalive.clone(),
+                access: Access::Own,
             }
         })
         .collect();

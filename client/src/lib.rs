@@ -48,6 +48,7 @@ pub use error::{Error, ErrorKind};
 pub use literal::{Date, Dialect, Parameters, Sent, Time, Value, bind, placeholders};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use produced::Produced;
+pub use scan::has_escape_string;
 pub use source::{Answer, Cancel, Connection, Described, Keep, QueryOptions, ResultStream, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;

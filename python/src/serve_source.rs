@@ -243,8 +243,17 @@ fn check(sql: &str, parameters: &[Parameter], dialect: client::Dialect) -> Resul
     let refused = |message: &str, hint: &str| {
         Err(EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) })
     };
-    if dialect != client::Dialect::Unknown {
-        return Ok(());
+    match dialect {
+        client::Dialect::Unknown => {}
+        client::Dialect::Postgres => return Ok(()),
+        // It would be the column E there.
+        _ if client::has_escape_string(sql, dialect) => {
+            return refused(
+                "E'…' is a string of PostgreSQL's, which this source does not have",
+                "Pass the value as a parameter, bound by the server, or write the string without E.",
+            );
+        }
+        _ => return Ok(()),
     }
     if !parameters.is_empty() {
         return refused(
@@ -305,6 +314,8 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         Kind::Float4 | Kind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
         Kind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
         Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
+        // Only DuckDB writes so what came in binary.
+        kind if kind.is_temporal() && text.contains("(BC)") => return Err(wrong()),
         // MySQL would drop a zone, and take the digits of bits for characters.
         Kind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
         Kind::TimeTz | Kind::Bits if is_mysql => {

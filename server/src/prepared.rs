@@ -6,7 +6,7 @@ use crate::declared::{self, Declaration, Request};
 use crate::duckdb;
 use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
-use crate::parameter::{Placeholders, Value, cast, from_binary, from_text};
+use crate::parameter::{InputError, Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
 use crate::source;
@@ -259,12 +259,14 @@ impl PreparedStatement {
                 // Bytes in a form that is not known here would be taken for text.
                 Some(_) if format == 1 && is_strange => {
                     let number = self.sent_types.get(at).copied().unwrap_or_default();
-                    return Err(crate::parameter::InputError::NoBinary(format!("number {number}")).into());
+                    return Err(InputError::NoBinary(format!("number {number}")).into());
                 }
                 Some(bytes) if format == 1 => from_binary(type_, bytes)?,
                 Some(bytes) => {
-                    let text = std::str::from_utf8(bytes).map_err(|_| crate::parameter::InputError::Encoding)?;
-                    from_text(type_, text)?
+                    let text = std::str::from_utf8(bytes).map_err(|_| InputError::Encoding)?;
+                    // A source has forms of its own for these, and its clients know them.
+                    let is_left = is_passed && type_.kind.is_temporal();
+                    if is_left { Value::Text(text.to_owned()) } else { from_text(type_, text)? }
                 }
             };
             let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };

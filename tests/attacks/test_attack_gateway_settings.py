@@ -289,3 +289,13 @@ def test_sqlite_is_not_moved_by_a_pragma(in_sqlite: fronts.Front) -> None:
     with fronts.connect(in_sqlite.server) as client:
         for value in INJECTIONS:
             assert client.execute("select %s", [value]).fetchall() == [(value,)]
+
+
+def test_a_string_of_postgresqls_is_no_column(in_maria: fronts.Front, in_sqlite: fronts.Front) -> None:
+    for front in (in_maria, in_sqlite):
+        with fronts.connect(front.server) as client:
+            # libpq writes E'…' as soon as there is a backslash.
+            for sql in ("select %s from (select 'secret' as e) x", "select %s from (select 1 as i) x"):
+                with pytest.raises(psycopg.errors.FeatureNotSupported, match="E'…' is a string of PostgreSQL's"):
+                    psycopg.ClientCursor(client).execute(sql, ["a\\b"])
+                assert client.execute(sql, ["a\\b"]).fetchall() == [("a\\b",)]

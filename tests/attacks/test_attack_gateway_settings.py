@@ -203,6 +203,12 @@ def test_what_brings_settings_back_keeps_the_known_ones(legacy: fronts.Front) ->
         assert client.execute("select '\\'").fetchall() == [("\\",)]
 
 
+def test_values_look_as_the_server_says(legacy: fronts.Front) -> None:
+    with fronts.connect(legacy.server) as client:
+        sql = "select '\\x00ff'::bytea::text, (0.1::float8 + 0.2)::text, interval '-1 day 02:03'::text"
+        assert client.execute(sql).fetchall() == [("\\x00ff", "0.30000000000000004", "-1 days +02:03:00")]
+
+
 def test_refused_by_name_where_the_server_understands(legacy: fronts.Front) -> None:
     with fronts.connect(legacy.server) as client:
         for setting in ("standard_conforming_strings = off", "client_encoding = SJIS", "DateStyle = 'German'"):

@@ -15,6 +15,9 @@ pub(super) const MODES: &str =
     "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@SESSION.sql_mode, ''), 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES')";
 const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
                         @@SESSION.character_set_results, @@SESSION.time_zone";
+/// A statement was killed, and how often that may happen to the question.
+const INTERRUPTED: &str = "70100";
+const ATTEMPTS: usize = 10;
 const WANTED_MODES: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
 const CHARACTER_SETS: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 const UTF8: &str = "utf8mb4";
@@ -24,10 +27,18 @@ const UTF8: &str = "utf8mb4";
 /// # Errors
 /// It would not be, or the server does not say.
 pub(super) fn check(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
-    if link.access == Access::Gateway {
-        let answer = link.ask(QUESTION, tick)?;
-        link.time_zone = Some(read(&answer)?);
+    if link.access == Access::Own {
+        return Ok(());
     }
+    let mut attempts = 1..=ATTEMPTS;
+    let answer = loop {
+        match link.ask(QUESTION, tick) {
+            // A KILL that was for the statement before.
+            Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
+            answer => break answer?,
+        }
+    };
+    link.time_zone = Some(read(&answer)?);
     Ok(())
 }
 

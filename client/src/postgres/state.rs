@@ -19,6 +19,9 @@ pub(super) const FIXED: [(&str, &str); 4] = [
     ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "postgres"),
 ];
+/// What decides how values look in text, of which nothing is reported; for casts in a client's statement. Results themselves have forms
+/// of their own.
+const STYLES: &str = "SET extra_float_digits TO 3; SET bytea_output TO 'hex'";
 const TIME_ZONE: &str = "TimeZone";
 /// PostgreSQL's cant_change_runtime_param.
 const CANNOT_CHANGE: &str = "55P02";
@@ -66,6 +69,8 @@ pub(super) fn parameters<'a>() -> impl Iterator<Item = (&'a str, &'a str)> {
 /// # Errors
 /// The server does not report a setting, or has not taken it.
 pub(super) fn settle(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
+    link.send(&message::query(STYLES)?)?;
+    link.pass_over_answer(tick)?;
     let wanted: Vec<_> = link.server.reports.different().collect();
     for (name, value) in wanted {
         // Neither holds a quote or a backslash.

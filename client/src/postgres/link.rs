@@ -9,7 +9,7 @@ use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, Body, protocol, shown};
 use super::route::Route;
-use super::state::{self, Reports};
+use super::state::{self, Given, Reports};
 use super::target::{Binding, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
@@ -91,10 +91,17 @@ impl Link {
     /// # Errors
     /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
-        Self::open_any_way(target).map_err(|error| error.with_origin(&target.to_string()))
+        let opened = Self::open_any_way(target, Given::Common).and_then(|link| {
+            if link.is_gateways() && !link.server.reports.are_known() {
+                drop(link);
+                return Self::open_any_way(target, Given::All);
+            }
+            Ok(link)
+        });
+        opened.map_err(|error| error.with_origin(&target.to_string()))
     }
 
-    fn open_any_way(target: &Target) -> Result<Self, Error> {
+    fn open_any_way(target: &Target, given: Given) -> Result<Self, Error> {
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {
             if Instant::now() < deadline {
@@ -111,7 +118,7 @@ impl Link {
                 Err(error) => (error, true),
                 Ok(channel) => {
                     let encrypted = channel.tls().is_some();
-                    match Self::log_in(route, channel, &mut tick) {
+                    match Self::log_in(route, channel, given, &mut tick) {
                         Ok(link) => return Ok(link),
                         Err(error) => {
                             let again =
@@ -132,11 +139,11 @@ impl Link {
         Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
     }
 
-    fn log_in(route: Route, channel: Channel, tick: Tick<'_>) -> Result<Self, Error> {
+    fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
         let mut incoming = Incoming::new(channel);
-        let server = login(&mut incoming, &route.target, tick).map_err(|error| route.explain(error))?;
+        let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
         let mut link = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
-        if link.is_gateways() {
+        if link.is_gateways() && (given == Given::All || link.server.reports.are_known()) {
             state::settle(&mut link, tick)?;
         }
         link.server.delivery = Delivery::find(&mut link, tick)?;
@@ -213,7 +220,7 @@ fn end_point(channel: &Channel, target: &Target) -> EndPoint {
     }
 }
 
-fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Server, Error> {
+fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>) -> Result<Server, Error> {
     let mut parameters =
         vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
     if !target.parameters.iter().any(|(key, _)| key == "application_name") {
@@ -222,7 +229,7 @@ fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Ser
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     if target.access == Access::Gateway {
         // The last of several counts.
-        parameters.extend(state::parameters());
+        parameters.extend(state::parameters(given));
     }
     // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
     let _ = incoming.channel().send(&message::startup(&parameters));

@@ -19,9 +19,15 @@ pub(super) const FIXED: [(&str, &str); 4] = [
     ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "postgres"),
 ];
+/// The ones of which every pooler knows, too.
+const COMMON: [&str; 2] = ["standard_conforming_strings", "DateStyle"];
 /// What decides how values look in text, of which nothing is reported; for casts in a client's statement. Results themselves have forms
 /// of their own.
-const STYLES: &str = "SET extra_float_digits TO 3; SET bytea_output TO 'hex'";
+const STYLES: &str = "\
+    SELECT pg_catalog.set_config('extra_float_digits', '3', false) \
+    WHERE pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 < 1; \
+    SELECT pg_catalog.set_config('bytea_output', 'hex', false) \
+    WHERE pg_catalog.current_setting('bytea_output') <> 'hex'";
 const TIME_ZONE: &str = "TimeZone";
 /// PostgreSQL's cant_change_runtime_param.
 const CANNOT_CHANGE: &str = "55P02";
@@ -43,6 +49,11 @@ impl Reports {
         self.0.get(TIME_ZONE).map(String::as_str)
     }
 
+    /// Whether all are as announced.
+    pub(super) fn are_known(&self) -> bool {
+        self.different().next().is_none()
+    }
+
     /// The settings that are not as announced, with what they should be.
     fn different(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         FIXED.into_iter().filter(|(name, value)| self.0.get(name).is_none_or(|reported| reported != value))
@@ -59,9 +70,17 @@ impl Reports {
     }
 }
 
+/// How many of the settings a gateway's start-up message gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Common,
+    /// Where the others are different by default. A pooler may refuse them.
+    All,
+}
+
 /// The parameters of a gateway's start-up message.
-pub(super) fn parameters<'a>() -> impl Iterator<Item = (&'a str, &'a str)> {
-    FIXED.into_iter()
+pub(super) fn parameters<'a>(given: Given) -> impl Iterator<Item = (&'a str, &'a str)> {
+    FIXED.into_iter().filter(move |(name, _)| given == Given::All || COMMON.contains(name))
 }
 
 /// Sets what the start-up has not: a pooler may give a session that another client has used.

@@ -146,6 +146,17 @@ def test_what_changes_how_literals_are_read_ends_the_session(
         client.execute(statement)
 
 
+def test_in_front_of_a_postgresql_with_the_extension(extended: pg.Cluster) -> None:
+    """There queries go by COPY, and what has values by Bind."""
+    with fronts.front(extended.uri()) as front:
+        with fronts.connect(front.server) as client:
+            assert client.execute("select '\\', %s", ["\\'"]).fetchall() == [("\\", "\\'")]
+            assert client.execute("select '\\'").fetchall() == [("\\",)]
+        for statement in CHANGES[:3]:
+            with refused(front) as client:
+                client.execute(statement)
+
+
 def message(kind: bytes, *parts: bytes) -> bytes:
     body = b"".join(parts)
     return kind + (len(body) + 4).to_bytes(4, "big") + body

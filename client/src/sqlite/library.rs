@@ -11,6 +11,7 @@ use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
 use super::fence;
+use crate::literal::sqlite::Atom;
 use crate::{Access, Error};
 
 /// Steps of SQLite's virtual machine between two looks at the flag: under a millisecond.
@@ -245,35 +246,24 @@ impl Statement<'_> {
         unsafe { text(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), place)) }
     }
 
-    pub(super) fn bind_integer(&mut self, place: c_int, value: i64) -> Result<(), Error> {
-        // SAFETY: the statement is valid and has not begun.
-        self.bound(unsafe { ffi::sqlite3_bind_int64(self.raw.as_ptr(), place, value) })
-    }
-
-    pub(super) fn bind_real(&mut self, place: c_int, value: f64) -> Result<(), Error> {
-        // SAFETY: as above.
-        self.bound(unsafe { ffi::sqlite3_bind_double(self.raw.as_ptr(), place, value) })
-    }
-
-    pub(super) fn bind_text(&mut self, place: c_int, value: &str) -> Result<(), Error> {
-        let (start, length) = (value.as_ptr().cast::<c_char>(), value.len() as u64);
-        // SAFETY: as above; the text has `length` bytes, which the library copies.
-        self.bound(unsafe {
-            let copied = ffi::SQLITE_TRANSIENT();
-            ffi::sqlite3_bind_text64(self.raw.as_ptr(), place, start, length, copied, ffi::SQLITE_UTF8 as c_uchar)
-        })
-    }
-
-    pub(super) fn bind_blob(&mut self, place: c_int, value: &[u8]) -> Result<(), Error> {
-        let (start, length) = (value.as_ptr().cast::<c_void>(), value.len() as u64);
-        // SAFETY: as above.
-        self.bound(unsafe {
-            let copied = ffi::SQLITE_TRANSIENT();
-            ffi::sqlite3_bind_blob64(self.raw.as_ptr(), place, start, length, copied)
-        })
-    }
-
-    fn bound(&self, code: c_int) -> Result<(), Error> {
+    /// Gives a placeholder its value, of a statement that has not begun.
+    pub(super) fn bind(&mut self, place: c_int, atom: &Atom<'_>) -> Result<(), Error> {
+        let (raw, copied) = (self.raw.as_ptr(), ffi::SQLITE_TRANSIENT());
+        // SAFETY: the statement is valid, and the library copies texts and bytes of the given lengths.
+        let code = unsafe {
+            match atom {
+                Atom::Null => ffi::sqlite3_bind_null(raw, place),
+                Atom::Integer(value) => ffi::sqlite3_bind_int64(raw, place, *value),
+                Atom::Real(value) => ffi::sqlite3_bind_double(raw, place, *value),
+                Atom::Text(value) => {
+                    let (start, length) = (value.as_ptr().cast::<c_char>(), value.len() as u64);
+                    ffi::sqlite3_bind_text64(raw, place, start, length, copied, ffi::SQLITE_UTF8 as c_uchar)
+                }
+                Atom::Blob(value) => {
+                    ffi::sqlite3_bind_blob64(raw, place, value.as_ptr().cast::<c_void>(), value.len() as u64, copied)
+                }
+            }
+        };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.database.error(code, Stage::Prepare)) }
     }
 

@@ -1,7 +1,7 @@
 //! Values for a statement's placeholders, which SQLite finds itself. <https://www.sqlite.org/lang_expr.html#parameters>
 
 use super::library::{Database, Statement};
-use crate::literal::sqlite::{Atom, atom};
+use crate::literal::sqlite::atom;
 use crate::{Error, ErrorKind, Parameters, Value};
 
 /// Compiles the first statement of `sql` and gives its placeholders their values. Gives what follows it, too.
@@ -21,13 +21,7 @@ pub(super) fn prepare<'d, 's>(
             let (index, value) = find(parameters, name.as_deref())?;
             used[index] = true;
             let refused = |what| usage(format!("parameter {}: {what}", name.as_deref().unwrap_or("?")));
-            match atom(value).map_err(refused)? {
-                Atom::Null => {}
-                Atom::Integer(number) => statement.bind_integer(place, number)?,
-                Atom::Real(number) => statement.bind_real(place, number)?,
-                Atom::Text(text) => statement.bind_text(place, &text)?,
-                Atom::Blob(bytes) => statement.bind_blob(place, bytes)?,
-            }
+            statement.bind(place, &atom(value).map_err(refused)?)?;
         }
     }
     if let (Some(index), Some(parameters)) = (used.iter().position(|used| !used), parameters) {

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import colonnade
+import fronts
 import postgres as pg
+import psycopg
 import pytest
 
 # Debian keeps it where only root looks.
@@ -71,6 +73,17 @@ def test_results_through_a_pooler(postgres: pg.Cluster, mode: str) -> None:
             assert table.column("i").to_pylist() == list(range(1, 100_001))
             with pytest.raises(colonnade.DataError):
                 connection.query("select 1 / (i - 50000) as q from generate_series(1, 100000) i").to_arrow()
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_in_front_of_a_pooler(stock: pg.Cluster, mode: str) -> None:
+    """What one client changes reaches no other one through the pool, and ends its own session."""
+    with pooled(stock, mode, default_pool_size=1) as uri, fronts.front(uri) as front:
+        for _ in range(3):
+            with fronts.connect(front.server) as client:
+                assert client.execute("select '\\', %s, %s", ["\\'", [1, 2]]).fetchall() == [("\\", "\\'", [1, 2])]
+                with pytest.raises(psycopg.Error, match="how statements are read"):
+                    client.execute("select set_config('standard_conforming_strings', 'off', false)")
 
 
 def test_every_query_on_a_fresh_backend(postgres: pg.Cluster) -> None:

@@ -3,21 +3,34 @@
 use std::sync::Arc;
 
 use crate::postgres::{self, Conninfo};
-use crate::{Connection, Error, ErrorKind, Keep, mysql, sqlite};
+use crate::{Access, Connection, Error, ErrorKind, Keep, mysql, sqlite};
 
 /// Connects to the database that a URI names; its scheme says of which kind it is. Keywords and values, `host=… dbname=…`, are PostgreSQL's.
 ///
 /// # Errors
 /// No source has this scheme, the URI makes no sense to its source, or no connection came about.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+    connect_for(Access::Own, uri, keep)
+}
+
+/// The same on behalf of others.
+///
+/// # Errors
+/// As for [`connect`]; for a gateway, if the source cannot be brought into the state that the gateway's clients are told of.
+pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+    let postgres = |keep| Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?.for_access(access), keep)?) as Arc<_>);
     if Conninfo::is_keywords(uri) {
-        return Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?, keep)?));
+        return postgres(keep);
     }
     let scheme = uri.split(':').next().unwrap_or_default();
     match scheme {
-        "postgresql" | "postgres" => Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?, keep)?)),
-        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect(uri, keep)?)),
-        "sqlite" => Ok(Arc::new(sqlite::connect(&sqlite::Location::parse(uri)?, keep)?)),
+        "postgresql" | "postgres" => postgres(keep),
+        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect_for(access, uri, keep)?)),
+        "sqlite" => {
+            let mut location = sqlite::Location::parse(uri)?;
+            location.access = access;
+            Ok(Arc::new(sqlite::connect(&location, keep)?))
+        }
         _ => Err(Error::new(ErrorKind::Unsupported, format!("there is no source for {scheme}: in this version"))
             .with_hint("use postgresql://, mysql://, sqlite:, duckdb:, adbc: or odbc:")),
     }

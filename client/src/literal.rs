@@ -1,9 +1,10 @@
-//! Query parameters, written into the query's text as typed literals.
+//! Query parameters, and their forms as typed literals.
 //!
-//! COPY takes no parameters (PostgreSQL's protocol §55.2.3 gives it none), so the client puts them into the text: never
-//! inside quotes or comments, and each as one expression that means exactly the value.
+//! Values are bound by the source's protocol. COPY takes no parameters (PostgreSQL's protocol §55.2.3 gives it none), nor do statements
+//! that cannot be prepared and queries that are read in parts: there the client puts literals into the text, never inside quotes or
+//! comments, each as one expression that means exactly the value whatever the session's settings are.
 
-mod sqlite;
+pub(crate) mod sqlite;
 
 use std::fmt::Write as _;
 
@@ -73,8 +74,19 @@ pub enum Value {
     Uuid([u8; 16]),
     /// Values of one type.
     List(Vec<Value>),
-    /// A text that PostgreSQL reads as a value of the type of this name; the others, where they want such a value.
-    Written(String, &'static str),
+    /// A value in PostgreSQL's own form, for a PostgreSQL alone.
+    Sent(Sent),
+}
+
+/// A value as PostgreSQL's Bind message has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The type's number; with 0 the server finds the type.
+    pub type_oid: u32,
+    /// Whether the bytes are what the type's send function writes, and not its text.
+    pub is_binary: bool,
+    /// `None` is NULL.
+    pub bytes: Option<Vec<u8>>,
 }
 
 /// A date of the proleptic Gregorian calendar, years 1 to 9999.
@@ -105,6 +117,8 @@ pub enum Parameters {
     Named(Vec<(String, Value)>),
 }
 
+/// Why there is no literal of a value in PostgreSQL's own form.
+pub(crate) const PROTOCOLS: &str = "a value in PostgreSQL's form can only be bound by its protocol";
 /// Most digits of a decimal.
 const DECIMAL_DIGITS: u8 = 38;
 /// Lists in lists in lists: more than any query needs, less than a stack holds.
@@ -116,6 +130,22 @@ const MAX_DEPTH: usize = 64;
 /// A placeholder without a value, a value without a placeholder, `$1` and `$name` mixed up, or a value that the
 /// dialect cannot write.
 pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<String, Error> {
+    replace(sql, parameters, dialect, &mut |bound, value| literal(bound, value, dialect, 0))
+}
+
+/// Writes what stands in the place of a value.
+pub(crate) type Write<'w, 'p> = &'w mut dyn FnMut(&mut String, &'p Value) -> Result<(), String>;
+
+/// `sql` with what `write` puts in the place of each placeholder outside of quotes and comments.
+///
+/// # Errors
+/// A placeholder without a value, a value without a placeholder, `$1` and `$name` mixed up, or those of `write`.
+pub(crate) fn replace<'p>(
+    sql: &str,
+    parameters: &'p Parameters,
+    dialect: Dialect,
+    write: Write<'_, 'p>,
+) -> Result<String, Error> {
     let mut used = vec![false; parameters.len()];
     let mut bound = String::with_capacity(sql.len() + 16 * used.len());
     let mut after_literal = false;
@@ -128,9 +158,9 @@ pub fn bind(sql: &str, parameters: &Parameters, dialect: Dialect) -> Result<Stri
         match token {
             Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => bound.push_str(text),
             Token::Positional(name) | Token::Named(name) => {
-                let (index, value) = parameters.find(&token, name)?;
+                let (index, value) = parameters.value(name)?;
                 used[index] = true;
-                literal(&mut bound, value, dialect, 0).map_err(|what| usage(format!("parameter ${name}: {what}")))?;
+                write(&mut bound, value).map_err(|what| usage(format!("parameter ${name}: {what}")))?;
             }
         }
     }
@@ -151,33 +181,38 @@ fn ends_in_quote(bound: &str, token: &Token<'_>) -> bool {
 }
 
 impl Parameters {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Positional(values) => values.len(),
             Self::Named(values) => values.len(),
         }
     }
 
-    fn name(&self, index: usize) -> String {
+    pub(crate) fn name(&self, index: usize) -> String {
         match self {
             Self::Positional(_) => (index + 1).to_string(),
             Self::Named(values) => values[index].0.clone(),
         }
     }
 
-    fn find(&self, token: &Token<'_>, name: &str) -> Result<(usize, &Value), Error> {
-        let found = match (self, token) {
-            (Self::Positional(values), Token::Positional(_)) => {
+    /// The value for `$name`, and its place.
+    ///
+    /// # Errors
+    /// There is none, or names and numbers are mixed up.
+    pub(crate) fn value(&self, name: &str) -> Result<(usize, &Value), Error> {
+        let is_number = name.starts_with(|first: char| first.is_ascii_digit());
+        let found = match (self, is_number) {
+            (Self::Positional(values), true) => {
                 let index = name.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 index.and_then(|index| Some((index, values.get(index)?)))
             }
-            (Self::Named(values), Token::Named(_)) => {
+            (Self::Named(values), false) => {
                 values.iter().position(|(key, _)| key == name).map(|index| (index, &values[index].1))
             }
-            (Self::Positional(_), _) => {
+            (Self::Positional(_), false) => {
                 return Err(usage(format!("the query has ${name}: give the values by name, in a mapping")));
             }
-            (Self::Named(_), _) => {
+            (Self::Named(_), true) => {
                 return Err(usage(format!("the query has ${name}: give the values in order, in a sequence")));
             }
         };
@@ -208,13 +243,8 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS {})", names.double)),
         Value::Decimal { unscaled, scale } => decimal(sql, *unscaled, *scale)?,
         Value::Text(text) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
-        Value::Written(text, _) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
         Value::Text(text) => self::text(sql, text, dialect),
-        Value::Written(text, type_name) => {
-            sql.push_str("CAST(");
-            self::text(sql, text, dialect);
-            push(sql, format_args!(" AS {type_name})"));
-        }
+        Value::Sent(_) => return Err(PROTOCOLS.to_owned()),
         Value::Bytes(bytes) => self::bytes(sql, bytes, dialect),
         Value::Date(date) => push(sql, format_args!("CAST('{date}' AS DATE)")),
         Value::Time(time, None) => push(sql, format_args!("CAST('{time}' AS TIME)")),
@@ -299,17 +329,31 @@ fn integer(sql: &mut String, number: i128, huge: &str) {
 }
 
 fn decimal(sql: &mut String, unscaled: i128, scale: u8) -> Result<(), String> {
-    let digits = unscaled.unsigned_abs().to_string();
-    let width = (digits.len() as u8).max(scale);
+    let width = decimal_width(unscaled, scale)?;
+    push(sql, format_args!("CAST('{}' AS DECIMAL({width},{scale}))", decimal_digits(unscaled, scale)));
+    Ok(())
+}
+
+/// How many digits a decimal's type has.
+///
+/// # Errors
+/// More than a type can have.
+pub(crate) fn decimal_width(unscaled: i128, scale: u8) -> Result<u8, String> {
+    let width = (unscaled.unsigned_abs().to_string().len() as u8).max(scale);
     if width > DECIMAL_DIGITS {
         return Err(format!("a decimal has at most {DECIMAL_DIGITS} digits, this one {width}"));
     }
+    Ok(width)
+}
+
+/// A decimal's digits, with as many behind the point as it has.
+pub(crate) fn decimal_digits(unscaled: i128, scale: u8) -> String {
+    let digits = unscaled.unsigned_abs().to_string();
     let padded = format!("{digits:0>least$}", least = scale as usize + 1);
     let (whole, fraction) = padded.split_at(padded.len() - scale as usize);
     let sign = if unscaled < 0 { "-" } else { "" };
     let point = if scale > 0 { "." } else { "" };
-    push(sql, format_args!("CAST('{sign}{whole}{point}{fraction}' AS DECIMAL({width},{scale}))"));
-    Ok(())
+    format!("{sign}{whole}{point}{fraction}")
 }
 
 impl std::fmt::Display for Date {
@@ -325,7 +369,7 @@ impl std::fmt::Display for Time {
 }
 
 /// The usual 36 characters.
-fn uuid(bytes: [u8; 16]) -> String {
+pub(crate) fn uuid(bytes: [u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (index, byte) in bytes.iter().enumerate() {
         push(&mut text, format_args!("{}{byte:02x}", if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" }));
@@ -333,7 +377,8 @@ fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {
+/// Appends a text.
+pub(crate) fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = sql.write_fmt(text);
 }

@@ -40,6 +40,17 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> &str {
     code.unwrap_or_default()
 }
 
+/// Whether a statement has an `E'…'`, a string of PostgreSQL's, which others read as a name `E` and a string.
+pub fn has_escape_string(sql: &str, dialect: Dialect) -> bool {
+    let mut before = "";
+    tokens(sql, dialect).any(|token| {
+        let follows =
+            before.eq_ignore_ascii_case("e") && matches!(token, Token::Quoted(text) if text.starts_with('\''));
+        before = if let Token::Code(text) = token { text } else { "" };
+        follows
+    })
+}
+
 /// `sql` without what ends a statement: semicolons, comments and white space. A statement that stands inside another
 /// one, such as PostgreSQL's COPY, must not carry them.
 pub(crate) fn statement(sql: &str) -> &str {
@@ -272,6 +283,18 @@ mod tests {
         assert_eq!(statement("select ';' -- ;"), "select ';'");
         assert_eq!(statement("select 1; select 2;"), "select 1; select 2");
         assert_eq!(statement(" -- nothing\n;"), "");
+    }
+
+    #[test]
+    fn escape_strings_are_found_where_they_are_none() {
+        for dialect in [MYSQL, Dialect::MySql { backslashes: false }, Dialect::Sqlite] {
+            for sql in ["select E'a'", "where s = e'\\\\'' or 1", "(1,E'')"] {
+                assert!(has_escape_string(sql, dialect), "{sql}");
+            }
+            for sql in ["select 'E' ''", "select E 'a'", "select name'a'", "-- E'a'", "\"E\"'a'", "select '\\\\E'"] {
+                assert!(!has_escape_string(sql, dialect), "{sql}");
+            }
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
 use crate::partition::Offer;
-use crate::{Batch, Dialect, Error, Stats};
+use crate::{Batch, Dialect, Error, Statement, Stats};
 
 /// Asked before each chunk and about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
 /// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
@@ -16,31 +16,42 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// Whatever the database reports, a connection that is lost, closed or busy, or an interruption.
-    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error>;
 
     /// Runs a statement and passes over the rows it may return. Gives the number of rows it touched, if the database
     /// says one.
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error>;
+    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error>;
 
     /// Runs one statement, once, of which nobody knows whether it gives rows.
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
 
-    /// What a statement takes and gives. It does not run. `None` where that cannot be known before.
+    /// What a statement takes and gives, if its placeholders have PostgreSQL's types of these numbers, of which 0 is open. It does not
+    /// run. `None` where that cannot be known before.
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn describe(&self, _sql: &str, _keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<Described>, Error> {
         Ok(None)
     }
 
     /// Whether a transaction is open, as the source itself says; `None` if it does not say, or is busy.
     fn transaction(&self) -> Option<Transaction> {
+        None
+    }
+
+    /// The session's time zone as PostgreSQL's parameter `TimeZone` has it, if the source says and no query runs.
+    fn time_zone(&self) -> Option<String> {
         None
     }
 

@@ -140,9 +140,9 @@ def connect(uri: str) -> Connection:
 _KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
 
 
-def _source(uri: str) -> Source:
+def _source(uri: str, gateway: bool = False) -> Source:
     if _KEYWORDS.match(uri):
-        return _core.connect(uri)
+        return _core.connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
     # SQLAlchemy's URIs name a driver, which does not matter here.
     scheme = scheme.partition("+")[0].lower()
@@ -153,4 +153,4 @@ def _source(uri: str) -> Source:
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
         return getattr(importlib.import_module(f".{module}", __package__), name).from_uri(rest)
-    return _core.connect(f"{scheme}:{rest}")
+    return _core.connect(f"{scheme}:{rest}", gateway)

@@ -45,7 +45,7 @@ def source_engine(uri: str) -> SourceEngine:
     """The database in front of which the server stands; it is connected to once, to see whether that works."""
     from colonnade import _connection
 
-    return SourceEngine(lambda: _connection._source(uri))
+    return SourceEngine(lambda: _connection._source(uri, gateway=True))
 
 
 def duckdb_engine(settings: Settings) -> Engine:

@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
-use client::QueryOptions;
 use client::partition::{self, Split};
+use client::{Access, QueryOptions, Statement};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -24,10 +24,12 @@ pub(crate) struct Connection {
     server: String,
 }
 
-/// Connects to the database that a URI names.
+/// Connects to the database that a URI names, for a gateway's clients or for this program.
 #[pyfunction]
-pub(crate) fn connect(py: Python<'_>, uri: &str) -> PyResult<Connection> {
-    let inner = wait(py, |keep| client::connect(uri, keep))?;
+#[pyo3(signature = (uri, gateway=false))]
+pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
+    let access = if gateway { Access::Gateway } else { Access::Own };
+    let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
     let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
     Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
 }
@@ -89,9 +91,10 @@ impl Connection {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let inner = self.inner(py)?;
-        let sql = params::bound(sql, params, inner.dialect())?;
+        let parameters = params::given(params)?;
         let options = query_options(options)?;
-        let stream = wait(py, |keep| inner.query(&sql, &options, keep))?;
+        let statement = Statement { sql, parameters: parameters.as_ref() };
+        let stream = wait(py, |keep| inner.query(statement, &options, keep))?;
         Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
     }
 
@@ -142,8 +145,9 @@ impl Connection {
     #[pyo3(signature = (sql, params=None))]
     fn execute(&self, py: Python<'_>, sql: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
         let inner = self.inner(py)?;
-        let sql = params::bound(sql, params, inner.dialect())?;
-        wait(py, |keep| inner.execute(&sql, keep))
+        let parameters = params::given(params)?;
+        let statement = Statement { sql, parameters: parameters.as_ref() };
+        wait(py, |keep| inner.execute(statement, keep))
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {

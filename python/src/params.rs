@@ -25,6 +25,11 @@ pub(crate) fn bound(sql: &str, params: Option<&Bound<'_, PyAny>>, dialect: Diale
     colonnade_client::bind(sql, &parameters, dialect).map_err(|error| to_py(params.py(), &error))
 }
 
+/// The parameters, if there are any.
+pub(crate) fn given(params: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Parameters>> {
+    params.map(parameters).transpose()
+}
+
 fn parameters(params: &Bound<'_, PyAny>) -> PyResult<Parameters> {
     if let Ok(mapping) = params.cast::<PyMapping>() {
         let mut named = Vec::new();

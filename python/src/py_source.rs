@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use client::{Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+use client::{Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Statement};
 use colonnade_client as client;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict as _;
@@ -24,14 +24,23 @@ impl PySource {
 }
 
 impl Connection for PySource {
-    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        match self.run(sql, options, keep)? {
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        match self.run(statement, options, keep)? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done(_) => Err(Error::new(ErrorKind::Usage, "the statement returns no rows")),
         }
     }
 
-    fn run(&self, sql: &str, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+        if statement.parameters.is_some() {
+            return Err(Error::new(ErrorKind::Unsupported, "parameters are not passed to this source"));
+        }
+        let sql = statement.sql;
         let run = |py: Python<'_>| {
             let named = [("chunk_rows", options.chunk_rows.map(u64::from)), ("chunk_bytes", options.chunk_bytes)];
             let answer = self.source.bind(py).call_method("run", (sql,), Some(&named.into_py_dict(py)?))?;
@@ -43,8 +52,8 @@ impl Connection for PySource {
         Python::attach(|py| run(py).map_err(|error| from_py(py, &error)))
     }
 
-    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        match self.run(sql, &QueryOptions::default(), keep)? {
+    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        match self.run(statement, &QueryOptions::default(), keep)? {
             Answer::Done(changed) => Ok(changed),
             Answer::Rows(mut rows) => {
                 while rows.next(keep)?.is_some() {}

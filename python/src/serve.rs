@@ -96,6 +96,7 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
             Value::Text(text) => PyString::new(py, text).into_any(),
             Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Value::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
+            Value::Sent { .. } => return Err(PyValueError::new_err("DuckDB takes no values in PostgreSQL's form")),
         })
     }
 }
@@ -168,7 +169,8 @@ impl Session for PySession {
                 Columns::Known(columns.into_iter().map(|(name, type_name)| (name, Type::named(&type_name))).collect())
             }
         };
-        Ok(Description { parameters: described.parameters.into_iter().filter_map(number).collect(), columns })
+        let parameters = described.parameters.into_iter().filter_map(number).collect();
+        Ok(Description { parameters, columns, ..Description::default() })
     }
 
     fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {

@@ -1,6 +1,5 @@
 //! The server in front of another database: each session has a connection of the client's to it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +9,7 @@ use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transact
 use colonnade_client as client;
 use colonnade_server::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter::Value, parameter::cast_placeholders, types::Kind, types::Type,
+    SqlState, Status, Who, parameter, parameter::Value, types::Kind, types::Type,
 };
 use pyo3::prelude::*;
 
@@ -110,14 +109,16 @@ struct SourceSession {
 impl Session for SourceSession {
     fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
         self.stopped.store(false, Ordering::Release);
-        let sql = bound(statement, parameters, self.source.dialect())?;
+        check(statement, parameters, self.source.dialect())?;
+        let values = values(parameters, self.source.dialect())?;
+        let statement = client::Statement { sql: statement, parameters: values.as_ref() };
         let options = QueryOptions {
             chunk_rows: u32::try_from(size.rows).ok(),
             chunk_bytes: Some(size.bytes as u64),
             ..QueryOptions::default()
         };
         let stopped = Arc::clone(&self.stopped);
-        match self.source.run(&sql, &options, &mut || !stopped.load(Ordering::Acquire)) {
+        match self.source.run(statement, &options, &mut || !stopped.load(Ordering::Acquire)) {
             Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
             Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
             Err(error) => Err(engine_error(&error)),
@@ -134,7 +135,7 @@ impl Session for SourceSession {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
         let parameters = (1..=count).map(|number| (number, Type::named("UNKNOWN"))).collect();
-        Ok(Description { parameters, columns: Columns::Late })
+        Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
     }
 
     fn insert(&mut self, _statement: &str, _batch: RecordBatch) -> Result<u64, EngineError> {
@@ -162,6 +163,10 @@ impl Session for SourceSession {
         })
     }
 
+    fn time_zone(&self) -> Option<String> {
+        self.source.time_zone()
+    }
+
     fn is_open(&self) -> bool {
         self.source.is_open()
     }
@@ -174,20 +179,17 @@ impl Drop for SourceSession {
 }
 
 impl SourceSession {
-    /// What PostgreSQL says of a statement, whose placeholders have these types as far as they are known.
+    /// What PostgreSQL says of a statement.
     fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
-        let count = parameters.iter().map(|parameter| parameter.number).max().unwrap_or(0);
-        let mut types = vec![None; count];
-        for parameter in parameters {
-            if let Some(name) = types.get_mut(parameter.number.wrapping_sub(1)) {
-                *name = cast_name(&parameter.type_.kind);
-            }
-        }
-        let sql = cast_placeholders(statement, &types);
+        let type_oid = |parameter: &Parameter| match &parameter.value {
+            Value::Sent { type_oid, .. } => *type_oid,
+            _ => 0,
+        };
+        let types: Vec<_> = parameters.iter().map(type_oid).collect();
         let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(&sql, &mut || !stopped.load(Ordering::Acquire));
+        let found = self.source.describe(statement, &types, &mut || !stopped.load(Ordering::Acquire));
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
-            return Ok(Description { parameters: Vec::new(), columns: Columns::Late });
+            return Ok(Description { columns: Columns::Late, ..Description::default() });
         };
         let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
         let parameters = found.parameters.iter().enumerate().map(|(at, oid)| (at + 1, type_(oid))).collect();
@@ -198,7 +200,7 @@ impl SourceSession {
                 schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Late, Columns::Known)
             }
         };
-        Ok(Description { parameters, columns })
+        Ok(Description { parameters, type_oids: found.parameters, columns })
     }
 }
 
@@ -236,23 +238,44 @@ impl Rows for SourceRows {
     }
 }
 
-/// The statement with its parameters written in, each as a value of the type that the client gave it.
-fn bound<'a>(sql: &'a str, parameters: &[Parameter], dialect: client::Dialect) -> Result<Cow<'a, str>, EngineError> {
-    if parameters.is_empty() {
-        return Ok(Cow::Borrowed(sql));
+/// Refuses what cannot be passed on safely to a source of which it is not known how it reads a statement.
+fn check(sql: &str, parameters: &[Parameter], dialect: client::Dialect) -> Result<(), EngineError> {
+    let refused = |message: &str, hint: &str| {
+        Err(EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) })
+    };
+    match dialect {
+        client::Dialect::Unknown => {}
+        client::Dialect::Postgres => return Ok(()),
+        // It would be the column E there.
+        _ if client::has_escape_string(sql, dialect) => {
+            return refused(
+                "E'…' is a string of PostgreSQL's, which this source does not have",
+                "Pass the value as a parameter, bound by the server, or write the string without E.",
+            );
+        }
+        _ => return Ok(()),
     }
-    if dialect == client::Dialect::Unknown {
-        let message = "parameters are not passed to this source, since how it writes values is not known";
-        let hint = "Have the driver write them into the statement (a client-side cursor, preferQueryMode=simple).";
-        return Err(EngineError {
-            hint: Some(hint.to_owned()),
-            ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-        });
+    if !parameters.is_empty() {
+        return refused(
+            "parameters are not passed to this source, since how it writes values is not known",
+            "Have the driver write them into the statement (a client-side cursor, preferQueryMode=simple).",
+        );
     }
+    // Drivers write a value's backslashes as they are; a source for which they escape would end the value elsewhere.
+    if sql.contains('\\') {
+        return refused(
+            "a statement with a backslash is not passed to this source, since it is not known whether a backslash escapes there",
+            "Write the character another way, such as chr(92), or serve the database by its own URI, such as mysql://.",
+        );
+    }
+    Ok(())
+}
+
+/// The values as the source's protocol binds them.
+fn values(parameters: &[Parameter], dialect: client::Dialect) -> Result<Option<Parameters>, EngineError> {
     let values = parameters.iter().map(|parameter| value(&parameter.type_, &parameter.value, dialect));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    let bound = client::bind(sql, &Parameters::Positional(values), dialect);
-    bound.map(Cow::Owned).map_err(|error| engine_error(&error))
+    Ok((!values.is_empty()).then_some(Parameters::Positional(values)))
 }
 
 fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client::Value, EngineError> {
@@ -267,20 +290,22 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
             let items = items.iter().map(|one| self::value(item, one, dialect));
             return items.collect::<Result<_, _>>().map(client::Value::List);
         }
+        Value::Sent { type_oid, is_binary, bytes } => {
+            return Ok(client::Value::Sent(client::Sent {
+                type_oid: *type_oid,
+                is_binary: *is_binary,
+                bytes: bytes.clone(),
+            }));
+        }
         Value::Text(text) => text,
     };
+    let is_mysql = matches!(dialect, client::Dialect::MySql { .. });
     let wrong = || {
         EngineError::new(
             SqlState::INVALID_TEXT_REPRESENTATION,
             format!("invalid input syntax for type {}: \"{text}\"", type_.name),
         )
     };
-    if dialect == client::Dialect::Postgres {
-        return Ok(match postgres_name(&type_.kind) {
-            Some(name) => client::Value::Written(text.clone(), name),
-            None => client::Value::Text(text.clone()),
-        });
-    }
     Ok(match &type_.kind {
         Kind::Bool => client::Value::Bool(text == "true"),
         Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => {
@@ -289,40 +314,22 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         Kind::Float4 | Kind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
         Kind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
         Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
+        // Only DuckDB writes so what came in binary.
+        kind if kind.is_temporal() && text.contains("(BC)") => return Err(wrong()),
+        // MySQL would drop a zone, and take the digits of bits for characters.
+        Kind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
+        Kind::TimeTz | Kind::Bits if is_mysql => {
+            let message = format!("MySQL has no values of type {}", type_.name);
+            return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         _ => client::Value::Text(text.clone()),
     })
 }
 
-/// The name of the type that a placeholder is cast to.
-fn cast_name(kind: &Kind) -> Option<String> {
-    match kind {
-        Kind::List(item) => cast_name(&item.kind).map(|name| format!("{name}[]")),
-        Kind::Bytes => Some("bytea".to_owned()),
-        kind => postgres_name(kind).map(str::to_owned),
-    }
-}
-
-/// The name of a type whose values are not texts.
-fn postgres_name(kind: &Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::Bool => "boolean",
-        Kind::Int2 => "smallint",
-        Kind::Int4 => "integer",
-        Kind::Int8 => "bigint",
-        Kind::Oid => "oid",
-        Kind::Float4 => "real",
-        Kind::Float8 => "double precision",
-        Kind::Numeric(_) => "numeric",
-        Kind::Date => "date",
-        Kind::Time => "time",
-        Kind::TimeTz => "time with time zone",
-        Kind::Timestamp => "timestamp",
-        Kind::TimestampTz => "timestamp with time zone",
-        Kind::Interval => "interval",
-        Kind::Uuid => "uuid",
-        // json or jsonb, bit or varbit: PostgreSQL knows what it wants.
-        _ => return None,
-    })
+fn instant(text: &str) -> Option<client::Value> {
+    let parameter::Instant { year, month, day, hour, minute, second, microsecond } = parameter::instant(text)?;
+    let (date, time) = (client::Date { year, month, day }, client::Time { hour, minute, second, microsecond });
+    Some(client::Value::Instant(date, time))
 }
 
 fn decimal(text: &str) -> Option<client::Value> {

@@ -148,7 +148,8 @@ fn session(
         ("application_name", &client.application_name),
     ]);
     let (status, dialect) = (Status::Idle, "");
-    Session { input, output, engine, control, status, prepared, settings, dialect, encode_cpu }
+    let time_zone = String::new();
+    Session { input, output, engine, control, status, prepared, settings, dialect, time_zone, encode_cpu }
         .run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [

@@ -120,6 +120,11 @@ pub trait Session: Send {
         None
     }
 
+    /// Its time zone, as PostgreSQL's parameter `TimeZone` has it, if it knows better than those who set it, and is not at work.
+    fn time_zone(&self) -> Option<String> {
+        None
+    }
+
     /// Whether it can go on. What has lost its database cannot.
     fn is_open(&self) -> bool {
         true
@@ -193,6 +198,8 @@ pub struct Description {
     /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::types::Kind::Unknown)
     /// where nothing tells.
     pub parameters: Vec<(usize, Type)>,
+    /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
+    pub type_oids: Vec<u32>,
     /// Its columns.
     pub columns: Columns,
 }

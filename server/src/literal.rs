@@ -99,7 +99,8 @@ fn levels(value: &Value) -> usize {
 
 fn expression(value: &Value) -> String {
     match value {
-        Value::Null => "NULL".to_owned(),
+        // No text is read as a value that was sent.
+        Value::Null | Value::Sent { .. } => "NULL".to_owned(),
         Value::Text(text) => quote::text(text),
         Value::Bytes(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

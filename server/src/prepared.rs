@@ -7,14 +7,14 @@ use crate::declared::{self, Declaration, Request};
 use crate::duckdb;
 use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
-use crate::parameter::{self, Placeholders, Value, cast, from_binary, from_text};
+use crate::parameter::{self, InputError, Placeholders, Value, cast, from_binary, from_text};
 use crate::query::{self, StatementKind};
 use crate::settings::{self, Command, Settings};
 use crate::source;
 use crate::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PreparedStatement {
     /// Its text; empty if the query had no statement.
     pub text: String,
@@ -23,8 +23,12 @@ pub struct PreparedStatement {
     placeholders: Placeholders,
     /// What DECLARE is to make of it.
     pub declaration: Option<Declaration>,
-    /// Whether it goes to a source, which finds its own placeholders.
-    is_passed: bool,
+    /// The source that it goes to, which finds its own placeholders.
+    source: Option<Dialect>,
+    /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
+    sent_types: Vec<u32>,
+    /// The same as the source has told them, if it is a PostgreSQL.
+    told_types: Vec<u32>,
     /// The type of each parameter.
     pub types: Vec<Type>,
     /// PostgreSQL's numbers for those that the client gave a type that is known here.
@@ -62,7 +66,8 @@ impl PreparedStatement {
     /// # Errors
     /// If there are several statements, or the engine refuses this one.
     pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let is_passed = engine.dialect() != Dialect::DuckDb;
+        let source = Some(engine.dialect()).filter(|dialect| *dialect != Dialect::DuckDb);
+        let is_passed = source.is_some();
         let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
@@ -72,8 +77,8 @@ impl PreparedStatement {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
-        let mut prepared =
-            Self { text, kind, placeholders, declaration: None, is_passed, types, given: known, columns };
+        let mut prepared = Self { text, kind, placeholders, source, types, given: known, columns, ..Self::default() };
+        prepared.sent_types = oids.to_vec();
         let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if kind == StatementKind::Cursor {
             match declared::parse(&prepared.text)? {
@@ -148,7 +153,14 @@ impl PreparedStatement {
     pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
         let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
         let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
-        let description = engine.describe(&self.text, &given.collect::<Vec<_>>())?;
+        let given: Vec<_> = match self.source {
+            Some(Dialect::Postgres) => {
+                (0..self.sent_types.len()).map(|at| self.sent(at, false, None, &unknown())).collect()
+            }
+            _ => given.collect(),
+        };
+        let description = engine.describe(&self.text, &given)?;
+        self.told_types = description.type_oids;
         for (number, type_) in description.parameters {
             self.types.resize_with(self.types.len().max(number), unknown);
             if let Some(open) = self.types.get_mut(number.wrapping_sub(1)).filter(|type_| type_.kind == Kind::Unknown) {
@@ -161,14 +173,12 @@ impl PreparedStatement {
 
     /// Whether a source is to be asked for its columns.
     pub fn is_open(&self) -> bool {
-        self.is_passed && self.columns == Columns::Late
+        self.source.is_some() && self.columns == Columns::Late
     }
 
     /// The query of a cursor that has been declared.
     pub fn running(query: &str) -> Self {
-        let (kind, types, columns) = (StatementKind::Other, Vec::new(), Columns::Late);
-        let (text, placeholders) = (query.to_owned(), Placeholders::default());
-        Self { text, kind, placeholders, declaration: None, is_passed: false, types, given: Vec::new(), columns }
+        Self { text: query.to_owned(), columns: Columns::Late, ..Self::default() }
     }
 
     /// Finds the types that the client left open, and the columns.
@@ -229,7 +239,8 @@ impl PreparedStatement {
     /// PostgreSQL's number for the type of each parameter: the client's own where it gave one, since it may have another
     /// name for the same type, and count on it.
     pub fn parameter_oids(&self) -> impl ExactSizeIterator<Item = u32> {
-        let given = |at: usize| self.given.get(at).copied().flatten();
+        let told = |at: usize| self.told_types.get(at).copied().filter(|oid| *oid > 0);
+        let given = move |at: usize| told(at).or_else(|| self.given.get(at).copied().flatten());
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
@@ -240,6 +251,13 @@ impl PreparedStatement {
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
         self.placeholders.cast(&self.text, &names)
+    }
+
+    /// A value as it has come, for a PostgreSQL.
+    fn sent(&self, at: usize, is_binary: bool, bytes: Option<Vec<u8>>, type_: &Type) -> Parameter {
+        let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
+        let value = Value::Sent { type_oid, is_binary, bytes };
+        Parameter { number: at + 1, type_: type_.clone(), value }
     }
 
     /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form, and charges them.
@@ -253,7 +271,8 @@ impl PreparedStatement {
         values: &[Option<Vec<u8>>],
         charge: &mut Charge,
     ) -> Result<Bound, Failure> {
-        let is_known = values.len() == self.types.len() || self.is_passed && values.len() > self.types.len();
+        let is_passed = self.source.is_some();
+        let is_known = values.len() == self.types.len() || is_passed && values.len() > self.types.len();
         if !is_known {
             let (given, wanted) = (values.len(), self.types.len());
             return Err(Failure::ParameterCount { name: name.to_owned(), given, wanted });
@@ -267,12 +286,30 @@ impl PreparedStatement {
         let types = self.types.iter().chain(std::iter::repeat(&open));
         let mut total = self.text.len();
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
+            let is_binary = format(formats, at) == 1;
+            if self.source == Some(Dialect::Postgres) {
+                let sent = self.sent(at, is_binary, bytes.clone(), type_);
+                total += sent.value.bytes();
+                if total > charge.bytes() {
+                    charge.set(total)?;
+                }
+                bound.values.push(sent);
+                continue;
+            }
+            let is_strange = self.sent_types.get(at).is_some_and(|oid| *oid > 0 && Type::of_oid(*oid).is_none());
             let value = match bytes {
                 None => Value::Null,
-                Some(bytes) if format(formats, at) == 1 => from_binary(type_, bytes)?,
+                // Bytes in a form that is not known here would be taken for text.
+                Some(_) if is_binary && is_strange => {
+                    let number = self.sent_types.get(at).copied().unwrap_or_default();
+                    return Err(InputError::NoBinary(format!("number {number}")).into());
+                }
+                Some(bytes) if is_binary => from_binary(type_, bytes)?,
                 Some(bytes) => {
-                    let text = std::str::from_utf8(bytes).map_err(|_| crate::parameter::InputError::Encoding)?;
-                    from_text(type_, text)?
+                    let text = std::str::from_utf8(bytes).map_err(|_| InputError::Encoding)?;
+                    // A source has forms of its own for these, and its clients know them.
+                    let is_left = is_passed && type_.kind.is_temporal();
+                    if is_left { Value::Text(text.to_owned()) } else { from_text(type_, text)? }
                 }
             };
             // A number of few bytes may have many digits.
@@ -281,7 +318,7 @@ impl PreparedStatement {
                 charge.set(total)?;
             }
             let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
-            if self.is_passed {
+            if is_passed {
                 bound.values.push(parameter(value));
             } else if self.placeholders.has(at) {
                 casts[at] = Some(cast(type_, &value)?);

@@ -14,7 +14,7 @@ pub struct Statement<'a> {
 }
 
 /// What the session itself must know of a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatementKind {
     /// BEGIN or START TRANSACTION.
     Begin,
@@ -41,6 +41,7 @@ pub enum StatementKind {
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
+    #[default]
     Other,
 }
 

@@ -33,6 +33,8 @@ pub struct Session {
     pub settings: Settings,
     /// Whose SQL the client was told that this is, if it is not this server's own.
     pub dialect: &'static str,
+    /// The time zone that the client was told of, if a source has one.
+    pub time_zone: String,
     pub encode_cpu: f64,
 }
 

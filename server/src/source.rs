@@ -140,6 +140,10 @@ impl Session {
             self.dialect = dialect.name();
             backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
         }
+        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.time_zone) {
+            backend::parameter_status(self.output.buffer(), "TimeZone", &zone);
+            self.time_zone = zone;
+        }
         // A transaction that the session has begun itself is not the client's.
         if let Some(status) = self.engine.status()
             && !self.prepared.is_pipeline

@@ -64,6 +64,13 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// Whether its values are dates, times or lengths of time.
+    pub fn is_temporal(&self) -> bool {
+        matches!(self, Self::Date | Self::Time | Self::TimeTz | Self::Timestamp | Self::TimestampTz | Self::Interval)
+    }
+}
+
 impl Type {
     /// The type of this name in the engine (DuckDB manual, "Data Types"; the names are those its `typeof` gives).
     pub fn named(name: &str) -> Self {

@@ -1,60 +1,86 @@
-//! SQLite's literals: integers, doubles, text and blobs. Everything else is written as the text that SQLite's own functions write.
+//! Values as SQLite has them: integers, doubles, text and blobs. Everything else is the text that SQLite's own functions write.
 //! <https://www.sqlite.org/lang_expr.html#literal_values_constants_>
 
-use super::{Date, Time, Value, push, text, uuid};
+use std::borrow::Cow;
+
+use super::{Date, PROTOCOLS, Time, Value, push, text, uuid};
 use crate::Dialect;
 
 /// So many digits of a decimal survive as a double.
 const DOUBLE_DIGITS: usize = 15;
 
-/// Appends one expression, which is exactly the value or the text that stands for it.
-pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
-    match value {
-        Value::Null => sql.push_str("NULL"),
-        Value::Bool(truth) => push(sql, format_args!("{}", u8::from(*truth))),
+/// A value that can be bound.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Atom<'v> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(Cow<'v, str>),
+    Blob(&'v [u8]),
+}
+
+/// What stands for a value.
+///
+/// # Errors
+/// SQLite has no such value.
+pub(crate) fn atom(value: &Value) -> Result<Atom<'_>, String> {
+    let written = |text: String| Atom::Text(Cow::Owned(text));
+    Ok(match value {
+        Value::Null => Atom::Null,
+        Value::Bool(truth) => Atom::Integer((*truth).into()),
         Value::Integer(number) => match i64::try_from(*number) {
-            Ok(number) => signed(sql, number < 0, &number.to_string()),
+            Ok(number) => Atom::Integer(number),
             Err(_) => return Err("SQLite's integers have 64 bits: pass it as text".to_owned()),
         },
         Value::Unsigned(_) => return Err("SQLite's integers have 64 bits: pass it as text".to_owned()),
         Value::Float(number) if number.is_nan() => return Err("SQLite has no NaN: pass NULL".to_owned()),
-        Value::Float(number) if number.is_infinite() => {
-            signed(sql, *number < 0.0, if *number < 0.0 { "-9e999" } else { "9e999" })
+        Value::Float(number) => Atom::Real(*number),
+        Value::Decimal { unscaled, scale } => return decimal(*unscaled, *scale),
+        // Some of SQLite's functions end a text there.
+        Value::Text(value) if value.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
+        Value::Text(value) => Atom::Text(Cow::Borrowed(value)),
+        Value::Bytes(bytes) => Atom::Blob(bytes),
+        Value::Date(date) => written(date.to_string()),
+        Value::Time(value, None) => written(time(*value)),
+        Value::Timestamp(date, value) => written(timestamp(*date, *value)),
+        Value::Instant(date, value) => written(timestamp(*date, *value) + "+00:00"),
+        Value::Uuid(bytes) => written(uuid(*bytes)),
+        Value::Time(_, Some(_)) => return Err("SQLite has no times with a zone: pass text".to_owned()),
+        Value::Duration { .. } => return Err("SQLite has no intervals: pass a number or text".to_owned()),
+        Value::List(_) => return Err("SQLite has no arrays: give each value a placeholder of its own".to_owned()),
+        Value::Sent(_) => return Err(PROTOCOLS.to_owned()),
+    })
+}
+
+/// Appends one expression, which is exactly the value or the text that stands for it.
+pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
+    match atom(value)? {
+        Atom::Null => sql.push_str("NULL"),
+        Atom::Integer(number) => signed(sql, number < 0, &number.to_string()),
+        Atom::Real(number) if number.is_infinite() => {
+            signed(sql, number < 0.0, if number < 0.0 { "-9e999" } else { "9e999" })
         }
-        Value::Float(number) => signed(sql, number.is_sign_negative(), &format!("{number:e}")),
-        Value::Decimal { unscaled, scale } => return decimal(sql, *unscaled, *scale),
-        Value::Text(value) | Value::Written(value, _) if value.contains('\0') => {
-            return Err("text cannot hold a NUL character".to_owned());
-        }
-        Value::Text(value) | Value::Written(value, _) => text(sql, value, Dialect::Sqlite),
-        Value::Bytes(bytes) => {
+        Atom::Real(number) => signed(sql, number.is_sign_negative(), &format!("{number:e}")),
+        Atom::Text(value) => text(sql, &value, Dialect::Sqlite),
+        Atom::Blob(bytes) => {
             sql.push_str("X'");
             bytes.iter().for_each(|byte| push(sql, format_args!("{byte:02X}")));
             sql.push('\'');
         }
-        Value::Date(date) => push(sql, format_args!("'{date}'")),
-        Value::Time(value, None) => push(sql, format_args!("'{}'", time(*value))),
-        Value::Timestamp(date, value) => push(sql, format_args!("'{}'", timestamp(*date, *value))),
-        Value::Instant(date, value) => push(sql, format_args!("'{}+00:00'", timestamp(*date, *value))),
-        Value::Uuid(bytes) => push(sql, format_args!("'{}'", uuid(*bytes))),
-        Value::Time(_, Some(_)) => return Err("SQLite has no times with a zone: pass text".to_owned()),
-        Value::Duration { .. } => return Err("SQLite has no intervals: pass a number or text".to_owned()),
-        Value::List(_) => return Err("SQLite has no arrays: give each value a placeholder of its own".to_owned()),
     }
     Ok(())
 }
 
 /// A double: SQLite has no decimals.
-fn decimal(sql: &mut String, unscaled: i128, scale: u8) -> Result<(), String> {
+fn decimal(unscaled: i128, scale: u8) -> Result<Atom<'static>, String> {
     if let (0, Ok(whole)) = (scale, i64::try_from(unscaled)) {
-        signed(sql, whole < 0, &whole.to_string());
-        return Ok(());
+        return Ok(Atom::Integer(whole));
     }
-    if unscaled.unsigned_abs().to_string().len() > DOUBLE_DIGITS {
-        return Err(format!("SQLite has no decimals, and a double holds {DOUBLE_DIGITS} digits: pass text or a float"));
+    let few = unscaled.unsigned_abs().to_string().len() <= DOUBLE_DIGITS;
+    match format!("{unscaled}e-{scale}").parse() {
+        Ok(number) if few => Ok(Atom::Real(number)),
+        _ => Err(format!("SQLite has no decimals, and a double holds {DOUBLE_DIGITS} digits: pass text or a float")),
     }
-    signed(sql, unscaled < 0, &format!("{unscaled}e-{scale}"));
-    Ok(())
 }
 
 /// The parentheses keep `x-$1` from becoming a comment.

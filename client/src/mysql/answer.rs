@@ -5,13 +5,12 @@ use super::incoming::Block;
 use super::kind::{self, Column};
 use super::link::Link;
 use super::packet::{Body, Command, Definition, Done, err, protocol};
+use super::parameters::Bound;
 use crate::rows::Part;
 use crate::scan::{Token, first_word, tokens};
 use crate::session::{End, Outcome, Tick};
 use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
 
-/// COM_STMT_EXECUTE's flags and the number of executions: rows come at once, without a cursor.
-const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
 /// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
@@ -31,12 +30,18 @@ pub(super) fn rows(
     link: &mut Link,
     pool: &Pool,
     tick: Tick<'_>,
-    sql: &str,
+    statement: &Bound,
     options: &QueryOptions,
     wanted: Wanted,
     tell: &mut dyn FnMut(Part<Column, Block>),
 ) -> Outcome {
-    outcome(Talk { link, tick }.rows(pool, sql, options, wanted, tell))
+    outcome(Talk { link, tick }.rows(pool, statement, options, wanted, tell))
+}
+
+/// Runs a statement with values, and passes over what it returns: with `literals` in their place if it is one that cannot be prepared.
+/// Gives the rows that it changed, or returned.
+pub(super) fn execute_bound(link: &mut Link, tick: Tick<'_>, statement: &Bound, literals: &str) -> Outcome {
+    outcome(Talk { link, tick }.execute_bound(statement, literals).map(Some))
 }
 
 /// Runs a statement and passes over what it returns. Gives the rows that it changed, or returned.
@@ -67,18 +72,21 @@ impl Talk<'_> {
     fn rows(
         &mut self,
         pool: &Pool,
-        sql: &str,
+        statement: &Bound,
         options: &QueryOptions,
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<Option<u64>, End> {
-        let prepared = match self.prepare(sql) {
-            Err(End::Refused(error)) if wanted == Wanted::Any && error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
-                return self.effect(sql).map(Some);
+        let prepared = match self.prepare(statement) {
+            // It takes no values, so nothing but its text is sent.
+            Err(End::Refused(error))
+                if wanted == Wanted::Any && statement.count == 0 && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
+            {
+                return self.effect(&statement.sql).map(Some);
             }
             prepared => prepared?,
         };
-        let result = self.run(&prepared, pool, sql, options, wanted, tell);
+        let result = self.run(&prepared, pool, statement, options, wanted, tell);
         if !matches!(result, Err(End::Lost(_))) {
             self.link.command(Command::CloseStatement, &prepared.number)?;
         }
@@ -97,8 +105,8 @@ impl Talk<'_> {
         }
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Prepared, End> {
-        self.link.command(Command::Prepare, sql.as_bytes())?;
+    fn prepare(&mut self, statement: &Bound) -> Result<Prepared, End> {
+        self.link.command(Command::Prepare, statement.sql.as_bytes())?;
         let packet = self.packet().map_err(|end| match end {
             End::Refused(error) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
                 End::Refused(error.with_hint("statements that cannot be prepared return no result here"))
@@ -114,9 +122,9 @@ impl Talk<'_> {
         let (columns, parameters) = (body.u16()?, body.u16()?);
         self.link.columns(parameters.into(), self.tick)?;
         let columns = self.link.columns(columns.into(), self.tick)?;
-        if parameters > 0 {
+        if usize::from(parameters) != statement.count {
             self.link.command(Command::CloseStatement, &number)?;
-            let message = "the query has a placeholder ? without a value";
+            let message = "the query has a placeholder ? without a value, or a value in a string or a comment";
             return Err(End::Refused(
                 Error::new(ErrorKind::Usage, message).with_hint("write placeholders as $1 or $name"),
             ));
@@ -128,12 +136,12 @@ impl Talk<'_> {
         &mut self,
         prepared: &Prepared,
         pool: &Pool,
-        sql: &str,
+        statement: &Bound,
         options: &QueryOptions,
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<Option<u64>, End> {
-        let unforeseen = prepared.columns.is_empty() && is_unforeseen(sql);
+        let unforeseen = prepared.columns.is_empty() && is_unforeseen(&statement.sql);
         if prepared.columns.is_empty() && !unforeseen && wanted == Wanted::Rows {
             return Err(no_rows());
         }
@@ -146,7 +154,7 @@ impl Talk<'_> {
         kind::columns(&prepared.columns, &place, options)
             .map_err(End::Refused)
             .or_else(|end| if prepared.columns.is_empty() { Ok(Vec::new()) } else { Err(end) })?;
-        self.link.command(Command::Execute, &[&prepared.number[..], &NO_CURSOR_ONCE].concat())?;
+        self.link.command(Command::Execute, &statement.execution(prepared.number))?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
             let done = self.link.note(Done::ok(&packet)?);
@@ -227,6 +235,26 @@ impl Talk<'_> {
 
     fn execute(&mut self, sql: &str) -> Result<u64, End> {
         self.link.command(Command::Query, sql.as_bytes())?;
+        self.pass_over_answer()
+    }
+
+    fn execute_bound(&mut self, statement: &Bound, literals: &str) -> Result<u64, End> {
+        let prepared = match self.prepare(statement) {
+            Err(End::Refused(error)) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
+                return self.execute(literals);
+            }
+            prepared => prepared?,
+        };
+        self.link.command(Command::Execute, &statement.execution(prepared.number))?;
+        let result = self.pass_over_answer();
+        if !matches!(result, Err(End::Lost(_))) {
+            self.link.command(Command::CloseStatement, &prepared.number)?;
+        }
+        result
+    }
+
+    /// Passes over the whole answer to a statement; gives the rows that it changed, or returned.
+    fn pass_over_answer(&mut self) -> Result<u64, End> {
         let packet = self.packet()?;
         let (done, rows) = if packet.first() == Some(&0) {
             let done = self.link.note(Done::ok(&packet)?);

@@ -10,13 +10,16 @@ use super::incoming::Block;
 use super::kind::Column;
 use super::link::{Link, Server};
 use super::packet::status;
+use super::parameters::Bound;
+use super::state;
 use super::uri::Target;
 use crate::partition::Offer;
 use crate::rows::{Part, Rows};
 use crate::session::{self, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{
-    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Transaction,
+    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Statement,
+    Transaction,
 };
 
 /// How long a server may take to take notice of a request to stop.
@@ -42,7 +45,15 @@ pub(super) struct Mysql {
 /// # Errors
 /// The URI makes no sense, nobody answers, or the server refuses.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
-    open(Target::parse(uri)?, keep)
+    connect_for(Access::Own, uri, keep)
+}
+
+/// The same on somebody's behalf.
+///
+/// # Errors
+/// As for [`connect`].
+pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+    open(Target { access, ..Target::parse(uri)? }, keep)
 }
 
 /// The same for whoever knows the target.
@@ -83,12 +94,21 @@ impl Peer for Mysql {
 }
 
 impl Connection for MysqlConnection {
-    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        Ok(Box::new(Rows::<_, Decoder>::open(self.prepared(sql, options, Wanted::Rows, keep)?, options, keep)?))
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        Ok(Box::new(Rows::<_, Decoder>::open(self.prepared(statement, options, Wanted::Rows, keep)?, options, keep)?))
     }
 
-    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        Rows::<_, Decoder>::answer(self.prepared(sql, options, Wanted::Any, keep)?, options, keep)
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+        Rows::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
+    }
+
+    fn time_zone(&self) -> Option<String> {
+        self.session.look(|link| link.time_zone.clone()).flatten()
     }
 
     fn transaction(&self) -> Option<Transaction> {
@@ -96,8 +116,22 @@ impl Connection for MysqlConnection {
         Some(if status & status::IN_TRANSACTION == 0 { Transaction::None } else { Transaction::Open })
     }
 
-    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        self.start(sql, keep)?.finish(keep)
+    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        if statement.parameters.is_none() {
+            return self.start(statement.sql, keep)?.finish(keep);
+        }
+        let bound = Bound::new(statement, self.dialect())?;
+        let literals = statement.with_literals(self.dialect())?.into_owned();
+        let reader = self.session.start(keep, {
+            let status = self.status.clone();
+            move |link, tick, _: &mut dyn FnMut(())| {
+                let outcome = answer::execute_bound(link, tick, &bound, &literals)?;
+                state::check(link, tick)?;
+                status.store(link.status, Ordering::Release);
+                Ok(outcome)
+            }
+        })?;
+        reader.finish(keep)
     }
 
     fn partitioning(&self) -> Offer<'_> {
@@ -133,18 +167,19 @@ impl MysqlConnection {
     /// Starts a prepared statement.
     fn prepared(
         &self,
-        sql: &str,
+        statement: Statement<'_>,
         options: &QueryOptions,
         wanted: Wanted,
         keep: Keep<'_>,
     ) -> Result<Reader<Mysql, Part<Column, Block>>, Error> {
         check(options)?;
-        let (statement, chosen) = (sql.to_owned(), options.clone());
+        let (bound, chosen) = (Bound::new(statement, self.dialect())?, options.clone());
         let (pool, status) = (self.pool.clone(), self.status.clone());
         self.session.start(keep, move |link, tick, tell| {
-            let outcome = answer::rows(link, &pool, tick, &statement, &chosen, wanted, tell);
+            let outcome = answer::rows(link, &pool, tick, &bound, &chosen, wanted, tell)?;
+            state::check(link, tick)?;
             status.store(link.status, Ordering::Release);
-            outcome
+            Ok(outcome)
         })
     }
 
@@ -152,9 +187,10 @@ impl MysqlConnection {
     pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<Reader<Mysql, ()>, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
         self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-            let outcome = answer::execute(link, tick, &statement);
+            let outcome = answer::execute(link, tick, &statement)?;
+            state::check(link, tick)?;
             status.store(link.status, Ordering::Release);
-            outcome
+            Ok(outcome)
         })
     }
 }

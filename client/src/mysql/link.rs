@@ -8,6 +8,7 @@ use super::auth::{Plugin, Way};
 use super::encryption::Mode;
 use super::incoming::Incoming;
 use super::packet::{Body, Command, Definition, Done, capability, err, protocol, put_counted};
+use super::state;
 use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
@@ -15,7 +16,7 @@ use crate::feed::POLL;
 use crate::inbox::Kept;
 use crate::session::Tick;
 use crate::socket::{Socket, plain};
-use crate::{Error, ErrorKind};
+use crate::{Access, Error, ErrorKind};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -38,6 +39,10 @@ pub(super) struct Link {
     pub(super) server: Server,
     /// What the server last said of its state.
     pub(super) status: u16,
+    /// On whose behalf.
+    pub(super) access: Access,
+    /// The session's time zone, if a gateway is told of it.
+    pub(super) time_zone: Option<String>,
 }
 
 /// What the server said of itself.
@@ -174,6 +179,10 @@ impl Link {
 
     fn settle(&mut self, tick: Tick<'_>) -> Result<(), Error> {
         self.tell(SETTINGS, tick)?;
+        if self.access == Access::Gateway {
+            self.tell(state::MODES, tick)?;
+            state::check(self, tick)?;
+        }
         let answer = self.ask(QUESTION, tick)?;
         let mut values = answer.rows.into_iter().flatten().flatten();
         let (Some(version), Some(comment), Some(thread), [first, ..]) =
@@ -350,7 +359,7 @@ fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link
                 plugin.permitted(required)?;
                 let server = Server { capabilities, ..Server::default() };
                 let status = Done::ok(&packet)?.status;
-                return Ok(Link { incoming, server, status });
+                return Ok(Link { incoming, server, status, access: target.access, time_zone: None });
             }
             Some((0xff, _)) => return Err(err(&packet)?.0),
             // AuthSwitchRequest; without a name it asks for a proof that MySQL 4.1 has replaced.

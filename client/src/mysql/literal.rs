@@ -1,60 +1,120 @@
-//! Query parameters as MySQL's and MariaDB's literals.
+//! Values as MySQL and MariaDB have them: what is bound, and the expression around it that gives it its type.
 //! <https://dev.mysql.com/doc/refman/8.4/en/literals.html>
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::Value;
+use crate::literal::{PROTOCOLS, decimal_digits, decimal_width};
 
 /// Most digits behind the point that both have.
 const MAX_SCALE: u8 = 30;
-/// Most digits of a decimal here.
-const MAX_DIGITS: u8 = 38;
+/// Digits of the largest number of 128 bits.
+const UNSIGNED_DIGITS: u8 = 39;
 const MICROSECONDS_OF_A_DAY: i128 = 86_400_000_000;
 /// 838:59:59, the longest time.
 const LONGEST: i128 = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
 
-/// Appends one expression that means exactly the value, whatever the session's `sql_mode`.
+/// What the protocol binds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Atom<'v> {
+    Null,
+    Integer(i64),
+    Unsigned(u64),
+    Double(f64),
+    /// In UTF-8.
+    Text(Cow<'v, str>),
+    Bytes(&'v [u8]),
+}
+
+/// A value: `before` and `after` hold nothing of it but the number of its digits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Expression<'v> {
+    pub(super) before: &'static str,
+    pub(super) atom: Atom<'v>,
+    pub(super) after: Cow<'static, str>,
+}
+
+impl<'v> Expression<'v> {
+    /// What stands for a value.
+    ///
+    /// # Errors
+    /// MySQL has no such value.
+    pub(super) fn of(value: &'v Value) -> Result<Self, String> {
+        let alone = |atom| Self { before: "", atom, after: Cow::Borrowed("") };
+        let cast = |text: String, after| Self { before: "CAST(", atom: Atom::Text(Cow::Owned(text)), after };
+        Ok(match value {
+            Value::Null => alone(Atom::Null),
+            Value::Bool(truth) => alone(Atom::Integer((*truth).into())),
+            Value::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => alone(Atom::Integer(number)),
+                (_, Ok(number)) => alone(Atom::Unsigned(number)),
+                _ => cast(number.to_string(), Cow::Owned(format!(" AS DECIMAL({UNSIGNED_DIGITS},0))"))),
+            },
+            Value::Unsigned(number) => {
+                cast(number.to_string(), Cow::Owned(format!(" AS DECIMAL({UNSIGNED_DIGITS},0))")))
+            }
+            Value::Float(number) if !number.is_finite() => {
+                return Err(format!("{number} is a double that MySQL does not have"));
+            }
+            Value::Float(number) => alone(Atom::Double(*number)),
+            Value::Decimal { unscaled, scale } => {
+                let (text, width) = decimal(*unscaled, *scale)?;
+                cast(text, Cow::Owned(format!(" AS DECIMAL({width},{scale}))")))
+            }
+            Value::Text(text) => alone(Atom::Text(Cow::Borrowed(text))),
+            Value::Bytes(bytes) => alone(Atom::Bytes(bytes)),
+            Value::Date(date) => cast(date.to_string(), Cow::Borrowed(" AS DATE)")),
+            Value::Time(time, None) => cast(time.to_string(), Cow::Borrowed(" AS TIME(6))")),
+            Value::Time(_, Some(_)) => return Err("MySQL has no times with a zone".to_owned()),
+            Value::Timestamp(date, time) => cast(format!("{date} {time}"), Cow::Borrowed(" AS DATETIME(6))")),
+            // What a TIMESTAMP column shows depends on the session.
+            Value::Instant(date, time) => Self {
+                before: "CONVERT_TZ(CAST(",
+                atom: Atom::Text(Cow::Owned(format!("{date} {time}"))),
+                after: Cow::Borrowed(" AS DATETIME(6)), '+00:00', @@session.time_zone)"),
+            },
+            Value::Duration { days, microseconds } => {
+                cast(duration(*days, *microseconds)?, Cow::Borrowed(" AS TIME(6))"))
+            }
+            Value::Uuid(bytes) => {
+                let all = hexadecimal(bytes).to_lowercase();
+                let text = format!("{}-{}-{}-{}-{}", &all[..8], &all[8..12], &all[12..16], &all[16..20], &all[20..]);
+                alone(Atom::Text(Cow::Owned(text)))
+            }
+            Value::List(_) => return Err("MySQL has no lists: write a placeholder for each item".to_owned()),
+            Value::Sent(_) => return Err(PROTOCOLS.to_owned()),
+        })
+    }
+}
+
+/// Appends one expression that means exactly the value, whatever the session's `sql_mode` and character sets are.
 ///
 /// # Errors
 /// MySQL has no such value.
 pub(crate) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
-    let text = match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Bool(true) => "TRUE".to_owned(),
-        Value::Bool(false) => "FALSE".to_owned(),
+    let Expression { before, atom, after } = Expression::of(value)?;
+    sql.push_str(before);
+    sql.push_str(&match atom {
+        Atom::Null => "NULL".to_owned(),
         // The parentheses keep `x-$1` from becoming a comment.
-        Value::Integer(number) if *number < 0 => format!("({number})"),
-        Value::Integer(number) => number.to_string(),
-        Value::Unsigned(number) => number.to_string(),
-        Value::Float(number) if !number.is_finite() => {
-            return Err(format!("{number} is a double that MySQL does not have"));
-        }
+        Atom::Integer(number) if number < 0 => format!("({number})"),
+        Atom::Integer(number) => number.to_string(),
+        Atom::Unsigned(number) => number.to_string(),
         // With its exponent, a number is a double.
-        Value::Float(number) => format!("({number:e})"),
-        Value::Decimal { unscaled, scale } => decimal(*unscaled, *scale)?,
-        // In hexadecimal nothing can escape, if something would.
-        Value::Text(text) | Value::Written(text, _) if text.contains(['\\', '\0']) => {
-            format!("_utf8mb4 X'{}'", hexadecimal(text.as_bytes()))
-        }
-        Value::Text(text) | Value::Written(text, _) => format!("'{}'", text.replace('\'', "''")),
-        Value::Bytes(bytes) => format!("_binary X'{}'", hexadecimal(bytes)),
-        Value::Date(date) => format!("CAST('{date}' AS DATE)"),
-        Value::Time(time, None) => format!("CAST('{time}' AS TIME(6))"),
-        Value::Time(_, Some(_)) => return Err("MySQL has no times with a zone".to_owned()),
-        Value::Timestamp(date, time) => format!("CAST('{date} {time}' AS DATETIME(6))"),
-        // What a TIMESTAMP column shows depends on the session.
-        Value::Instant(date, time) => {
-            format!("CONVERT_TZ(CAST('{date} {time}' AS DATETIME(6)), '+00:00', @@session.time_zone)")
-        }
-        Value::Duration { days, microseconds } => duration(*days, *microseconds)?,
-        Value::Uuid(bytes) => {
-            let all = hexadecimal(bytes).to_lowercase();
-            format!("'{}-{}-{}-{}-{}'", &all[..8], &all[8..12], &all[12..16], &all[16..20], &all[20..])
-        }
-        Value::List(_) => return Err("MySQL has no lists: write a placeholder for each item".to_owned()),
-    };
-    sql.push_str(&text);
+        Atom::Double(number) => format!("({number:e})"),
+        Atom::Text(text) if is_plain(&text) => format!("'{text}'"),
+        // In hexadecimal nothing can escape, if something would, and nothing is read in another character set.
+        Atom::Text(text) => format!("_utf8mb4 X'{}'", hexadecimal(text.as_bytes())),
+        Atom::Bytes(bytes) => format!("_binary X'{}'", hexadecimal(bytes)),
+    });
+    sql.push_str(&after);
     Ok(())
+}
+
+/// Whether a text is the same in all character sets, and holds nothing that ends a string or escapes in one.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -:.,+_/@".contains(&byte))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -66,17 +126,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-fn decimal(unscaled: i128, scale: u8) -> Result<String, String> {
-    let digits = unscaled.unsigned_abs().to_string();
-    let width = (digits.len() as u8).max(scale);
-    if width > MAX_DIGITS || scale > MAX_SCALE {
-        return Err(format!("a decimal has at most {MAX_DIGITS} digits, and {MAX_SCALE} after the point"));
+/// The digits, and their number.
+fn decimal(unscaled: i128, scale: u8) -> Result<(String, u8), String> {
+    let width = decimal_width(unscaled, scale)?;
+    if scale > MAX_SCALE {
+        return Err(format!("a decimal has at most {MAX_SCALE} digits after the point"));
     }
-    let padded = format!("{digits:0>least$}", least = scale as usize + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - scale as usize);
-    let sign = if unscaled < 0 { "-" } else { "" };
-    let point = if scale > 0 { "." } else { "" };
-    Ok(format!("CAST('{sign}{whole}{point}{fraction}' AS DECIMAL({width},{scale}))"))
+    Ok((decimal_digits(unscaled, scale), width))
 }
 
 fn duration(days: i32, microseconds: i64) -> Result<String, String> {
@@ -87,7 +143,7 @@ fn duration(days: i32, microseconds: i64) -> Result<String, String> {
     let (sign, length) = (if length < 0 { "-" } else { "" }, length.abs());
     let seconds = length / 1_000_000;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    Ok(format!("CAST('{sign}{hours:02}:{minutes:02}:{:02}.{:06}' AS TIME(6))", seconds % 60, length % 1_000_000))
+    Ok(format!("{sign}{hours:02}:{minutes:02}:{:02}.{:06}", seconds % 60, length % 1_000_000))
 }
 
 #[cfg(test)]
@@ -107,10 +163,13 @@ mod tests {
         for (value, expected) in [
             (Value::Null, "NULL"),
             (Value::Integer(-5), "(-5)"),
-            (Value::Unsigned(u128::MAX), "340282366920938463463374607431768211455"),
+            (Value::Unsigned(u128::MAX), "CAST('340282366920938463463374607431768211455' AS DECIMAL(39,0))"),
+            (Value::Integer(i128::from(u64::MAX)), "18446744073709551615"),
             (Value::Float(-0.5), "(-5e-1)"),
             (Value::Decimal { unscaled: -1, scale: 3 }, "CAST('-0.001' AS DECIMAL(3,3))"),
-            (Value::Text("it's".to_owned()), "'it''s'"),
+            (Value::Text("it is".to_owned()), "'it is'"),
+            (Value::Text("it's".to_owned()), "_utf8mb4 X'69742773'"),
+            (Value::Text("ß".to_owned()), "_utf8mb4 X'C39F'"),
             (Value::Text("\\'".to_owned()), "_utf8mb4 X'5C27'"),
             (Value::Bytes(vec![0, 255]), "_binary X'00FF'"),
             (Value::Date(date), "CAST('0987-06-05' AS DATE)"),

@@ -20,10 +20,12 @@ mod kind;
 mod link;
 mod literal;
 mod packet;
+mod parameters;
 mod partition;
+mod state;
 mod uri;
 mod value;
 
 pub(crate) use literal::literal;
 
-pub use connection::{MysqlConnection, connect};
+pub use connection::{MysqlConnection, connect, connect_for};

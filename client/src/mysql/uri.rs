@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::auth::METHODS;
 use super::encryption::Encryption;
 use crate::require_auth::Requirement;
-use crate::{Error, ErrorKind};
+use crate::{Access, Error, ErrorKind};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 const DEFAULT_HOST: &str = "localhost";
@@ -40,6 +40,8 @@ pub(super) struct Target {
     pub(super) encryption: Encryption,
     /// By which plugins the server may let the user in.
     pub(super) require_auth: Requirement,
+    /// On whose behalf.
+    pub(super) access: Access,
 }
 
 impl Target {
@@ -81,6 +83,7 @@ impl Target {
             connect_timeout: None,
             encryption: Encryption::default(),
             require_auth: Requirement::default(),
+            access: Access::Own,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let Some((key, value)) = pair.split_once('=') else {

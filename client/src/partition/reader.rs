@@ -31,8 +31,8 @@ pub fn read(
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     let source = match connection.partitioning() {
-        _ if split.count <= 1 => return connection.query(query, options, keep),
-        Offer::OneStream => return connection.query(query, options, keep),
+        _ if split.count <= 1 => return connection.query(query.into(), options, keep),
+        Offer::OneStream => return connection.query(query.into(), options, keep),
         Offer::Nothing => {
             return Err(Error::new(ErrorKind::Unsupported, "this source cannot be read in parts")
                 .with_hint("leave partition_num out, or give a list of queries")
@@ -261,7 +261,7 @@ fn pull_part(
     query: &str,
 ) -> Result<(), Error> {
     let mut keep = || !shared.stop.load(Ordering::Acquire);
-    let mut stream = connection.query(query, &shared.options, &mut keep)?;
+    let mut stream = connection.query(query.into(), &shared.options, &mut keep)?;
     let schema = shared.schema.get_or_init(|| stream.schema().clone()).clone();
     if *stream.schema() != schema {
         return Err(different(&schema, stream.schema()));

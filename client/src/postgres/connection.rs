@@ -8,6 +8,7 @@ use super::copy_out::CopyOut;
 use super::delivery::Delivery;
 use super::link::{Link, Server};
 use super::message;
+use super::parameters::{self, takes_values};
 use super::request;
 use super::route::Route;
 use super::servers;
@@ -15,11 +16,11 @@ use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
 use crate::rows::Rows;
-use crate::session::{self, Event, Peer, Reader, Session};
+use crate::session::{self, Event, Outcome, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{
     Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
-    Transaction,
+    Statement, Transaction,
 };
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
@@ -68,55 +69,70 @@ impl Peer for Postgres {
 }
 
 impl Connection for PostgresConnection {
-    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
         let (pool, delivery) = (self.pool.clone(), self.delivery());
         if *delivery == Delivery::Stock {
-            let reader = self.binary(sql, options, Wanted::Rows, keep)?;
+            let reader = self.binary(statement, options, Wanted::Rows, keep)?;
             return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
         }
-        let copy = request::copy(sql, options, self.dialect())?;
+        // COPY takes no values.
+        let dialect = self.literals(statement)?;
+        let copy = request::copy(&statement.with_literals(dialect)?, options, dialect)?;
         let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;
         let reader = self.session.start(keep, move |link, tick, tell| {
-            simple::answer(
-                link,
-                tick,
-                Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell },
-                &query,
-                again.as_deref(),
-            )
+            let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
+            checked(link, |link| simple::answer(link, tick, job, &query, again.as_deref()))
         })?;
         Ok(Box::new(CopyOut::open(reader, asked, limits, keep)?))
     }
 
-    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let query = message::query(sql)?;
+    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        let is_served = matches!(self.delivery(), Delivery::Served(_));
+        if !is_served && statement.parameters.is_some() && takes_values(statement.sql) {
+            let bound = parameters::bound(statement)?;
+            let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
+                checked(link, |link| binary::execute(link, tick, &bound))
+            })?;
+            return reader.finish(keep);
+        }
+        let query = message::query(&statement.with_literals(self.literals(statement)?)?)?;
         let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-            simple::answer(link, tick, Job::Execute, &query, None)
+            checked(link, |link| simple::answer(link, tick, Job::Execute, &query, None))
         })?;
         reader.finish(keep)
     }
 
-    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
         match self.delivery() {
             Delivery::Served(_) => {
                 let message = "a Colonnade server cannot be told a statement that may or may not give rows";
                 Err(Error::new(ErrorKind::Unsupported, message).with_origin(self.name()))
             }
-            Delivery::Extension { .. } if request::is_read(sql) => self.query(sql, options, keep).map(Answer::Rows),
+            Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {
+                self.query(statement, options, keep).map(Answer::Rows)
+            }
             Delivery::Extension { .. } | Delivery::Stock => {
-                Rows::<_, binary::Decoder>::answer(self.binary(sql, options, Wanted::Any, keep)?, options, keep)
+                Rows::<_, binary::Decoder>::answer(self.binary(statement, options, Wanted::Any, keep)?, options, keep)
             }
         }
     }
 
-    fn describe(&self, sql: &str, keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<Described>, Error> {
         if let Delivery::Served(_) = self.delivery() {
             return Ok(None);
         }
         let sql = request::plain(sql, &QueryOptions::default(), Dialect::Postgres)?.to_owned();
-        let mut reader = self.session.start(keep, move |link, tick, tell| binary::describe(link, tick, &sql, tell))?;
+        let types = types.to_vec();
+        let mut reader = self.session.start(keep, move |link, tick, tell| {
+            checked(link, |link| binary::describe(link, tick, &sql, &types, tell))
+        })?;
         let mut found = None;
         while let Some(event) = reader.next(keep)? {
             if let Event::Part(described) = event {
@@ -128,6 +144,10 @@ impl Connection for PostgresConnection {
 
     fn transaction(&self) -> Option<Transaction> {
         self.session.look(|link| link.transaction)
+    }
+
+    fn time_zone(&self) -> Option<String> {
+        self.session.look(|link| link.server.reports.time_zone().map(str::to_owned)).flatten()
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -168,19 +188,44 @@ impl PostgresConnection {
     /// Starts a statement by the extended query protocol.
     fn binary(
         &self,
-        sql: &str,
+        statement: Statement<'_>,
         options: &QueryOptions,
         wanted: Wanted,
         keep: Keep<'_>,
     ) -> Result<Reader<Postgres, binary::Part>, Error> {
-        let (sql, chosen) = (request::plain(sql, options, Dialect::Postgres)?.to_owned(), options.clone());
+        let sql = request::plain(statement.sql, options, Dialect::Postgres)?;
+        let (bound, chosen) = (parameters::bound(Statement { sql, ..statement })?, options.clone());
         let pool = self.pool.clone();
-        self.session.start(keep, move |link, tick, tell| binary::answer(link, &pool, tick, &sql, &chosen, wanted, tell))
+        self.session.start(keep, move |link, tick, tell| {
+            checked(link, |link| binary::answer(link, &pool, tick, &bound, &chosen, wanted, tell))
+        })
+    }
+
+    /// How the literals of a statement are to be written.
+    ///
+    /// # Errors
+    /// The session reads text in another encoding than the statement has, so that a byte of a value could end it.
+    fn literals(&self, statement: Statement<'_>) -> Result<Dialect, Error> {
+        let reads_utf8 = self.session.look(|link| link.server.sends_utf8()) != Some(false);
+        if statement.parameters.is_none() || reads_utf8 {
+            return Ok(self.dialect());
+        }
+        let message = "the session's client_encoding is not UTF8, so values cannot be written into a statement";
+        let error = Error::new(ErrorKind::Usage, message).with_hint("reset it: RESET client_encoding");
+        Err(error.with_origin(self.name()))
     }
 
     fn delivery(&self) -> &Delivery {
         &self.session.peer.server.delivery
     }
+}
+
+/// Runs a statement of the user's, if what came before has not changed how it is read, and looks whether it has changed that.
+fn checked(link: &mut Link, run: impl FnOnce(&mut Link) -> Outcome) -> Outcome {
+    link.check_state()?;
+    let outcome = run(link)?;
+    link.check_state()?;
+    Ok(outcome)
 }
 
 impl Drop for PostgresConnection {

@@ -117,7 +117,8 @@ pub(crate) fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<O
         match kind {
             b'D' if value.is_none() => value = first_value(&bytes)?,
             b'E' => failed = Some(message::error_response(&bytes)),
-            b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' => {}
+            b'S' => link.server.note(&bytes)?,
+            b'T' | b'D' | b'C' | b'I' | b'N' | b'A' => {}
             b'Z' => return Ok(failed.map_or(Ok(value), Err)),
             _ => return Err(protocol(format!("a message {}", shown(kind)))),
         }

@@ -2,7 +2,7 @@
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>
 
 use super::message::{self, Body, framed};
-use crate::Error;
+use crate::{Error, Sent};
 
 /// How a column's values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,14 +31,16 @@ pub(crate) struct ResultColumn {
 pub(crate) struct Batch(Vec<u8>);
 
 impl Batch {
-    /// Parse: makes a prepared statement without parameters. The empty name is that of the one that the next Parse
-    /// replaces.
+    /// Parse: makes a prepared statement, whose parameters have these types, of which 0 is open. The empty name is that of
+    /// the one that the next Parse replaces.
     ///
     /// # Errors
     /// The text holds a NUL or is too long for a message.
-    pub(crate) fn parse(mut self, name: &str, sql: &str) -> Result<Self, Error> {
+    pub(crate) fn parse(mut self, name: &str, sql: &str, types: &[u32]) -> Result<Self, Error> {
         message::check_text(sql)?;
-        self.push(b'P', &[name.as_bytes(), b"\0", sql.as_bytes(), b"\0", &0u16.to_be_bytes()]);
+        let count = (types.len() as u16).to_be_bytes();
+        let types: Vec<u8> = types.iter().flat_map(|type_oid| type_oid.to_be_bytes()).collect();
+        self.push(b'P', &[name.as_bytes(), b"\0", sql.as_bytes(), b"\0", &count, &types]);
         Ok(self)
     }
 
@@ -48,15 +50,29 @@ impl Batch {
         self
     }
 
-    /// Bind and Execute: runs a statement to its end. `formats` are those of its columns.
-    pub(crate) fn run(mut self, name: &str, formats: &[Format]) -> Self {
+    /// Bind and Execute: runs a statement with these values, at most 65535, to its end. `formats` are those of its columns.
+    pub(crate) fn run(mut self, name: &str, values: &[Sent], formats: &[Format]) -> Self {
+        let count = (values.len() as u16).to_be_bytes();
+        let (mut value_codes, mut bytes) = (Vec::with_capacity(2 * values.len()), Vec::new());
+        for value in values {
+            value_codes.extend_from_slice(&u16::from(value.is_binary).to_be_bytes());
+            match &value.bytes {
+                // −1 is NULL.
+                None => bytes.extend_from_slice(&(-1i32).to_be_bytes()),
+                Some(value) => {
+                    bytes.extend_from_slice(&(value.len() as u32).to_be_bytes());
+                    bytes.extend_from_slice(value);
+                }
+            }
+        }
+        let values = [&count[..], &value_codes, &count, &bytes].concat();
         let mut codes = Vec::with_capacity(2 * formats.len());
         for format in formats {
             codes.extend_from_slice(&(*format as u16).to_be_bytes());
         }
         // A result has 1664 columns at most.
         let count = (formats.len() as u16).to_be_bytes();
-        self.push(b'B', &[b"\0", name.as_bytes(), b"\0", &[0; 4], &count, &codes]);
+        self.push(b'B', &[b"\0", name.as_bytes(), b"\0", &values, &count, &codes]);
         self.push(b'E', &[b"\0", &0u32.to_be_bytes()]);
         self
     }
@@ -128,12 +144,18 @@ mod tests {
 
     #[test]
     fn messages_have_the_bytes_of_the_documentation() {
-        let parsed = Batch::default().parse("s", "x").unwrap().flush();
+        let parsed = Batch::default().parse("s", "x", &[]).unwrap().flush();
         assert_eq!(parsed, b"P\0\0\0\x0as\0x\0\0\0H\0\0\0\x04");
         assert_eq!(Batch::default().describe("").close("s").sync(), b"D\0\0\0\x06S\0C\0\0\0\x07Ss\0S\0\0\0\x04");
-        let run = Batch::default().run("s", &[Format::Binary, Format::Text]).0;
+        let run = Batch::default().run("s", &[], &[Format::Binary, Format::Text]).0;
         assert_eq!(run, b"B\0\0\0\x11\0s\0\0\0\0\0\0\x02\0\x01\0\0E\0\0\0\x09\0\0\0\0\0");
-        assert!(Batch::default().parse("", "a\0b").is_err());
+        let null = Sent { type_oid: 0, is_binary: false, bytes: None };
+        let seven = Sent { is_binary: true, bytes: Some(vec![7]), ..null.clone() };
+        let run = Batch::default().run("", &[seven, null], &[]).0;
+        let values = b"B\0\0\0\x19\0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01\x07\xff\xff\xff\xff\0\0E";
+        assert_eq!(run[..values.len()], *values);
+        assert_eq!(Batch::default().parse("", "x", &[23]).unwrap().0, b"P\0\0\0\x0d\0x\0\0\x01\0\0\0\x17");
+        assert!(Batch::default().parse("", "a\0b", &[]).is_err());
     }
 
     #[test]

@@ -9,13 +9,14 @@ use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, Body, protocol, shown};
 use super::route::Route;
+use super::state::{self, Given, Reports};
 use super::target::{Binding, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
 use crate::session::Tick;
 use crate::tls;
-use crate::{Dialect, Error, ErrorKind, Transaction};
+use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
 /// Without `connect_timeout`, a server that accepts the connection has this long to say something.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
@@ -41,6 +42,8 @@ pub(crate) struct Server {
     pub(crate) key: BackendKey,
     /// The encoding in which it sends text.
     pub(crate) encoding: String,
+    /// The settings by which it reads statements.
+    pub(super) reports: Reports,
 }
 
 impl Server {
@@ -51,6 +54,7 @@ impl Server {
     pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
         let mut body = Body(body);
         let (name, value) = (body.text()?, body.text()?);
+        self.reports.note(&name, &value);
         match &*name {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
@@ -88,10 +92,17 @@ impl Link {
     /// # Errors
     /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
-        Self::open_any_way(target).map_err(|error| error.with_origin(&target.to_string()))
+        let opened = Self::open_any_way(target, Given::Common).and_then(|link| {
+            if link.is_gateways() && !link.server.reports.are_known() {
+                drop(link);
+                return Self::open_any_way(target, Given::All);
+            }
+            Ok(link)
+        });
+        opened.map_err(|error| error.with_origin(&target.to_string()))
     }
 
-    fn open_any_way(target: &Target) -> Result<Self, Error> {
+    fn open_any_way(target: &Target, given: Given) -> Result<Self, Error> {
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {
             if Instant::now() < deadline {
@@ -109,7 +120,7 @@ impl Link {
                 Err(error) => (error, true),
                 Ok(channel) => {
                     let encrypted = channel.tls().is_some();
-                    match Self::log_in(route, channel, &mut tick) {
+                    match Self::log_in(route, channel, given, &mut tick) {
                         Ok(link) => return Ok(link),
                         Err(error) => {
                             let again =
@@ -130,12 +141,46 @@ impl Link {
         Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
     }
 
-    fn log_in(route: Route, channel: Channel, tick: Tick<'_>) -> Result<Self, Error> {
+    fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
         let mut incoming = Incoming::new(channel);
-        let server = login(&mut incoming, &route.target, tick).map_err(|error| route.explain(error))?;
+        let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
         let mut link = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
+        if link.is_gateways() && (given == Given::All || link.server.reports.are_known()) {
+            state::settle(&mut link, tick)?;
+        }
         link.server.delivery = Delivery::find(&mut link, tick)?;
         Ok(link)
+    }
+
+    /// Whether statements come from a gateway's clients.
+    fn is_gateways(&self) -> bool {
+        self.route.target.access == Access::Gateway
+    }
+
+    /// Checks that the next statement is read as its writer was told.
+    ///
+    /// # Errors
+    /// It would not be.
+    pub(crate) fn check_state(&self) -> Result<(), Error> {
+        if self.is_gateways() { self.server.reports.check() } else { Ok(()) }
+    }
+
+    /// Receives the answer to a simple query of this client's own, for its effect.
+    ///
+    /// # Errors
+    /// The connection is lost, or the server refuses the query.
+    pub(super) fn pass_over_answer(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        let mut failed = None;
+        loop {
+            let (kind, len) = self.incoming.header(tick)?;
+            let bytes = self.incoming.body(kind, len, tick)?;
+            match kind {
+                b'S' => self.server.note(&bytes)?,
+                b'E' => failed = Some(message::error_response(&bytes)),
+                b'Z' => return failed.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
     }
 
     /// Takes the byte of ReadyForQuery.
@@ -178,13 +223,17 @@ fn end_point(channel: &Channel, target: &Target) -> EndPoint {
     }
 }
 
-fn login(incoming: &mut Incoming, target: &Target, tick: Tick<'_>) -> Result<Server, Error> {
+fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>) -> Result<Server, Error> {
     let mut parameters =
         vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
     if !target.parameters.iter().any(|(key, _)| key == "application_name") {
         parameters.push(("application_name", "colonnade"));
     }
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    if target.access == Access::Gateway {
+        // The last of several counts.
+        parameters.extend(state::parameters(given));
+    }
     // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
     let _ = incoming.channel().send(&message::startup(&parameters));
 

@@ -12,13 +12,17 @@ mod extended;
 mod incoming;
 mod link;
 mod message;
+mod parameters;
 mod partition;
 mod request;
 mod route;
 mod scram;
 mod servers;
 mod simple;
+mod state;
 mod target;
+
+pub(crate) use state::changed;
 
 pub use connection::{PostgresConnection, connect};
 pub use target::{Address, Binding, Conninfo, Session, SslMode, Target};

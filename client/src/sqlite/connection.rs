@@ -7,13 +7,17 @@ use arrow_schema::SchemaRef;
 
 use super::library::{self, Database, Interrupt};
 use super::location::Location;
+use super::parameters;
 use super::rows::{Rows, several};
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
-use crate::{Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Transaction};
+use crate::{
+    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Parameters, QueryOptions, ResultStream, Statement,
+    Transaction,
+};
 
 /// An SQLite file, opened to read.
 pub struct SqliteConnection(Arc<Shared>);
@@ -67,9 +71,9 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
 fn open(location: &Location) -> Result<Database, Error> {
     location.check()?;
     let (name, is_uri) = location.file()?;
-    let database = Database::open(&name, is_uri, location.patience)?;
+    let database = Database::open(&name, is_uri, location.patience, location.access)?;
     // Opening alone reads nothing.
-    run(&database, "SELECT count(*) FROM sqlite_schema")?;
+    run(&database, "SELECT count(*) FROM sqlite_schema", None)?;
     Ok(database)
 }
 
@@ -83,23 +87,23 @@ enum Begun {
 /// Hands on a query's schema, then its batches. Gives what is to come behind them.
 fn deliver(
     database: &Database,
-    sql: &str,
+    (sql, parameters): (&str, Option<&Parameters>),
     options: &QueryOptions,
     rows_only: bool,
     begun: SyncSender<Begun>,
     batches: &SyncSender<Pulled>,
 ) -> Pulled {
-    if !rows_only && let Some(changed) = effect(database, sql)? {
+    if !rows_only && let Some(changed) = effect(database, sql, parameters)? {
         let _ = begun.send(Begun::Done(changed));
         return Ok(None);
     }
-    let mut rows = Rows::open(database, sql, options)?;
+    let mut rows = Rows::open(database, sql, parameters, options)?;
     let _ = begun.send(Begun::Rows(rows.schema().clone()));
     produced::pump(batches, || rows.next())
 }
 
 /// Runs a statement that gives no rows, if it is one.
-fn effect(database: &Database, sql: &str) -> Result<Option<Option<u64>>, Error> {
+fn effect(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<Option<u64>>, Error> {
     let (statement, rest) = database.prepare(sql)?;
     if statement.is_some_and(|statement| statement.columns() > 0) {
         return Ok(None);
@@ -107,14 +111,24 @@ fn effect(database: &Database, sql: &str) -> Result<Option<Option<u64>>, Error> 
     if database.prepare(rest)?.0.is_some() {
         return Err(several());
     }
-    run(database, sql).map(Some)
+    run(database, sql, parameters).map(Some)
 }
 
-/// Runs statements for their effect, and counts the rows that they changed if any could.
-fn run(database: &Database, sql: &str) -> Result<Option<u64>, Error> {
+/// Runs statements for their effect, and counts the rows that they changed if any could. Values are for one statement.
+fn run(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<u64>, Error> {
     let (mut rest, mut changed) = (sql, None);
+    if parameters.is_some() {
+        let (_, mut others) = database.prepare(sql)?;
+        while !others.is_empty() {
+            let (other, after) = database.prepare(others)?;
+            if other.is_some() {
+                return Err(several());
+            }
+            others = after;
+        }
+    }
     while !rest.is_empty() {
-        let (statement, after) = database.prepare(rest)?;
+        let (statement, after) = parameters::prepare(database, rest, parameters.filter(|_| rest.len() == sql.len()))?;
         if let Some(mut statement) = statement {
             while statement.step()?.is_some() {}
             if !statement.only_reads() {
@@ -127,15 +141,20 @@ fn run(database: &Database, sql: &str) -> Result<Option<u64>, Error> {
 }
 
 impl Connection for SqliteConnection {
-    fn query(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        match self.begin(sql, options, true, keep)? {
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        match self.begin(statement, options, true, keep)? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done(_) => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
         }
     }
 
-    fn run(&self, sql: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        self.begin(sql, options, false, keep)
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+        self.begin(statement, options, false, keep)
     }
 
     fn transaction(&self) -> Option<Transaction> {
@@ -146,9 +165,9 @@ impl Connection for SqliteConnection {
         }
     }
 
-    fn execute(&self, sql: &str, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let sql = sql.to_owned();
-        self.work(keep, move |database| run(database, &sql))
+    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        let (sql, parameters) = (statement.sql.to_owned(), statement.parameters.cloned());
+        self.work(keep, move |database| run(database, &sql, parameters.as_ref()))
     }
 
     fn partitioning(&self) -> Offer<'_> {
@@ -187,15 +206,22 @@ impl Connection for SqliteConnection {
 
 impl SqliteConnection {
     /// Starts a statement, and returns when its columns are known, or when it has ended without any.
-    fn begin(&self, sql: &str, options: &QueryOptions, rows_only: bool, keep: Keep<'_>) -> Result<Answer, Error> {
+    fn begin(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        rows_only: bool,
+        keep: Keep<'_>,
+    ) -> Result<Answer, Error> {
         let meter = Meter::start();
         let (database, lease) = self.0.take(keep)?;
         let canceller = lease.canceller();
         let (begun, opened) = sync_channel(1);
         let (sender, batches) = produced::queue();
-        let (sql, options) = (sql.to_owned(), options.clone());
+        let (sql, parameters) = (statement.sql.to_owned(), statement.parameters.cloned());
+        let options = options.clone();
         feed::spawn("colonnade-sqlite", move || {
-            let end = deliver(&database, &sql, &options, rows_only, begun, &sender);
+            let end = deliver(&database, (&sql, parameters.as_ref()), &options, rows_only, begun, &sender);
             // In this order: the reader may start another query when it learns of the end.
             lease.give_back(database);
             let _ = sender.send(end);

@@ -1,6 +1,6 @@
 //! SQLite's C library, as much of it as a reader of results needs. <https://www.sqlite.org/c3ref/intro.html>
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use std::time::Duration;
 use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
-use crate::Error;
+use super::fence;
+use crate::literal::sqlite::Atom;
+use crate::{Access, Error};
 
 /// Steps of SQLite's virtual machine between two looks at the flag: under a millisecond.
 const STEPS: c_int = 50_000;
@@ -66,11 +68,11 @@ impl Interrupt {
 
 impl Database {
     /// Opens an existing file to read. With `uri`, `name` is one of SQLite's own URIs. Whoever waits longer than `patience` for a
-    /// lock gets an error.
+    /// lock gets an error. A gateway's clients can do what [`fence`] allows.
     ///
     /// # Errors
     /// There is no such file, or it cannot be opened. What is in it is not looked at yet.
-    pub(super) fn open(name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+    pub(super) fn open(name: &CStr, uri: bool, patience: Duration, access: Access) -> Result<Self, Error> {
         let mut flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         if uri {
             flags |= ffi::SQLITE_OPEN_URI;
@@ -91,6 +93,12 @@ impl Database {
             ffi::sqlite3_busy_handler(database.raw(), Some(busy), watch);
         }
         database.set_patience(patience);
+        if access == Access::Gateway {
+            match fence::raise(database.raw()) {
+                ffi::SQLITE_OK => {}
+                code => return Err(database.error(code, Stage::Open)),
+            }
+        }
         Ok(database)
     }
 
@@ -224,6 +232,39 @@ impl Statement<'_> {
     pub(super) fn only_reads(&self) -> bool {
         // SAFETY: the statement is valid.
         unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
+    }
+
+    /// Number of placeholders.
+    pub(super) fn parameters(&self) -> c_int {
+        // SAFETY: the statement is valid.
+        unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) }
+    }
+
+    /// A placeholder as the statement writes it, counted from 1; `None` for `?`.
+    pub(super) fn parameter(&self, place: c_int) -> Option<String> {
+        // SAFETY: as above; the text stays as long as the statement.
+        unsafe { text(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), place)) }
+    }
+
+    /// Gives a placeholder its value, of a statement that has not begun.
+    pub(super) fn bind(&mut self, place: c_int, atom: &Atom<'_>) -> Result<(), Error> {
+        let (raw, copied) = (self.raw.as_ptr(), ffi::SQLITE_TRANSIENT());
+        // SAFETY: the statement is valid, and the library copies texts and bytes of the given lengths.
+        let code = unsafe {
+            match atom {
+                Atom::Null => ffi::sqlite3_bind_null(raw, place),
+                Atom::Integer(value) => ffi::sqlite3_bind_int64(raw, place, *value),
+                Atom::Real(value) => ffi::sqlite3_bind_double(raw, place, *value),
+                Atom::Text(value) => {
+                    let (start, length) = (value.as_ptr().cast::<c_char>(), value.len() as u64);
+                    ffi::sqlite3_bind_text64(raw, place, start, length, copied, ffi::SQLITE_UTF8 as c_uchar)
+                }
+                Atom::Blob(value) => {
+                    ffi::sqlite3_bind_blob64(raw, place, value.as_ptr().cast::<c_void>(), value.len() as u64, copied)
+                }
+            }
+        };
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.database.error(code, Stage::Prepare)) }
     }
 
     /// The next row, or `None` after the last.

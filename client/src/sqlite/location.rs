@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::library;
 use crate::uri::decode;
-use crate::{Error, ErrorKind};
+use crate::{Access, Error, ErrorKind};
 
 const MEMORY: &str = ":memory:";
 /// How long to wait for another process's lock, if the URI does not say.
@@ -22,6 +22,8 @@ pub struct Location {
     pub patience: Duration,
     /// The caller knows that nobody writes to it: no locks, and no write-ahead log.
     pub immutable: bool,
+    /// On whose behalf.
+    pub access: Access,
     /// Another file that SQLAlchemy's reading of the same URI means.
     other: Option<String>,
 }
@@ -41,7 +43,7 @@ impl Location {
         }
         let other = place.starts_with("///").then(|| path.trim_start_matches('/').to_owned());
         let path = if path == "/:memory:" { MEMORY.to_owned() } else { path };
-        let mut location = Self { path, patience: PATIENCE, immutable: false, other };
+        let mut location = Self { path, patience: PATIENCE, immutable: false, access: Access::Own, other };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             location.set(&decode(key)?, &decode(value)?)?;

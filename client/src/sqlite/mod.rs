@@ -7,10 +7,12 @@ mod connection;
 mod datetime;
 mod decimal;
 mod fault;
+mod fence;
 mod kind;
 mod library;
 mod location;
 mod misfit;
+mod parameters;
 mod partition;
 mod rows;
 

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use super::column::Column;
 use super::library::{Database, Interrupt, Statement};
 use crate::arrays::Length;
-use crate::{Error, ErrorKind, QueryOptions};
+use crate::{Error, ErrorKind, Parameters, QueryOptions};
 
 /// Rows of a batch at most, and bytes after which it ends, unless the query's options say otherwise.
 const ROWS: usize = 65_536;
@@ -42,7 +42,12 @@ impl<'d> Rows<'d> {
     ///
     /// # Errors
     /// The statement is wrong, is not one, returns no rows or meets a value that it cannot deliver.
-    pub(super) fn open(database: &'d Database, sql: &str, options: &QueryOptions) -> Result<Self, Error> {
+    pub(super) fn open(
+        database: &'d Database,
+        sql: &str,
+        parameters: Option<&Parameters>,
+        options: &QueryOptions,
+    ) -> Result<Self, Error> {
         let positive = |value: Option<u64>, default: usize, name: &str| match value {
             Some(0) => Err(usage(format!("{name} must be at least 1"))),
             Some(value) => Ok(usize::try_from(value).unwrap_or(usize::MAX)),
@@ -54,7 +59,7 @@ impl<'d> Rows<'d> {
             let error = Error::new(ErrorKind::Unsupported, "the option numeric is for PostgreSQL");
             return Err(error.with_hint("declare the column DECIMAL(p, s), or cast in the query"));
         }
-        let statement = only_statement(database, sql)?;
+        let statement = only_statement(database, sql, parameters)?;
         let columns = columns(&statement, &options.as_text)?;
         let schema = Arc::new(Schema::empty());
         let interrupt = database.interrupt();
@@ -161,8 +166,12 @@ impl<'d> Rows<'d> {
 }
 
 /// The one statement of `sql`, if it returns rows.
-fn only_statement<'d>(database: &'d Database, sql: &str) -> Result<Statement<'d>, Error> {
-    let (first, mut rest) = database.prepare(sql)?;
+fn only_statement<'d>(
+    database: &'d Database,
+    sql: &str,
+    parameters: Option<&Parameters>,
+) -> Result<Statement<'d>, Error> {
+    let (first, mut rest) = super::parameters::prepare(database, sql, parameters)?;
     let statement = first.ok_or_else(|| usage("the query is empty"))?;
     if statement.columns() == 0 {
         let error = Error::new(ErrorKind::Database, "the statement returns no rows").with_sqlstate("42000");

@@ -54,6 +54,7 @@ impl Digits {
             Value::List(items) => items.iter().try_for_each(|item| self.add(item, type_)),
             Value::Text(text) => self.number(text).ok_or_else(|| InputError::syntax(type_, text)),
             Value::Null | Value::Bytes(_) => Ok(()),
+            Value::Sent { .. } => Err(InputError::NoBinary(type_.name.clone())),
         }
     }
 

@@ -3,11 +3,13 @@
 
 mod binary;
 mod cast;
+mod instant;
 mod placeholder;
 mod text;
 
 pub use binary::from_binary;
 pub(crate) use cast::cast;
+pub use instant::{Instant, instant};
 pub(crate) use placeholder::Placeholders;
 pub use text::from_text;
 
@@ -25,6 +27,15 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// The items of a list.
     List(Vec<Value>),
+    /// A value as the client has sent it, for an engine that takes PostgreSQL's own forms.
+    Sent {
+        /// The number of its type; 0 if the client left that open.
+        type_oid: u32,
+        /// Whether the bytes are the type's binary form, and not its text.
+        is_binary: bool,
+        /// `None` is NULL.
+        bytes: Option<Vec<u8>>,
+    },
 }
 
 impl Value {
@@ -32,6 +43,7 @@ impl Value {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Null => 0,
+            Self::Sent { bytes, .. } => bytes.as_ref().map_or(0, Vec::len) + ALLOCATION,
             Self::Text(text) => text.len() + ALLOCATION,
             Self::Bytes(bytes) => bytes.len() + ALLOCATION,
             Self::List(items) => items.iter().map(|item| size_of_val(item) + item.bytes()).sum::<usize>() + ALLOCATION,

@@ -307,7 +307,7 @@ mod tests {
             (Family::Double, "NaN", None),
             (Family::Text, "latin1 latin1_swedish_ci E4", Some("(_latin1 X'E4' COLLATE latin1_swedish_ci)")),
             (Family::Text, "binary binary ", Some("(_binary X'')")),
-            (Family::Date, "it's", Some("CAST('it''s' AS DATE)")),
+            (Family::Date, "it's", Some("CAST(_utf8mb4 X'69742773' AS DATE)")),
             (Family::Ordered("UUID"), "a", Some("CAST('a' AS UUID)")),
         ] {
             assert_eq!(family.literal(shown).as_deref(), expected, "{shown}");

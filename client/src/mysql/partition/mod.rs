@@ -48,7 +48,7 @@ impl Partitioning for MysqlConnection {
         let opened = siblings::open(count, keep, move |keep| {
             let sibling = another(&target, keep)?;
             for statement in &setup {
-                sibling.execute(statement, keep)?;
+                sibling.execute(statement.into(), keep)?;
             }
             state.give(&sibling, consistent, keep)?;
             Ok(sibling)

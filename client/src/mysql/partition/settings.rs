@@ -96,7 +96,7 @@ impl State {
     pub(super) fn give(&self, sibling: &MysqlConnection, consistent: bool, keep: Keep<'_>) -> Result<(), Error> {
         let clock = consistent.then(|| format!("SET SESSION timestamp = {}", self.now));
         for statement in self.statements.iter().chain(&clock) {
-            sibling.execute(statement, keep).map_err(|error| match error.kind() {
+            sibling.execute(statement.into(), keep).map_err(|error| match error.kind() {
                 ErrorKind::Database => {
                     let message =
                         format!("the connection has a setting that others cannot take over: {}", error.message());
@@ -156,7 +156,7 @@ mod tests {
             ("sql_mode", "ANSI_QUOTES", "'ANSI_QUOTES'"),
             ("time_zone", "+00:00", "'+00:00'"),
             ("character_set_results", "", "NULL"),
-            ("init_x", "it's", "'it''s'"),
+            ("init_x", "it's", "_utf8mb4 X'69742773'"),
         ] {
             assert_eq!(setting(name, value).unwrap(), expected);
         }

@@ -49,14 +49,15 @@ pub(super) fn begin_together(
             return Err(apart("they lead to different servers").with_hint(CONSISTENT));
         }
     }
-    locker.execute(&format!("SET SESSION lock_wait_timeout = {PATIENCE}, wait_timeout = {ABANDONED}"), keep)?;
+    locker
+        .execute((&format!("SET SESSION lock_wait_timeout = {PATIENCE}, wait_timeout = {ABANDONED}")).into(), keep)?;
     let (lock, unlock) = if has_stages(locker.server()) { STAGES } else { READ_LOCK };
     for statement in lock {
-        locker.execute(statement, keep).map_err(not_locked)?;
+        locker.execute((*statement).into(), keep).map_err(not_locked)?;
     }
     let begun = on_each(siblings, TAKE_SNAPSHOT, keep);
     // Whatever came of that, nobody shall have to wait. A lock that was lost before is an error.
-    let released = locker.execute(unlock, keep);
+    let released = locker.execute(unlock.into(), keep);
     begun.and(released.map(drop))
 }
 

@@ -10,9 +10,10 @@ use crate::inbox::Kept;
 use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
 use crate::postgres::link::Link;
 use crate::postgres::message::{self, Body, protocol, shown};
+use crate::postgres::parameters::Bound;
 use crate::rows::{Decoder as _, Part};
 use crate::session::{End, Outcome, Tick};
-use crate::{Described, Error, ErrorKind, Pool, QueryOptions};
+use crate::{Described, Error, ErrorKind, Pool, QueryOptions, Sent};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -36,34 +37,36 @@ pub(in crate::postgres) fn answer(
     link: &mut Link,
     pool: &Pool,
     tick: Tick<'_>,
-    sql: &str,
+    statement: &Bound,
     options: &QueryOptions,
     wanted: Wanted,
     tell: &mut dyn FnMut(Part<Column, Bytes>),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
-    match talk.rows(pool, sql, options, wanted, tell) {
-        Ok(rows) => Ok(Ok(rows)),
-        Err(End::Lost(error)) => Err(error),
-        // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
-        Err(End::Refused(error)) => match talk.settle() {
-            Ok(()) => Ok(Err(error)),
-            Err(_) => Err(error),
-        },
-    }
+    let result = talk.rows(pool, statement, options, wanted, tell);
+    talk.outcome(result)
 }
 
-/// Asks what `sql` takes and gives.
+/// Runs a statement with values, and passes over what it returns. Gives the rows that it touched.
+pub(in crate::postgres) fn execute(link: &mut Link, tick: Tick<'_>, statement: &Bound) -> Outcome {
+    link.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { link, tick, synced: false };
+    let result = talk.execute(statement);
+    talk.outcome(result)
+}
+
+/// Asks what `sql` takes and gives, with parameters of these types.
 pub(in crate::postgres) fn describe(
     link: &mut Link,
     tick: Tick<'_>,
     sql: &str,
+    types: &[u32],
     tell: &mut dyn FnMut(Described),
 ) -> Outcome {
     link.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { link, tick, synced: false };
-    let described = match talk.description(sql) {
+    let described = match talk.description(sql, types) {
         Err(End::Lost(error)) => return Err(error),
         Err(End::Refused(error)) => Err(error),
         Ok(described) => Ok(described),
@@ -83,18 +86,31 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
+    fn outcome(&mut self, result: Result<Option<u64>, End>) -> Outcome {
+        match result {
+            Ok(rows) => Ok(Ok(rows)),
+            Err(End::Lost(error)) => Err(error),
+            // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
+            Err(End::Refused(error)) => match self.settle() {
+                Ok(()) => Ok(Err(error)),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
     fn rows(
         &mut self,
         pool: &Pool,
-        sql: &str,
+        statement: &Bound,
         options: &QueryOptions,
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Bytes>),
     ) -> Result<Option<u64>, End> {
         self.agree_on_encoding()?;
-        let (_, Some(described)) = self.describe(sql)? else {
+        let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
+        let (_, Some(described)) = self.describe(&statement.sql, &types)? else {
             if wanted == Wanted::Any {
-                return self.effect();
+                return self.effect(&statement.values);
             }
             let error = Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it");
             return Err(End::Refused(error));
@@ -103,7 +119,7 @@ impl Talk<'_> {
         let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
         tell(Part::Columns(columns));
-        self.run(&formats, &catalog)?;
+        self.run(&statement.values, &formats, &catalog)?;
         loop {
             if self.link.incoming.peek(self.tick)? == b'D' {
                 let sink = &mut |bytes| tell(Part::Rows(bytes));
@@ -134,14 +150,26 @@ impl Talk<'_> {
         Ok(())
     }
 
+    fn execute(&mut self, statement: &Bound) -> Result<Option<u64>, End> {
+        self.agree_on_encoding()?;
+        let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
+        let batch = Batch::default().parse(USERS, &statement.sql, &types).map_err(End::Refused)?;
+        self.finish(batch, &statement.values)
+    }
+
     /// Runs the user's statement, which has no columns. Gives the rows that it touched.
-    fn effect(&mut self) -> Result<Option<u64>, End> {
+    fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, End> {
+        self.finish(Batch::default(), values)
+    }
+
+    /// Runs the user's statement, behind what `batch` has, and passes over its rows.
+    fn finish(&mut self, batch: Batch, values: &[Sent]) -> Result<Option<u64>, End> {
         self.synced = true;
-        self.link.send(&Batch::default().run(USERS, &[]).sync())?;
+        self.link.send(&batch.run(USERS, values, &[]).sync())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
-                b'2' => {}
+                b'1' | b'2' | b'D' => {}
                 b'C' => {
                     let rows = message::rows_of_tag(&Body(&body).text()?);
                     self.settle()?;
@@ -157,9 +185,9 @@ impl Talk<'_> {
     }
 
     /// A statement's parameters and columns as Arrow has them.
-    fn description(&mut self, sql: &str) -> Result<Described, End> {
+    fn description(&mut self, sql: &str, types: &[u32]) -> Result<Described, End> {
         self.agree_on_encoding()?;
-        let (parameters, described) = self.describe(sql)?;
+        let (parameters, described) = self.describe(sql, types)?;
         let Some(described) = described else { return Ok(Described { parameters, schema: None }) };
         let options = QueryOptions::default();
         let catalog =
@@ -169,9 +197,9 @@ impl Talk<'_> {
     }
 
     /// The types of a statement's parameters, and its columns; `None` if it gives no rows.
-    fn describe(&mut self, sql: &str) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), End> {
+    fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), End> {
         let mut parameters = Vec::new();
-        let batch = Batch::default().parse(USERS, sql).map_err(End::Refused)?;
+        let batch = Batch::default().parse(USERS, sql, types).map_err(End::Refused)?;
         self.link.send(&batch.describe(USERS).flush())?;
         loop {
             let (kind, body) = self.message()?;
@@ -222,14 +250,14 @@ impl Talk<'_> {
     }
 
     /// Starts the user's statement; its rows are next.
-    fn run(&mut self, formats: &[Format], catalog: &Catalog) -> Result<(), End> {
+    fn run(&mut self, values: &[Sent], formats: &[Format], catalog: &Catalog) -> Result<(), End> {
         // Not before the statement was parsed: some of these also say how its literals are read.
         let styled = formats.contains(&Format::Text) && !catalog.styles.is_empty();
         let mut batch = Batch::default();
         if styled {
             batch = own(batch, &catalog::set_styles())?;
         }
-        batch = batch.run(USERS, formats);
+        batch = batch.run(USERS, values, formats);
         // In a transaction of the user's they would outlive the statement.
         if styled && !self.link.is_idle() {
             batch = own(batch, &catalog.restore_styles())?;
@@ -284,7 +312,7 @@ impl Talk<'_> {
 }
 
 fn own(batch: Batch, sql: &str) -> Result<Batch, Error> {
-    Ok(batch.close(OWN).parse(OWN, sql)?.run(OWN, &[]).close(OWN))
+    Ok(batch.close(OWN).parse(OWN, sql, &[])?.run(OWN, &[], &[]).close(OWN))
 }
 
 fn unexpected(kind: u8) -> End {

@@ -109,16 +109,16 @@ impl Place {
     fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
         let sibling = super::connect(self.target.clone(), keep).map_err(crowded)?;
         for statement in &self.setup {
-            sibling.execute(statement, keep)?;
+            sibling.execute(statement.into(), keep)?;
         }
         let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
-        sibling.execute(&format!("BEGIN ISOLATION LEVEL {level} READ ONLY"), keep)?;
+        sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep)?;
         if let Some(snapshot) = snapshot {
             let import = format!("SET TRANSACTION SNAPSHOT {}", string(snapshot));
-            sibling.execute(&import, keep).map_err(apart)?;
+            sibling.execute((&import).into(), keep).map_err(apart)?;
         }
         for settings in self.settings.as_deref().into_iter().chain([STEADY]) {
-            sibling.execute(settings, keep)?;
+            sibling.execute(settings.into(), keep)?;
         }
         Ok(sibling)
     }
@@ -133,12 +133,12 @@ impl PostgresConnection {
         keep: Keep<'_>,
         work: impl FnOnce(Keep<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.execute("SAVEPOINT colonnade", keep)?;
+        self.execute("SAVEPOINT colonnade".into(), keep)?;
         let calls: Vec<_> =
             settings.iter().map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)")).collect();
-        self.execute(&format!("SELECT {}", calls.join(", ")), keep)?;
+        self.execute((&format!("SELECT {}", calls.join(", "))).into(), keep)?;
         let done = work(keep)?;
-        self.execute("ROLLBACK TO SAVEPOINT colonnade", keep)?;
+        self.execute("ROLLBACK TO SAVEPOINT colonnade".into(), keep)?;
         Ok(done)
     }
 }

@@ -19,7 +19,7 @@ pub use options::{Binding, Session, SslMode};
 use settings::Lookup;
 
 use crate::require_auth::Requirement;
-use crate::{Error, tls};
+use crate::{Access, Error, tls};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct Target {
     /// By which methods the server may let the user in.
     pub(crate) require_auth: Requirement,
     pub(crate) keepalive: Keepalive,
+    /// On whose behalf.
+    pub access: Access,
 }
 
 /// When the system asks an idle peer whether it is still there; `None` is the system's own choice.
@@ -95,6 +97,12 @@ impl Conninfo {
     /// The message never quotes what may be a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_with(text, &settings::of_process)
+    }
+
+    /// The same servers, on somebody's behalf.
+    pub(crate) fn for_access(mut self, access: Access) -> Self {
+        self.targets.iter_mut().for_each(|target| target.access = access);
+        self
     }
 
     /// The same with other variables than the process's.

@@ -10,7 +10,7 @@ use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
 use crate::require_auth::Requirement;
 use crate::tls::{Check, Identity, Options, Roots, Version, Words};
-use crate::{Error, ErrorKind, uri};
+use crate::{Access, Error, ErrorKind, uri};
 
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
@@ -139,6 +139,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
                 channel_binding: channel_binding.unwrap_or_default(),
                 require_auth: require_auth.clone(),
                 keepalive: keepalive.clone(),
+                access: Access::Own,
             }
         })
         .collect();

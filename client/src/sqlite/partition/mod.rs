@@ -66,7 +66,7 @@ impl Partitioning for SqliteConnection {
         for _ in 0..count + observers {
             let sibling = connection::connect(self.location(), keep)?;
             for statement in setup {
-                sibling.execute(statement, keep)?;
+                sibling.execute(statement.into(), keep)?;
             }
             siblings.push(sibling);
         }

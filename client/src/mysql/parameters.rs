@@ -1,0 +1,136 @@
+//! Values for COM_STMT_EXECUTE.
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_stmt_execute.html>
+
+use super::literal::{Atom, Expression};
+use super::packet::put_counted;
+use crate::literal::replace;
+use crate::{Dialect, Error, Statement};
+
+/// Flags and the number of executions: rows come at once, without a cursor.
+const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
+/// The types follow.
+const NEW_TYPES: u8 = 1;
+/// The flag of a type.
+const UNSIGNED: u8 = 0x80;
+
+/// Types' numbers.
+mod kind {
+    pub(super) const DOUBLE: u8 = 5;
+    pub(super) const NULL: u8 = 6;
+    pub(super) const LONGLONG: u8 = 8;
+    pub(super) const BLOB: u8 = 252;
+    pub(super) const VAR_STRING: u8 = 253;
+}
+
+/// A statement whose values are beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Bound {
+    pub(super) sql: String,
+    /// How many values there are, and they as COM_STMT_EXECUTE has them.
+    pub(super) count: usize,
+    values: Vec<u8>,
+}
+
+impl Bound {
+    /// With `?` for each placeholder.
+    ///
+    /// # Errors
+    /// As for [`bind`](crate::bind).
+    pub(super) fn new(statement: Statement<'_>, dialect: Dialect) -> Result<Self, Error> {
+        let Some(parameters) = statement.parameters else {
+            return Ok(Self { sql: statement.sql.to_owned(), ..Self::default() });
+        };
+        let mut atoms = Vec::new();
+        let sql = replace(statement.sql, parameters, dialect, &mut |sql, value| {
+            let Expression { before, atom, after } = Expression::of(value)?;
+            sql.push_str(before);
+            sql.push('?');
+            sql.push_str(&after);
+            atoms.push(atom);
+            Ok(())
+        })?;
+        Ok(Self { sql, count: atoms.len(), values: encoded(&atoms) })
+    }
+
+    /// The arguments of COM_STMT_EXECUTE.
+    pub(super) fn execution(&self, number: [u8; 4]) -> Vec<u8> {
+        [&number[..], &NO_CURSOR_ONCE, &self.values].concat()
+    }
+}
+
+fn encoded(atoms: &[Atom<'_>]) -> Vec<u8> {
+    if atoms.is_empty() {
+        return Vec::new();
+    }
+    let (mut nulls, mut types, mut values) = (vec![0u8; atoms.len().div_ceil(8)], Vec::new(), Vec::new());
+    for (place, atom) in atoms.iter().enumerate() {
+        let (type_code, flag) = match atom {
+            Atom::Null => {
+                nulls[place / 8] |= 1 << (place % 8);
+                (kind::NULL, 0)
+            }
+            Atom::Integer(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (kind::LONGLONG, 0)
+            }
+            Atom::Unsigned(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (kind::LONGLONG, UNSIGNED)
+            }
+            Atom::Double(number) => {
+                values.extend_from_slice(&number.to_le_bytes());
+                (kind::DOUBLE, 0)
+            }
+            Atom::Text(text) => {
+                put_counted(&mut values, text.as_bytes());
+                (kind::VAR_STRING, 0)
+            }
+            Atom::Bytes(bytes) => {
+                put_counted(&mut values, bytes);
+                (kind::BLOB, 0)
+            }
+        };
+        types.extend_from_slice(&[type_code, flag]);
+    }
+    [&nulls[..], &[NEW_TYPES], &types, &values].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{Parameters, Value};
+
+    #[test]
+    fn values_are_beside_the_statement() {
+        let values = [
+            Value::Text("\\'".to_owned()),
+            Value::Null,
+            Value::Unsigned(u128::MAX),
+            Value::Integer(-1),
+            Value::Integer(u64::MAX.into()),
+            Value::Float(1.5),
+            Value::Bytes(vec![0, 39]),
+        ];
+        let parameters = Parameters::Positional(values.to_vec());
+        let statement = Statement { sql: "select $1, $2, $3, $4, $5, $6, $7, '$1'", parameters: Some(&parameters) };
+        let bound = Bound::new(statement, Dialect::MySql { backslashes: true }).unwrap();
+        assert_eq!(bound.sql, "select ? , ? , CAST(? AS DECIMAL(39,0)) , ? , ? , ? , ? , '$1'");
+        assert_eq!(bound.count, 7);
+        let head = [&b"\x07\0\0\0\0\x01\0\0\0\x02\x01"[..], b"\xfd\0\x06\0\xfd\0\x08\0\x08\x80\x05\0\xfc\0\x02\\'\x27"]
+            .concat();
+        assert_eq!(bound.execution([7, 0, 0, 0])[..head.len()], head);
+        assert!(bound.execution([7, 0, 0, 0]).ends_with(b"\0\0\0\0\0\0\xf8\x3f\x02\0'"));
+    }
+
+    #[test]
+    fn each_place_has_its_value() {
+        let parameters = Parameters::Named(vec![("a".to_owned(), Value::Bool(true))]);
+        let statement = Statement { sql: "select $a, $a -- $a", parameters: Some(&parameters) };
+        let bound = Bound::new(statement, Dialect::MySql { backslashes: false }).unwrap();
+        assert_eq!((bound.sql.as_str(), bound.count), ("select ? , ? -- $a", 2));
+        let plain = Bound::new("select $1".into(), Dialect::MySql { backslashes: false }).unwrap();
+        assert_eq!((plain.sql.as_str(), plain.execution([1, 0, 0, 0]).len()), ("select $1", 9));
+    }
+}

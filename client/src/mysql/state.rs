@@ -1,0 +1,102 @@
+//! The settings by which a server reads statements and values.
+//!
+//! A gateway's clients write their literals by PostgreSQL's rules: backslashes are ordinary characters, double quotes enclose names, all
+//! is UTF-8. So the session gets the modes and character sets that make them so, and is asked after each statement whether it
+//! still has them. The server's own reports of changes (session tracking) would not do: a session can turn them off.
+
+use super::link::{Answer, Link};
+use super::packet::protocol;
+use crate::postgres::changed;
+use crate::session::Tick;
+use crate::{Access, Error};
+
+/// What a gateway's session has beside what every session has.
+pub(super) const MODES: &str =
+    "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@SESSION.sql_mode, ''), 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES')";
+const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
+                        @@SESSION.character_set_results, @@SESSION.time_zone";
+/// A statement was killed, and how often that may happen to the question.
+const INTERRUPTED: &str = "70100";
+const ATTEMPTS: usize = 10;
+const WANTED_MODES: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
+const CHARACTER_SETS: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
+const UTF8: &str = "utf8mb4";
+
+/// Checks that the next statement of a gateway's session is read as its writer was told.
+///
+/// # Errors
+/// It would not be, or the server does not say.
+pub(super) fn check(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
+    if link.access == Access::Own {
+        return Ok(());
+    }
+    let mut attempts = 1..=ATTEMPTS;
+    let answer = loop {
+        match link.ask(QUESTION, tick) {
+            // A KILL that was for the statement before.
+            Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
+            answer => break answer?,
+        }
+    };
+    link.time_zone = Some(read(&answer)?);
+    Ok(())
+}
+
+/// The time zone, in PostgreSQL's words.
+fn read(answer: &Answer) -> Result<String, Error> {
+    let text = |column| answer.text(0, column).ok_or_else(|| protocol("an answer without its values"));
+    let modes = text(0)?;
+    for mode in WANTED_MODES {
+        if !modes.split(',').any(|one| one.eq_ignore_ascii_case(mode)) {
+            return Err(changed("sql_mode", modes, mode));
+        }
+    }
+    for (place, name) in CHARACTER_SETS.into_iter().enumerate() {
+        // NULL is no character set.
+        let now = answer.text(0, place + 1).unwrap_or_default();
+        if now != UTF8 {
+            return Err(changed(name, now, UTF8));
+        }
+    }
+    Ok(time_zone(text(4)?))
+}
+
+/// An offset as POSIX has it, which counts to the west; a name as it is.
+fn time_zone(name: &str) -> String {
+    match name.split_at_checked(1) {
+        _ if name == "+00:00" => "UTC".to_owned(),
+        Some(("+", offset)) => format!("<{name}>-{offset}"),
+        Some(("-", offset)) => format!("<{name}>{offset}"),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn asked(values: [&str; 5]) -> Result<String, Error> {
+        let row = values.iter().map(|value| Some((*value).to_owned())).collect();
+        read(&Answer { columns: Vec::new(), rows: vec![row] })
+    }
+
+    #[test]
+    fn all_must_be_as_announced() {
+        let modes = "STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES";
+        assert_eq!(asked([modes, UTF8, UTF8, UTF8, "+00:00"]).unwrap(), "UTC");
+        assert!(asked(["ANSI_QUOTES", UTF8, UTF8, UTF8, "+00:00"]).unwrap_err().message().contains("sql_mode"));
+        assert!(
+            asked([modes, UTF8, "gbk", UTF8, "+00:00"]).unwrap_err().message().contains("character_set_connection")
+        );
+        assert!(read(&Answer::default()).is_err());
+    }
+
+    #[test]
+    fn offsets_count_to_the_west() {
+        assert_eq!(time_zone("+05:30"), "<+05:30>-05:30");
+        assert_eq!(time_zone("-08:00"), "<-08:00>08:00");
+        assert_eq!(time_zone("Europe/Berlin"), "Europe/Berlin");
+    }
+}

@@ -1,0 +1,237 @@
+//! Values for Bind.
+//!
+//! A value's type is the one that its literal would have; where the literal would have none, as text and NULL, the server finds it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::literal::{self, Time, replace};
+use crate::scan::{Token, first_word, tokens};
+use crate::{Dialect, Error, ErrorKind, Parameters, Sent, Statement, Value};
+
+/// Statements that take values begin with one of these. <https://www.postgresql.org/docs/current/sql-prepare.html> names them, but for
+/// EXPLAIN and DECLARE, which take those of the statement in them, and CALL.
+const TAKE_VALUES: [&str; 12] =
+    ["SELECT", "WITH", "VALUES", "TABLE", "(", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "DECLARE", "CALL"];
+/// Bind counts its values in 16 bits.
+const MOST: usize = u16::MAX as usize;
+/// Lists in lists: PostgreSQL's arrays have as many dimensions.
+const MOST_DIMENSIONS: usize = 6;
+
+/// Types' numbers, from pg_type.dat.
+mod oid {
+    pub(super) const UNKNOWN: u32 = 0;
+    pub(super) const BOOL: u32 = 16;
+    pub(super) const BYTEA: u32 = 17;
+    pub(super) const INT8: u32 = 20;
+    pub(super) const INT4: u32 = 23;
+    pub(super) const TEXT: u32 = 25;
+    pub(super) const FLOAT8: u32 = 701;
+    pub(super) const DATE: u32 = 1082;
+    pub(super) const TIME: u32 = 1083;
+    pub(super) const TIMESTAMP: u32 = 1114;
+    pub(super) const TIMESTAMPTZ: u32 = 1184;
+    pub(super) const INTERVAL: u32 = 1186;
+    pub(super) const TIMETZ: u32 = 1266;
+    pub(super) const NUMERIC: u32 = 1700;
+    pub(super) const UUID: u32 = 2950;
+    /// Each type's array.
+    pub(super) const ARRAYS: [(u32, u32); 14] = [
+        (BOOL, 1000),
+        (BYTEA, 1001),
+        (INT8, 1016),
+        (INT4, 1007),
+        (TEXT, 1009),
+        (FLOAT8, 1022),
+        (DATE, 1182),
+        (TIME, 1183),
+        (TIMESTAMP, 1115),
+        (TIMESTAMPTZ, 1185),
+        (INTERVAL, 1187),
+        (TIMETZ, 1270),
+        (NUMERIC, 1231),
+        (UUID, 2951),
+    ];
+}
+
+/// A statement whose values are beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) sql: String,
+    pub(super) values: Vec<Sent>,
+}
+
+/// The statement as it is sent: with its values beside it, or, if it is of a kind that takes none, with literals.
+///
+/// # Errors
+/// As for [`bind`](crate::bind); more values than Bind takes.
+pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
+    let Some(parameters) = statement.parameters else {
+        return Ok(Bound { sql: statement.sql.to_owned(), values: Vec::new() });
+    };
+    if let Some(values) = sent(parameters) {
+        return Ok(Bound { sql: statement.sql.to_owned(), values });
+    }
+    if !takes_values(statement.sql) {
+        let sql = statement.with_literals(Dialect::Postgres)?.into_owned();
+        return Ok(Bound { sql, values: Vec::new() });
+    }
+    let mut values = Vec::new();
+    // Each place has a number of its own, and with it a type of its own, as literals would have.
+    let sql = replace(statement.sql, parameters, Dialect::Postgres, &mut |sql, value| {
+        values.push(encoded(value)?);
+        let number = values.len();
+        // A number without precision and scale would have another type.
+        match value {
+            Value::Decimal { unscaled, scale } => {
+                let width = literal::decimal_width(*unscaled, *scale)?;
+                literal::push(sql, format_args!("CAST(${number} AS DECIMAL({width},{scale}))"));
+            }
+            _ => literal::push(sql, format_args!("${number}")),
+        }
+        Ok(())
+    })?;
+    if values.len() > MOST {
+        return Err(Error::new(ErrorKind::Usage, format!("a statement takes {MOST} values at most"))
+            .with_hint("pass a list, and write = ANY($1)"));
+    }
+    Ok(Bound { sql, values })
+}
+
+/// Whether PostgreSQL takes values for a statement.
+pub(super) fn takes_values(sql: &str) -> bool {
+    let first = first_word(sql, Dialect::Postgres);
+    let mut codes = tokens(sql, Dialect::Postgres).filter(|token| !matches!(token, Token::Blank(_)));
+    // Several statements go by the simple protocol, which takes none.
+    let several =
+        codes.by_ref().any(|token| matches!(token, Token::Code(";"))) && codes.any(|token| token != Token::Code(";"));
+    !several && TAKE_VALUES.iter().any(|word| word.eq_ignore_ascii_case(first))
+}
+
+/// Values that all are in PostgreSQL's form, for a statement whose placeholders are PostgreSQL's own.
+fn sent(parameters: &Parameters) -> Option<Vec<Sent>> {
+    let Parameters::Positional(values) = parameters else { return None };
+    let sent = |value: &Value| if let Value::Sent(sent) = value { Some(sent.clone()) } else { None };
+    if values.is_empty() { None } else { values.iter().map(sent).collect() }
+}
+
+fn encoded(value: &Value) -> Result<Sent, String> {
+    let (type_oid, is_binary, bytes) = match value {
+        Value::Sent(sent) => return Ok(sent.clone()),
+        Value::Null => (oid::UNKNOWN, false, None),
+        Value::Bytes(bytes) => (oid::BYTEA, true, Some(bytes.clone())),
+        // It takes its type from where it stands.
+        Value::List(values) if values.is_empty() => (oid::UNKNOWN, false, Some(b"{}".to_vec())),
+        Value::List(values) => {
+            let mut text = String::new();
+            let item = list(&mut text, values, 1)?;
+            let array = oid::ARRAYS.iter().find(|(type_oid, _)| *type_oid == item.unwrap_or(oid::TEXT));
+            (array.map_or(oid::UNKNOWN, |(_, array)| *array), false, Some(text.into_bytes()))
+        }
+        Value::Text(text) => (oid::UNKNOWN, false, Some(checked(text)?.into())),
+        value => (type_of(value), false, Some(written(value)?.into_owned().into_bytes())),
+    };
+    Ok(Sent { type_oid, is_binary, bytes })
+}
+
+/// The type that a value's literal has.
+fn type_of(value: &Value) -> u32 {
+    match value {
+        Value::Bool(_) => oid::BOOL,
+        Value::Integer(number) if i32::try_from(*number).is_ok() => oid::INT4,
+        Value::Integer(number) if i64::try_from(*number).is_ok() => oid::INT8,
+        Value::Integer(_) | Value::Unsigned(_) | Value::Decimal { .. } => oid::NUMERIC,
+        Value::Float(_) => oid::FLOAT8,
+        Value::Bytes(_) => oid::BYTEA,
+        Value::Date(_) => oid::DATE,
+        Value::Time(_, None) => oid::TIME,
+        Value::Time(_, Some(_)) => oid::TIMETZ,
+        Value::Timestamp(..) => oid::TIMESTAMP,
+        Value::Instant(..) => oid::TIMESTAMPTZ,
+        Value::Duration { .. } => oid::INTERVAL,
+        Value::Uuid(_) => oid::UUID,
+        Value::Text(_) => oid::TEXT,
+        Value::Null | Value::List(_) | Value::Sent(_) => oid::UNKNOWN,
+    }
+}
+
+/// A value in the text that its type reads in every session.
+fn written(value: &Value) -> Result<Cow<'_, str>, String> {
+    Ok(Cow::Owned(match value {
+        Value::Bool(truth) => truth.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Unsigned(number) => number.to_string(),
+        Value::Float(number) if number.is_nan() => "NaN".to_owned(),
+        Value::Float(number) => format!("{number:e}"),
+        Value::Decimal { unscaled, scale } => literal::decimal_digits(*unscaled, *scale),
+        Value::Text(text) => return checked(text).map(Cow::Borrowed),
+        Value::Bytes(bytes) => {
+            let mut text = "\\x".to_owned();
+            bytes.iter().for_each(|byte| literal::push(&mut text, format_args!("{byte:02x}")));
+            text
+        }
+        Value::Date(date) => date.to_string(),
+        Value::Time(time, None) => time.to_string(),
+        Value::Time(time, Some(offset)) => zoned(*time, *offset),
+        Value::Timestamp(date, time) => format!("{date} {time}"),
+        Value::Instant(date, time) => format!("{date} {time}+00"),
+        // IntervalStyle may make a first minus count for both, so both get a sign.
+        Value::Duration { days, microseconds } => format!("{days:+} days {microseconds:+} microseconds"),
+        Value::Uuid(bytes) => literal::uuid(*bytes),
+        Value::Null | Value::List(_) | Value::Sent(_) => return Err("it has no text".to_owned()),
+    }))
+}
+
+fn zoned(time: Time, offset: i32) -> String {
+    let (sign, o) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+    format!("{time}{sign}{:02}:{:02}:{:02}", o / 3600, o / 60 % 60, o % 60)
+}
+
+fn checked(text: &str) -> Result<&str, String> {
+    if text.contains('\0') { Err("text cannot hold a NUL character".to_owned()) } else { Ok(text) }
+}
+
+/// Appends an array as `array_in` reads it; gives the type of its items, if one of them has any.
+fn list(out: &mut String, values: &[Value], depth: usize) -> Result<Option<u32>, String> {
+    if depth > MOST_DIMENSIONS {
+        return Err(format!("its lists are more than {MOST_DIMENSIONS} levels deep"));
+    }
+    let mut common = None;
+    out.push('{');
+    for (index, value) in values.iter().enumerate() {
+        out.push_str(if index > 0 { "," } else { "" });
+        let item = match value {
+            Value::Null => {
+                out.push_str("NULL");
+                None
+            }
+            Value::List(values) => list(out, values, depth + 1)?,
+            value => {
+                // In quotes, backslashes and quotes are escaped, whatever the session's settings are.
+                let text = written(value)?.replace('\\', "\\\\").replace('"', "\\\"");
+                let _ = write!(out, "\"{text}\"");
+                Some(type_of(value))
+            }
+        };
+        common = match (common, item) {
+            (Some(one), Some(other)) => Some(both(one, other).ok_or("the items of a list are of different types")?),
+            (one, other) => one.or(other),
+        };
+    }
+    out.push('}');
+    Ok(common)
+}
+
+/// The type that holds the values of two.
+fn both(one: u32, other: u32) -> Option<u32> {
+    const NUMBERS: [u32; 4] = [oid::INT4, oid::INT8, oid::NUMERIC, oid::FLOAT8];
+    if one == other {
+        return Some(one);
+    }
+    let rank = |type_oid| NUMBERS.iter().position(|number| *number == type_oid);
+    rank(one).max(rank(other)).filter(|_| rank(one).is_some() && rank(other).is_some()).map(|rank| NUMBERS[rank])
+}
+
+#[cfg(test)]
+#[path = "parameters_tests.rs"]
+mod tests;

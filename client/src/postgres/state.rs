@@ -1,0 +1,136 @@
+//! The settings by which a server reads statements and values, as it reports them.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-ASYNC>
+//!
+//! A gateway's clients write their literals for the settings that the gateway announces. So these are given at start-up, which makes
+//! them what RESET comes back to, and PostgreSQL reports each change before it is ready for another statement, whatever has made
+//! it: SET, `set_config`, a function, DO, or the end of a transaction.
+
+use std::collections::BTreeMap;
+
+use super::link::Link;
+use super::message;
+use crate::session::Tick;
+use crate::{Error, ErrorKind};
+
+/// What a gateway announces, in the reports' words.
+pub(super) const FIXED: [(&str, &str); 4] = [
+    ("standard_conforming_strings", "on"),
+    ("client_encoding", "UTF8"),
+    ("DateStyle", "ISO, MDY"),
+    ("IntervalStyle", "postgres"),
+];
+/// The ones of which every pooler knows, too.
+const COMMON: [&str; 2] = ["standard_conforming_strings", "DateStyle"];
+/// What decides how values look in text, of which nothing is reported; for casts in a client's statement. Results themselves have forms
+/// of their own.
+const STYLES: &str = "\
+    SELECT pg_catalog.set_config('extra_float_digits', '3', false) \
+    WHERE pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 < 1; \
+    SELECT pg_catalog.set_config('bytea_output', 'hex', false) \
+    WHERE pg_catalog.current_setting('bytea_output') <> 'hex'";
+const TIME_ZONE: &str = "TimeZone";
+/// PostgreSQL's cant_change_runtime_param.
+const CANNOT_CHANGE: &str = "55P02";
+
+/// The reports that matter here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reports(BTreeMap<&'static str, String>);
+
+impl Reports {
+    /// Takes a ParameterStatus.
+    pub(super) fn note(&mut self, name: &str, value: &str) {
+        let known = FIXED.iter().map(|(name, _)| *name).chain([TIME_ZONE]).find(|known| *known == name);
+        if let Some(known) = known {
+            self.0.insert(known, value.to_owned());
+        }
+    }
+
+    pub(super) fn time_zone(&self) -> Option<&str> {
+        self.0.get(TIME_ZONE).map(String::as_str)
+    }
+
+    /// Whether all are as announced.
+    pub(super) fn are_known(&self) -> bool {
+        self.different().next().is_none()
+    }
+
+    /// The settings that are not as announced, with what they should be.
+    fn different(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        FIXED.into_iter().filter(|(name, value)| self.0.get(name).is_none_or(|reported| reported != value))
+    }
+
+    /// Checks that statements are read as the gateway's clients were told.
+    ///
+    /// # Errors
+    /// They are not, which ends the connection: what the clients have sent meanwhile must not be read otherwise.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Some((name, value)) = self.different().next() else { return Ok(()) };
+        let now = self.0.get(name).map_or("unknown", String::as_str);
+        Err(changed(name, now, value))
+    }
+}
+
+/// How many of the settings a gateway's start-up message gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Common,
+    /// Where the others are different by default. A pooler may refuse them.
+    All,
+}
+
+/// The parameters of a gateway's start-up message.
+pub(super) fn parameters<'a>(given: Given) -> impl Iterator<Item = (&'a str, &'a str)> {
+    FIXED.into_iter().filter(move |(name, _)| given == Given::All || COMMON.contains(name))
+}
+
+/// Sets what the start-up has not: a pooler may give a session that another client has used.
+///
+/// # Errors
+/// The server does not report a setting, or has not taken it.
+pub(super) fn settle(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
+    link.send(&message::query(STYLES)?)?;
+    link.pass_over_answer(tick)?;
+    let wanted: Vec<_> = link.server.reports.different().collect();
+    for (name, value) in wanted {
+        // Neither holds a quote or a backslash.
+        link.send(&message::query(&format!("SET {name} TO '{value}'"))?)?;
+        link.pass_over_answer(tick)?;
+    }
+    link.server.reports.check().map_err(|error| {
+        let message =
+            format!("the source does not say that it reads statements as a gateway must: {}", error.message());
+        Error::new(ErrorKind::Unsupported, message)
+    })
+}
+
+/// The error of a session whose statements are read otherwise.
+pub(crate) fn changed(name: &str, now: &str, announced: &str) -> Error {
+    let message =
+        format!("{name} is {now:?} in the source's session, which changes how statements are read: this session ends");
+    Error::new(ErrorKind::ConnectionLost, message)
+        .with_sqlstate(CANNOT_CHANGE)
+        .with_detail(Some(format!("clients were told of {announced:?}, and write values accordingly")))
+        .with_hint("leave it as it is; open a new connection")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn all_must_be_reported_and_as_announced() {
+        let mut reports = Reports::default();
+        assert!(reports.check().is_err());
+        for (name, value) in FIXED {
+            reports.note(name, value);
+        }
+        reports.note("application_name", "x");
+        assert!(reports.check().is_ok());
+        reports.note("standard_conforming_strings", "off");
+        let error = reports.check().unwrap_err();
+        assert_eq!(error.sqlstate(), Some("55P02"));
+        assert!(error.message().contains("standard_conforming_strings"));
+    }
+}

@@ -165,7 +165,8 @@ class Gate:
         try:
             if inner is not None:
                 self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
-            names, types, parameters, gives, is_late, kind = connection._bind(sql, with_type=True, values=values)
+            bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
+            names, types, parameters, gives, is_late, kind, _ = bound
         except duckdb.CatalogException as error:
             if f"name {NO_FILES} " not in str(error):
                 raise

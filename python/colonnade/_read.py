@@ -11,7 +11,7 @@ from . import _convert, _output, _partition
 from ._connection import connect
 from ._errors import InterfaceError
 from ._options import QueryOptions
-from ._serve import _size
+from ._serve_settings import size
 from ._terminal import say, shown
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--max-result-bytes",
         metavar="BYTES",
-        type=_size,
+        type=size,
         help="a result whose columns take more memory, such as 2GB, is an error",
     )
     parser.add_argument(

@@ -14,6 +14,7 @@ use colonnade_server::{
     Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 

@@ -71,7 +71,7 @@ def what_comes(client: psycopg.Connection) -> tuple[list[bytes], str | None]:
         assert result is not None
     state = result.error_field(pq.DiagnosticField.SQLSTATE)
     assert connection.get_result() is None
-    return messages, state and state.decode()
+    return messages, state.decode() if state else None
 
 
 def check(client: psycopg.Connection, state: str) -> None:

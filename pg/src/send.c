@@ -53,7 +53,7 @@ rest_length(const Rest *rest)
 {
     Size length = rest->length;
 
-    for (size_t i = rest->next; rest->message != NULL && i < rest->message->count; i++)
+    for (size_t i = rest->next; i < rest->message->count; i++)
         length += rest->message->slices[i].length;
     return length;
 }
@@ -61,8 +61,6 @@ rest_length(const Rest *rest)
 static void
 copy_rest(const Rest *rest, char *to)
 {
-    if (rest->message == NULL)
-        return;
     memcpy(to, rest->bytes, rest->length);
     to += rest->length;
     for (size_t i = rest->next; i < rest->message->count; i++) {
@@ -80,9 +78,11 @@ check_for_interrupts(const Rest *rest)
 {
     char *copy;
 
-    if (!deferred_begin(rest_length(rest), &copy))
-        return;
-    copy_rest(rest, copy);
+    if (rest->message != NULL) {
+        if (!deferred_begin(rest_length(rest), &copy))
+            return;
+        copy_rest(rest, copy);
+    }
     PG_TRY();
     {
         /* Also if the statement goes on, what this tells the client comes after the message. */
@@ -90,6 +90,9 @@ check_for_interrupts(const Rest *rest)
     }
     PG_CATCH();
     {
+        /* Without a rest the error alone must not wait for the client. The end of a session, which does not come here, is told. */
+        if (rest->message == NULL)
+            (void) deferred_begin(0, &copy);
         deferred_keep();
         PG_RE_THROW();
     }
@@ -106,10 +109,8 @@ empty_buffer(void)
         (void) pq_flush_if_writable();
         if (ClientConnectionLost || !pq_is_send_pending())
             break;
-        if (InterruptPending) {
+        if (InterruptPending)
             check_for_interrupts(&nothing);
-            deferred_end();
-        }
         socket_wait_writable();
     }
 }
@@ -147,8 +148,8 @@ send_copy_data(const ColonnadeMessage *message)
     staging[0] = COPY_DATA_MESSAGE;
     memcpy(staging + 1, &length, sizeof(length));
     send_bytes(&rest);
+    deferred_end();
     rest = (Rest){0};
     if (InterruptPending)
         check_for_interrupts(&rest);
-    deferred_end();
 }

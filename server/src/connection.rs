@@ -45,8 +45,10 @@ pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<
     let _ = socket.set_deadline(Instant::now().checked_add(FAREWELL));
     match conversation {
         Ok(()) => {}
-        // Nobody is left to be told, or nothing may be said where a handshake has failed.
-        Err(Failure::Disconnected(error)) if !is_timeout(&error) || socket.is_silent() => {}
+        // Nothing may be said where a handshake has failed, or has not come to its end.
+        Err(_) if socket.is_silent() => {}
+        // Nobody is left to be told.
+        Err(Failure::Disconnected(error)) if !is_timeout(&error) => {}
         Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
         Err(failure) => startup::refuse(&mut output, &failure),
     }

@@ -129,7 +129,6 @@ fn session(
     let arrival = Arrival { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
     let ticket = shared.registry.register(arrival, &shared.limits, &shared.spools, observer)?;
     drop(newcomer.take());
-    input.charge_to(&ticket.control.budget);
     count(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =

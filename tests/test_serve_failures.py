@@ -242,7 +242,7 @@ def test_a_newer_protocol_is_negotiated(server: Server) -> None:
         body = (196610).to_bytes(4, "big") + b"user\0tester\0_pq_.novelty\0on\0\0"
         client.sendall((len(body) + 4).to_bytes(4, "big") + body)
         answer = client.recv(4096)
-    assert answer.startswith(b"v\0\0\0\x19" + (196608).to_bytes(4, "big") + b"\0\0\0\x01_pq_.novelty\0R")
+    assert answer.startswith(b"v\0\0\0\x19" + (196610).to_bytes(4, "big") + b"\0\0\0\x01_pq_.novelty\0R")
 
 
 def test_a_server_that_stops_ends_its_sessions() -> None:

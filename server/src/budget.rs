@@ -1,5 +1,5 @@
 //! One bound on the memory of what a session has the server keep for it: statements it has prepared, values it has bound, settings,
-//! savepoints, rows of open portals, data of COPY, the message that is on its way.
+//! savepoints, rows of open portals, data of COPY.
 //!
 //! Whatever outlives the message that brought it is [`Kept`], or holds a [`Charge`]. Both give back what they took when they are
 //! dropped, so no path of a session can forget to.

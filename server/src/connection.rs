@@ -45,8 +45,10 @@ pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<
     let _ = socket.set_deadline(Instant::now().checked_add(FAREWELL));
     match conversation {
         Ok(()) => {}
-        // Nobody is left to be told, or nothing may be said where a handshake has failed.
-        Err(Failure::Disconnected(error)) if !is_timeout(&error) || socket.is_silent() => {}
+        // Nothing may be said where a handshake has failed, or has not come to its end.
+        Err(_) if socket.is_silent() => {}
+        // Nobody is left to be told.
+        Err(Failure::Disconnected(error)) if !is_timeout(&error) => {}
         Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
         Err(failure) => startup::refuse(&mut output, &failure),
     }
@@ -129,7 +131,6 @@ fn session(
     let arrival = Arrival { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
     let ticket = shared.registry.register(arrival, &shared.limits, &shared.spools, observer)?;
     drop(newcomer.take());
-    input.charge_to(&ticket.control.budget);
     count(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =

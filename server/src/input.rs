@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::budget::{Budget, Charge};
 use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::frontend::{self, Message, Phase};
@@ -16,24 +15,17 @@ pub struct Input {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// For the buffer, where it is larger than everybody's.
-    charge: Charge,
 }
 
 /// How much is read at once; the buffer grows with what arrives, not with what a message's length promises.
 const READ: usize = 16 << 10;
-/// A buffer of this size is everybody's, and kept.
+/// A buffer of this size is kept.
 const ORDINARY: usize = 4 * READ;
 
 impl Input {
-    /// Messages before the login are short, and charged to nobody.
+    /// Its buffer is bounded by the longest message of each phase. Whoever keeps what a message holds charges for it.
     pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, buffer: Vec::new(), start: 0, end: 0, charge: Budget::new(None).nothing() }
-    }
-
-    /// From now on long messages are charged to this session.
-    pub fn charge_to(&mut self, budget: &Arc<Budget>) {
-        self.charge = budget.nothing();
+        Self { socket, buffer: Vec::new(), start: 0, end: 0 }
     }
 
     /// Whether something has come that was not asked for yet.
@@ -44,7 +36,7 @@ impl Input {
     /// Waits for the next message and gives it to `handle`; `None` if the client closed the connection between two.
     ///
     /// # Errors
-    /// If the socket breaks, what arrives is no message, or the session may not keep as much as has come of it.
+    /// If the socket breaks, or what arrives is no message.
     pub fn message<T>(&mut self, phase: Phase, handle: impl FnOnce(Message<'_>) -> T) -> Result<Option<T>, Failure> {
         let length = loop {
             if let Some(length) = frontend::length(self.rest(), phase)? {
@@ -80,9 +72,6 @@ impl Input {
         }
         if self.end == self.buffer.len() {
             let larger = self.end + READ.max(self.end / 2);
-            if larger > ORDINARY {
-                self.charge.set(larger)?;
-            }
             self.buffer.reserve_exact(larger - self.end);
             self.buffer.resize(larger, 0);
         }
@@ -102,11 +91,10 @@ impl Input {
     fn let_go(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            if self.buffer.len() > ORDINARY {
-                self.buffer = Vec::new();
-                // Less than before, which does not fail.
-                let _ = self.charge.set(0);
-            }
+        }
+        if self.buffer.len() > ORDINARY && self.rest().len() <= READ {
+            self.buffer = self.rest().to_vec();
+            (self.start, self.end) = (0, self.buffer.len());
         }
     }
 }
@@ -117,7 +105,6 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::limits::LimitError;
 
     fn query(length: usize) -> Vec<u8> {
         let mut bytes = vec![b'Q'];
@@ -135,17 +122,16 @@ mod tests {
     }
 
     /// Messages of these bytes, which a thread sends while they are read.
-    fn received(bytes: Vec<u8>, budget: &Arc<Budget>) -> (Input, std::thread::JoinHandle<()>) {
+    fn received(bytes: Vec<u8>) -> (Input, std::thread::JoinHandle<()>) {
         let (socket, mut peer) = UnixStream::pair().unwrap();
-        let mut input = Input::new(Arc::new(Socket::from(socket)));
-        input.charge_to(budget);
+        let input = Input::new(Arc::new(Socket::from(socket)));
         (input, std::thread::spawn(move || drop(peer.write_all(&bytes))))
     }
 
     #[test]
     fn messages_come_whole_and_in_order() {
         let lengths = [1, 100_000, 0, 7, 16_384, 300_000, 3];
-        let (mut input, sender) = received(lengths.into_iter().flat_map(query).collect(), &Budget::new(None));
+        let (mut input, sender) = received(lengths.into_iter().flat_map(query).collect());
         for length in lengths {
             assert_eq!(next(&mut input).unwrap(), Some(length));
         }
@@ -154,22 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_charged_until_it_is_handed_out() {
-        let budget = Budget::new(Some(1 << 20));
-        let (mut input, sender) = received([query(500_000), query(5)].concat(), &budget);
+    fn a_long_message_does_not_keep_its_memory() {
+        let (mut input, sender) = received([query(500_000), query(5)].concat());
         assert_eq!(next(&mut input).unwrap(), Some(500_000));
+        // Though some of the next one may have come.
+        assert!(input.buffer.capacity() <= ORDINARY, "{}", input.buffer.capacity());
         assert_eq!(next(&mut input).unwrap(), Some(5));
-        assert_eq!(budget.rest(), 1 << 20);
-        sender.join().unwrap();
-        let (mut input, sender) = received(query(2 << 20), &budget);
-        assert!(matches!(next(&mut input), Err(Failure::Limit(LimitError::SessionMemory(_)))));
-        drop(input);
         sender.join().unwrap();
     }
 
     #[test]
     fn an_end_within_a_message_is_told_from_one_between_two() {
-        let (mut input, sender) = received(query(10)[..12].to_vec(), &Budget::new(None));
+        let (mut input, sender) = received(query(10)[..12].to_vec());
         assert!(matches!(next(&mut input), Err(Failure::Protocol(ProtocolError::Eof))));
         sender.join().unwrap();
     }

@@ -63,11 +63,16 @@ def raw(server: Server) -> Iterator[RawClient]:
 
 
 def until_refused(client: RawClient, send: Callable[[int], None], most: int) -> tuple[int, bytes]:
-    """Send more and more; how much was taken, and the error that ended it."""
+    """Send more and more; how much was taken, and the error that ended it: a statement, or the session where already
+    the message did not fit."""
     for number in range(most):
-        send(number)
-        client.send(b"S", b"")
-        refused = [body for kind, body in until_ready(client) if kind == b"E"]
+        try:
+            send(number)
+            client.send(b"S", b"")
+            answers = until_ready(client)
+        except EOFError as end:
+            answers = end.args[0]
+        refused = [body for kind, body in answers if kind == b"E"]
         if refused:
             return number, refused[0]
     raise AssertionError(f"{most} were taken")
@@ -102,33 +107,39 @@ def is_named(error: bytes) -> bool:
 
 
 def test_prepared_statements_are_charged_until_they_are_closed(bounded: Server) -> None:
-    with others_go_on(bounded), raw(bounded) as client:
-        text = "select 1 /*" + "x" * (4 << 20) + "*/ + 1"
-        taken, error = until_refused(client, lambda number: parse(client, f"s{number}", text), 10)
-        assert is_named(error) and 2 <= taken <= 5
-        for number in range(taken):
-            client.send(b"C", b"S" + f"s{number}\0".encode())
-        parse(client, "again", text)
-        client.send(b"S", b"")
-        assert b"E" not in [kind for kind, _ in until_ready(client)]
+    text = "select 1 /*" + "x" * (4 << 20) + "*/ + 1"
+    with others_go_on(bounded):
+        with raw(bounded) as client:
+            taken, error = until_refused(client, lambda number: parse(client, f"s{number}", text), 10)
+            assert is_named(error) and 2 <= taken <= 5
+        with raw(bounded) as client:
+            for _ in range(10):
+                parse(client, "s", text)
+                client.send(b"C", b"Ss\0")
+                client.send(b"S", b"")
+                assert b"E" not in [kind for kind, _ in until_ready(client)]
 
 
 def test_a_statement_that_portals_hold_is_charged_though_it_is_closed(bounded: Server) -> None:
-    text = "select 1 /*" + "x" * (4 << 20) + "*/ + 1"
+    text = "select 1 /*" + "x" * (2 << 20) + "*/ + 1"
 
-    def hold(number: int) -> None:
+    def hold(client: RawClient, portal: str) -> None:
         parse(client, "s", text)
-        bind(client, f"p{number}", "s")
+        bind(client, portal, "s")
         client.send(b"C", b"Ss\0")
 
-    with others_go_on(bounded), raw(bounded) as client:
-        query(client, "begin")
-        taken, error = until_refused(client, hold, 10)
-        assert is_named(error) and taken <= 5
-        query(client, "rollback")
-        parse(client, "s", text)
-        client.send(b"S", b"")
-        assert b"E" not in [kind for kind, _ in until_ready(client)]
+    with others_go_on(bounded):
+        with raw(bounded) as client:
+            query(client, "begin")
+            taken, error = until_refused(client, lambda number: hold(client, f"p{number}"), 10)
+            assert is_named(error) and taken <= 5
+        with raw(bounded) as client:
+            for _ in range(10):
+                query(client, "begin")
+                hold(client, "p")
+                client.send(b"S", b"")
+                assert b"E" not in [kind for kind, _ in until_ready(client)]
+                query(client, "rollback")
 
 
 def test_values_are_charged(bounded: Server) -> None:
@@ -178,19 +189,18 @@ def test_numbers_of_few_bytes_and_many_digits_are_charged(bounded: Server) -> No
         assert bounded.memory("VmHWM") - before < MARGIN
 
 
-def test_settings_and_savepoints_of_a_transaction_are_charged(bounded: Server) -> None:
+@pytest.mark.parametrize("statement", ["set application_name = '{}'", 'savepoint "{}"'])
+def test_settings_and_savepoints_of_a_transaction_are_charged(bounded: Server, statement: str) -> None:
+    def send(number: int) -> None:
+        client.send(b"Q", statement.format(f"{number}" + "x" * (1 << 20)).encode() + b"\0")
+        answers = until_ready(client)
+        if b"E" in [kind for kind, _ in answers]:
+            raise EOFError(answers)
+
     with others_go_on(bounded), raw(bounded) as client:
         query(client, "begin")
-        for statement in ("set application_name = '{}'", 'savepoint "{}"'):
-            for number in range(20):
-                answers = query(client, statement.format(f"{number}" + "x" * (1 << 20)))
-                if refused := [body for kind, body in answers if kind == b"E"]:
-                    assert is_named(refused[0])
-                    break
-            else:
-                raise AssertionError("20 were taken")
-            query(client, "rollback")
-            query(client, "begin")
+        _, error = until_refused(client, send, 20)
+        assert is_named(error)
 
 
 @pytest.mark.parametrize("format_", ["text", "csv", "binary", "arrow"])

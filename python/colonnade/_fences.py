@@ -165,13 +165,14 @@ class Gate:
         try:
             if inner is not None:
                 self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
+            # The overload that takes values needs `with_writes`. That a write stays in its role is decided otherwise.
             bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
-            names, types, parameters, gives, is_late, kind, _ = bound
         except duckdb.CatalogException as error:
             if f"name {NO_FILES} " not in str(error):
                 raise
             # What `hide_files` has put in front.
             refuse("a file in the place of a table")
+        names, types, parameters, gives, is_late, kind, _ = bound
         self._agree(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late)
 

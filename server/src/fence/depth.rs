@@ -12,6 +12,10 @@ const TOKENS: usize = 400_000;
 const NESTING: usize = 250;
 /// Signs and NOTs, one after the other.
 const SIGNS: usize = 50;
+/// Names with points between them: DuckDB tries each as a column, a table and a schema, and cannot be interrupted then.
+const PARTS: usize = 100;
+/// AND and OR: the time to bind them grows with their square; 10,000 take seconds.
+const CONDITIONS: usize = 10_000;
 /// UNION, EXCEPT and INTERSECT.
 const SETS: usize = 1000;
 /// Relations of all FROMs together. DuckDB plans 250 of one FROM in 3 s, 500 in 14 s.
@@ -29,6 +33,8 @@ pub struct Depth {
     levels: Vec<Level>,
     outside: Level,
     tokens: usize,
+    parts: usize,
+    conditions: usize,
     signs: usize,
     sets: usize,
     joins: usize,
@@ -87,6 +93,12 @@ impl Depth {
             Kind::Symbol(symbol) => self.symbol(symbol, is_next)?,
             _ => false,
         };
+        self.parts = match token.kind {
+            Kind::Symbol(b'.') => self.parts + 1,
+            Kind::Word | Kind::Name => self.parts,
+            _ => 0,
+        };
+        most(self.parts, PARTS, "parts of a name")?;
         self.tokens += 1;
         most(self.tokens, TOKENS, "words and signs")?;
         self.signs = if is_sign { self.signs + 1 } else { 0 };
@@ -157,6 +169,10 @@ impl Depth {
             }
             "sets" | "rollup" | "cube" => self.is_grouping = true,
             "not" => return Ok(true),
+            "and" | "or" => {
+                self.conditions += 1;
+                most(self.conditions, CONDITIONS, "ANDs and ORs")?;
+            }
             _ if CLAUSES.contains(&word.as_str()) => {
                 self.level().is_from = false;
                 self.sets += usize::from(matches!(word.as_str(), "union" | "except" | "intersect"));

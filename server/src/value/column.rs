@@ -127,6 +127,9 @@ impl<'a> Column<'a> {
     /// # Errors
     /// If values of this type have no form in that format; the error names the outermost column.
     pub fn new(field: &Field, array: &'a dyn Array, format: &'static str) -> Result<Self, Unsupported> {
+        if depth(field.data_type()) > DEEPEST {
+            return Err(Unsupported::new(field, format));
+        }
         Self::nested(field, array).ok_or_else(|| Unsupported::new(field, format))
     }
 
@@ -311,4 +314,19 @@ fn dictionary<'a, K: ArrowDictionaryKeyType>(field: &Field, array: &'a dyn Array
     // Indices under a NULL may be anything; they are never looked at.
     let indices = array.keys().values().iter().map(|key| key.as_usize()).collect();
     Some(Values::Dictionary { indices, values })
+}
+
+/// Each level of PostgreSQL's text doubles the quotes of the one below: 2^16 are enough.
+const DEEPEST: usize = 16;
+
+/// How many types are nested in each other.
+fn depth(type_: &DataType) -> usize {
+    1 + match type_ {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => depth(item.data_type()),
+        DataType::Struct(fields) => fields.iter().map(|field| depth(field.data_type())).max().unwrap_or_default(),
+        _ => 0,
+    }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import select
+import selectors
 import socket
 import subprocess
 import sys
@@ -48,7 +48,9 @@ class Client:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"uri": uri, "sql": sql, "options": options}) + "\n")
         self._process.stdin.flush()
-        assert select.select([self._process.stdout], [], [], WATCHDOG)[0], "the client hangs"
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            assert selector.select(WATCHDOG), "the client hangs"
         line = self._process.stdout.readline()
         assert line, f"the client died: {self._process.wait()}"
         return json.loads(line)
@@ -94,13 +96,15 @@ def record(server: tuple[str, int], talk: Callable[[int], object]) -> list[Turn]
 
         def pass_on() -> None:
             client, _ = listener.accept()
-            with client, socket.create_connection(server) as upstream:
+            with client, socket.create_connection(server) as upstream, selectors.DefaultSelector() as selector:
+                for end in (client, upstream):
+                    selector.register(end, selectors.EVENT_READ)
                 while True:
-                    for ready in select.select([client, upstream], [], [])[0]:
-                        data = ready.recv(65536)
+                    for ready, _ in selector.select():
+                        data = ready.fileobj.recv(65536)
                         if not data:
                             return
-                        if ready is client:
+                        if ready.fileobj is client:
                             recording.hear(len(data))
                             upstream.sendall(data)
                         else:
@@ -145,7 +149,11 @@ def playing(turns: list[Turn], *, patience: float = SILENCE) -> Iterator[int]:
                     listener.accept()[0].close()
 
         threading.Thread(target=serve, daemon=True).start()
-        yield listener.getsockname()[1]
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            # To close it would leave the thread waiting, and with it the descriptor open.
+            listener.shutdown(socket.SHUT_RDWR)
 
 
 def changed(turns: list[Turn], at: int, said: bytes, *, over: bool = False) -> list[Turn]:

@@ -69,9 +69,10 @@ test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
 
-soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, and load on the server (SOAK_SECONDS=600 each)
+soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, load on the server, hostile clients beside it (SOAK_SECONDS=600 each)
 	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
+	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
 
 lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check

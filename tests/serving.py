@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -41,6 +41,10 @@ class Server:
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
         (worker,) = (int(child) for task in tasks for child in (task / "children").read_text().split())
         return worker
+
+    def address_only(self) -> Server:
+        """What another process may be told of it."""
+        return replace(self, process=None)
 
     def memory(self, line: str = "VmRSS") -> int:
         """Bytes of a line of the worker's status: VmRSS now, VmHWM at most so far."""

@@ -45,12 +45,15 @@ class Load:
     faults: list[str] = field(default_factory=list)
     #: Of `select 1`, in seconds.
     times: list[float] = field(default_factory=list)
+    #: Of clients that connected again and went on.
+    disconnections: int = 0
 
     def add(self, other: Load) -> None:
         self.done += other.done
         self.errors += other.errors
         self.faults += other.faults
         self.times += other.times
+        self.disconnections += other.disconnections
 
     @property
     def percentiles(self) -> str:
@@ -131,6 +134,11 @@ class Client:
         self.connection.close()
         self.connection = psycopg.connect(self.dsn, autocommit=True)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server has ended the connection."""
+        return self.connection.broken
+
     def work(self) -> Callable[[], None]:
         names = [self.one] * 6 + [self.look_up] * 4 + [self.page] * 2 + [self.summarize, self.copy_out, self.copy_in]
         return self.chance.choice([*names, self.fail, self.run_out_of_time, self.come_again])
@@ -143,13 +151,21 @@ class Columnar(Client):
     """One that reads columns."""
 
     def __init__(self, uri: str, number: int) -> None:
-        self.number, self.chance = number, random.Random(number)
+        self.uri, self.number, self.chance = uri, number, random.Random(number)
         self.columns = colonnade.connect(uri)
 
     def read(self) -> None:
         limit = self.chance.randint(1, ROWS)
         table = self.columns.query("select i, k, note from facts where i <= $1 order by i", params=[limit]).to_arrow()
         check(table.num_rows == limit and table.column("i")[limit - 1].as_py() == limit)
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.columns.is_open
+
+    def come_again(self) -> None:
+        self.columns.close()
+        self.columns = colonnade.connect(self.uri)
 
     def work(self) -> Callable[[], None]:
         return self.read
@@ -174,6 +190,8 @@ class Plan:
     #: Where all wait for each other after they have connected.
     start: Barrier
     results: Queue[Load]
+    #: How often a client may be disconnected.
+    disconnections: int = 0
 
 
 def at_work(plan: Plan, numbers: range) -> None:
@@ -182,7 +200,7 @@ def at_work(plan: Plan, numbers: range) -> None:
     clients = [Client(plan.dsn, number) if number % 10 else Columnar(plan.uri, number) for number in numbers]
 
     def life(client: Client) -> None:
-        deadline = time.monotonic() + plan.seconds
+        deadline, left = time.monotonic() + plan.seconds, plan.disconnections
         try:
             while time.monotonic() < deadline and not load.faults:
                 work = client.work()
@@ -191,7 +209,11 @@ def at_work(plan: Plan, numbers: range) -> None:
                 except (psycopg.Error, colonnade.Error) as error:
                     with lock:
                         load.errors[error.sqlstate] += 1
-                    if error.sqlstate not in EXPLAINED:
+                    if client.is_gone and left > 0:
+                        left -= 1
+                        load.disconnections += 1
+                        client.come_again()
+                    elif error.sqlstate not in EXPLAINED:
                         raise
                 with lock:
                     load.done[work.__name__] += 1
@@ -212,23 +234,38 @@ def at_work(plan: Plan, numbers: range) -> None:
 def time_one(plan: Plan) -> None:
     """A process that does nothing but see how long `select 1` takes, by the simple query protocol."""
     load = Load()
-    with psycopg.connect(plan.dsn, autocommit=True, prepare_threshold=None) as connection:
-        plan.start.wait(pg.PATIENCE)
-        deadline = time.monotonic() + plan.seconds
-        while time.monotonic() < deadline:
-            start = time.perf_counter()
+    connection = psycopg.connect(plan.dsn, autocommit=True, prepare_threshold=None)
+    plan.start.wait(pg.PATIENCE)
+    deadline = time.monotonic() + plan.seconds
+    while time.monotonic() < deadline:
+        start = time.perf_counter()
+        try:
             connection.execute("select 1").fetchone()
-            load.times.append(time.perf_counter() - start)
-            time.sleep(PAUSE)
+        except psycopg.OperationalError:
+            if load.disconnections == plan.disconnections:
+                raise
+            load.disconnections += 1
+            connection = psycopg.connect(plan.dsn, autocommit=True, prepare_threshold=None)
+        load.times.append(time.perf_counter() - start)
+        time.sleep(PAUSE)
+    connection.close()
     plan.results.put(load)
 
 
-def loaded(dsn: str, uri: str, connections: int, seconds: float, think: float, watch: Callable[[], None]) -> Load:
-    """The end of a load. `watch` is called ten times a second meanwhile."""
+def loaded(
+    dsn: str,
+    uri: str,
+    connections: int,
+    seconds: float,
+    think: float,
+    watch: Callable[[], None],
+    disconnections: int = 0,
+) -> Load:
+    """The end of a load. `watch` is called ten times a second meanwhile. A client may be disconnected so often."""
     spawn = multiprocessing.get_context("spawn")
     share = -(-connections // PROCESSES)
     parts = [range(start, min(start + share, connections)) for start in range(0, connections, share)]
-    plan = Plan(dsn, uri, seconds, think, spawn.Barrier(len(parts) + 2), spawn.Queue())
+    plan = Plan(dsn, uri, seconds, think, spawn.Barrier(len(parts) + 2), spawn.Queue(), disconnections)
     processes = [spawn.Process(target=at_work, args=(plan, part)) for part in parts]
     processes.append(spawn.Process(target=time_one, args=(plan,)))
     for process in processes:

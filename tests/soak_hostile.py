@@ -3,8 +3,8 @@
     python tests/soak_hostile.py [--seconds 600] [--connections 200] [--hostile 20]
 
 The ordinary ones do what `soak_server.py` has them do. The hostile ones have logins, half of them as readers, and send
-what was found to harm the server or other sessions. It ends with an error if an ordinary client got a wrong answer or was
-disconnected more than once, or if something has changed that no client may change. `make soak` runs it.
+what was found to harm the server or other sessions. It ends with an error if an ordinary client got a wrong answer or
+was disconnected more than once, or if something has changed that no client may change. `make soak` runs it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def main() -> None:
         ]
         for process in attackers:
             process.start()
-        dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password={PASSWORD} dbname=test"
+        dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password='{PASSWORD}' dbname=test"
         uri = f"postgresql://writer:{PASSWORD.replace(' ', '%20')}@{attacked.server.host}:{attacked.server.port}/test"
         load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1)
         attacks: Counter[str] = sum((results.get(timeout=120) for _ in attackers), Counter())

@@ -277,7 +277,8 @@ def test_results_are_set_aside_within_one_space_and_in_its_directory(tmp_path: P
         assert set_aside(one, rows, 2) == 2
         with pytest.raises(errors.ConfigurationLimitExceeded, match="--temp-size"):
             set_aside(two, rows, 2)
-        unlinked = [path for path in files(server) if path.endswith(" (deleted)") and "catalog.duckdb" not in path]
+        # Other such files are in memory.
+        unlinked = [path for path in files(server) if path.endswith(" (deleted)") and "memfd:" not in path]
         assert unlinked and all(path.startswith(str(tmp_path / "spill")) for path in unlinked)
         one.rollback()
         two.rollback()
@@ -287,7 +288,7 @@ def test_results_are_set_aside_within_one_space_and_in_its_directory(tmp_path: P
 def files(server: Server) -> list[str]:
     """What the server has open."""
     found = []
-    for entry in Path(f"/proc/{server.process.pid}/fd").iterdir():
+    for entry in Path(f"/proc/{server.worker}/fd").iterdir():
         with suppress(FileNotFoundError):
             found.append(str(entry.readlink()))
     return found
@@ -343,7 +344,7 @@ def test_types_that_are_nested_deeply_are_too_complex(bounded: Server, depth: in
     nested = ["[" * depth + "1" + "]" * depth, "{'a':" * depth + "1" + "}" * depth, "null::integer" + "[]" * depth]
     with psycopg.connect(bounded.dsn, autocommit=True) as client, others_go_on(bounded):
         for value in nested:
-            with pytest.raises((errors.StatementTooComplex, errors.ProgramLimitExceeded)):
+            with pytest.raises((errors.StatementTooComplex, errors.FeatureNotSupported)):
                 client.execute(f"select {value}")
         assert client.execute("select 1").fetchone() == (1,)
 
@@ -352,9 +353,9 @@ def test_the_text_of_records_in_records_is_bounded(bounded: Server) -> None:
     """Each level doubles the quotes of the levels within."""
     with psycopg.connect(bounded.dsn, autocommit=True) as client, others_go_on(bounded):
         record = "select " + "{'a':" * 50 + "1" + "}" * 50
-        with pytest.raises(errors.ProgramLimitExceeded, match="too large for the text of a nested value"):
+        with pytest.raises(errors.FeatureNotSupported):
             client.execute(record)
-        with pytest.raises(errors.ProgramLimitExceeded), client.cursor().copy(f"copy ({record}) to stdout") as copy:
+        with pytest.raises(errors.FeatureNotSupported), client.cursor().copy(f"copy ({record}) to stdout") as copy:
             list(copy)
         with client.cursor().copy("copy (select {'a': {'b': 'x y'}}) to stdout") as copy:
             assert b"".join(copy) == b'("(""x y"")")\n'

@@ -52,7 +52,9 @@ fn speak(mut stream: UnixStream, words: &[u8]) {
 /// Reads two results, the second of which must not be that of the first.
 pub fn read_results(connection: &dyn Connection) {
     for _ in 0..2 {
-        let Ok(mut result) = connection.query("select 1".into(), &QueryOptions::default(), &mut || true) else { return };
+        let Ok(mut result) = connection.query("select 1".into(), &QueryOptions::default(), &mut || true) else {
+            return;
+        };
         let columns = result.schema().fields().len();
         let mut rows = 0;
         while let Ok(batch) = result.next(&mut || true) {

@@ -32,7 +32,8 @@ const COLUMNS: [&[&str]; 4] = [
 /// The rows in batches; `None` if the data are refused.
 fn rows<'a>(options: &Options, names: &[&str], messages: impl Iterator<Item = &'a [u8]>) -> Option<Vec<RecordBatch>> {
     let target = |name: &&str| Target { name: "c".to_owned(), type_: Type::named(name) };
-    let mut reader = reader(options, names.iter().map(target).collect(), &Budget::new(Some(BUDGET))).expect("no option names a column");
+    let mut reader = reader(options, names.iter().map(target).collect(), &Budget::new(Some(BUDGET)))
+        .expect("no option names a column");
     let mut batches = Vec::new();
     for message in messages {
         reader.feed(message).ok()?;

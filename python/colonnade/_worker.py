@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
-#: Memory of the process beside what DuckDB counts and what sessions add. The kernel counts addresses and not pages: after
-#: many large statements the C library keeps some gigabytes of addresses that hold nothing.
+#: Memory of the process beside what DuckDB counts and what sessions add. The kernel counts addresses and not pages:
+#: after many large statements the C library keeps some gigabytes of addresses that hold nothing.
 OVERHEAD = 6 << 30
 
 

@@ -3,22 +3,24 @@
 
 #![no_main]
 
-use std::sync::OnceLock;
-
 use colonnade_client::postgres::{self, Conninfo};
 use colonnade_fuzz::{PASSWORD, ScriptedServer, read_results};
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    static SERVER: OnceLock<(ScriptedServer, Conninfo)> = OnceLock::new();
-    let (server, conninfo) = SERVER.get_or_init(|| {
+thread_local! {
+    static SERVER: (ScriptedServer, Conninfo) = {
         let server = ScriptedServer::start();
         let text = format!("host=127.0.0.1 port={} user=fuzz password='{PASSWORD}' sslmode=disable", server.port);
         (server, Conninfo::parse(&text).expect("a connection string"))
+    };
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    SERVER.with(|(server, conninfo)| {
+        server.learn(bytes);
+        if let Ok(connection) = postgres::connect(conninfo.clone(), &mut || true) {
+            read_results(&connection);
+        }
+        let heard = server.heard();
+        assert!(!heard.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes()), "the password was sent");
     });
-    server.learn(bytes);
-    if let Ok(connection) = postgres::connect(conninfo.clone(), &mut || true) {
-        read_results(&connection);
-    }
-    let heard = server.heard();
-    assert!(!heard.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes()), "the password was sent");
 });

@@ -53,7 +53,7 @@ impl Session for Parrot {
             1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
             _ => Columns::Late,
         };
-        Ok(Description { parameters, columns })
+        Ok(Description { parameters, columns, ..Description::default() })
     }
 
     fn insert(&mut self, _statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {

@@ -20,6 +20,10 @@ const STATEMENT: usize = 800;
 const USER: usize = RECORD - STATE - 2 * LENGTH - STATEMENT;
 const LENGTH: usize = 2;
 
+/// The first byte of a record; it is 0 in between.
+const RESTING: u8 = 1;
+const HANDED_OVER: u8 = 2;
+
 /// The records of all connections.
 #[derive(Debug)]
 pub(crate) struct Board {
@@ -31,6 +35,8 @@ pub(crate) struct Board {
 pub(crate) struct Record {
     /// Whether all that was sent ends with a ReadyForQuery, in the clear: an error may follow.
     pub is_at_rest: bool,
+    /// Whether the worker has not taken it: nothing was read or written.
+    pub is_untouched: bool,
     /// Whether the engine worked for it.
     pub is_busy: bool,
     pub user: String,
@@ -53,8 +59,14 @@ impl Board {
     }
 
     /// Forgets whose connection the slot was.
-    pub fn clear(&self, slot: u32) {
+    fn clear(&self, slot: u32) {
         self.write(slot, 0, &[0; RECORD]);
+    }
+
+    /// A connection is on its way to the worker, which clears the record when it takes it.
+    pub fn hand_over(&self, slot: u32) {
+        self.clear(slot);
+        self.write(slot, 0, &[HANDED_OVER]);
     }
 
     pub fn record(&self, slot: u32) -> Record {
@@ -68,7 +80,8 @@ impl Board {
         };
         let user = text(STATE, USER);
         Record {
-            is_at_rest: bytes[0] == 1,
+            is_at_rest: bytes[0] == RESTING,
+            is_untouched: bytes[0] == HANDED_OVER,
             is_busy: bytes[1] == 1,
             user,
             statement: text(STATE + LENGTH + USER, STATEMENT),
@@ -100,7 +113,7 @@ impl Slot {
     /// A ReadyForQuery has been sent, and nothing behind it.
     pub fn rests(&self) {
         self.is_at_rest.store(true, Ordering::Relaxed);
-        self.board.write(self.number, 0, &[1]);
+        self.board.write(self.number, 0, &[RESTING]);
     }
 
     /// Something is about to be sent.
@@ -139,7 +152,10 @@ mod tests {
     fn the_other_process_reads_what_was_written() {
         let board = Arc::new(Board::new().unwrap());
         assert_eq!(board.record(3), Record::default());
+        board.hand_over(3);
+        assert!(board.record(3).is_untouched);
         let slot = Slot::new(Arc::clone(&board), 3);
+        assert!(!board.record(3).is_untouched);
         let long = "é".repeat(STATEMENT);
         slot.statement("alice", &long);
         slot.works(true);

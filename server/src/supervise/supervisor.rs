@@ -69,6 +69,8 @@ struct State {
     board: Option<Arc<Board>>,
     /// Duplicates of the sockets that the worker has, by slot.
     sockets: BTreeMap<u32, OwnedFd>,
+    /// Those that the last worker had not taken when it died.
+    untouched: Vec<OwnedFd>,
     /// Since the first worker was ready.
     has_begun: bool,
     is_draining: bool,
@@ -106,9 +108,10 @@ impl Shared {
         let slot = (0..).zip(state.sockets.keys()).find(|(free, used)| free != *used).map(|(free, _)| free);
         let slot = slot.unwrap_or(state.sockets.len() as u32);
         let Ok(duplicate) = socket.try_clone() else { return Err(socket) };
+        state.board.iter().for_each(|board| board.hand_over(slot));
         state.sockets.insert(slot, duplicate);
         drop(state);
-        // If it fails, the worker has just died; the client is dismissed with the others.
+        // If it fails, the worker has just died; the next one gets the client.
         let _ = channel.send(Message::Client, slot, &[socket.as_fd()]);
         Ok(())
     }
@@ -184,6 +187,10 @@ impl Shared {
                     state.channel = Some(Arc::clone(&channel));
                     let id = Value::Number(process.id().into());
                     self.tell("worker", &[("pid", id), ("seconds", Value::Seconds(begun.elapsed().as_secs_f64()))]);
+                    let untouched = std::mem::take(&mut state.untouched);
+                    drop(state);
+                    // What cannot be given now is closed: this worker has died, too.
+                    untouched.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
                 }
                 Message::Ended => drop(state.sockets.remove(&received.slot)),
                 Message::Drained => state.has_drained = true,
@@ -203,8 +210,14 @@ impl Shared {
             state.deaths += 1;
             state.last_death = Some(death);
         }
-        drop(state);
-        sockets.values().zip(&records).for_each(|(socket, record)| dismiss(socket, record));
+        for (socket, record) in sockets.into_values().zip(&records) {
+            // With one that the worker had not even taken, the next one can begin.
+            if record.is_untouched && !self.is_stopping.load(Ordering::SeqCst) {
+                state.untouched.push(socket);
+            } else {
+                dismiss(&socket, record);
+            }
+        }
         Ok((status, was_ready))
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -70,8 +71,15 @@ def test_nor_within_another_statement(attacked: Target, prefix: str) -> None:
             assert error.value.sqlstate == "54001"
 
 
-def test_what_people_write_is_not_refused(attacked: Target) -> None:
-    with attacked.connect("writer") as writer:
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Target]:
+    """A server that has the memory left that deep statements take for a while."""
+    with target(tmp_path, "--memory", "1GB", "--threads", "2") as running:
+        yield running
+
+
+def test_what_people_write_is_not_refused(fresh: Target) -> None:
+    with fresh.connect("writer") as writer:
         writer.execute("create temp table wide (a int, b int)")
         writer.execute("insert into wide values " + ",".join(f"({i},{i})" for i in range(20_000)))
         assert writer.execute("select count(*) from wide").fetchone() == (20_000,)
@@ -89,8 +97,8 @@ def test_what_people_write_is_not_refused(attacked: Target) -> None:
         assert writer.execute(f"select {nested}").fetchone() == (1,)
 
 
-def test_the_length_has_a_limit(attacked: Target) -> None:
-    with attacked.connect("reader") as reader:
+def test_the_length_has_a_limit(fresh: Target) -> None:
+    with fresh.connect("reader") as reader:
         with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="--max-statement-bytes"):
             reader.execute("select '" + "x" * 16_000_000 + "'")
         assert reader.execute("select length('" + "x" * 8_000_000 + "')").fetchone() == (8_000_000,)

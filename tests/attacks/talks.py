@@ -66,6 +66,15 @@ class Client:
         self._process.communicate()
 
 
+def own_client() -> Iterator[Client]:
+    """A client for `client = pytest.fixture(own_client)`."""
+    running = Client()
+    try:
+        yield running
+    finally:
+        running.close()
+
+
 @dataclass
 class Turn:
     """What a client says, by its length, and what the server says to it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 import colonnade
 import postgres as pg
@@ -11,7 +10,7 @@ import psycopg
 import pytest
 from proxy import COPY_OUT, READY, WELCOME, message, peer
 from serving import Server
-from talks import Client
+from talks import Client, own_client
 
 MB = 1 << 20
 #: Bytes of memory for a client with a few chunks and pyarrow.
@@ -41,13 +40,7 @@ BOMBS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def client() -> Iterator[Client]:
-    running = Client()
-    try:
-        yield running
-    finally:
-        running.close()
+client = pytest.fixture(own_client)
 
 
 def stream(server: Server, sql: str, options: str) -> tuple[list[bytes], bytes]:

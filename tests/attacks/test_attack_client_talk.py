@@ -15,7 +15,7 @@ import postgres as pg
 import pytest
 from proxy import message
 from serving import Server
-from talks import WATCHDOG, Client, Turn, changed, playing, record
+from talks import WATCHDOG, Client, Turn, changed, own_client, playing, record
 
 #: Bytes of memory for a client that reads some rows, pyarrow included.
 ROOM = 400 << 20
@@ -132,13 +132,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
     return Talk(uri, sql, turns, split, strange, sealed=request.param == "served")
 
 
-@pytest.fixture
-def client() -> Iterator[Client]:
-    running = Client()
-    try:
-        yield running
-    finally:
-        running.close()
+client = pytest.fixture(own_client)
 
 
 def test_a_conversation_that_is_played_back_is_understood(talk: Talk, client: Client) -> None:

@@ -14,7 +14,6 @@
 //! PostgreSQL with the extension, or towards a PostgreSQL as it is;
 //! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
-mod allocator;
 mod allowance;
 mod arrays;
 pub mod arrow_stream;
@@ -44,7 +43,6 @@ mod stats;
 mod tls;
 mod uri;
 
-pub use allocator::HugePages;
 pub use allowance::limited;
 pub use batch::Batch;
 pub use connect::{connect, connect_for};

@@ -21,8 +21,6 @@ mod users;
 
 use pyo3::prelude::*;
 
-#[global_allocator]
-static ALLOCATOR: colonnade_client::HugePages = colonnade_client::HugePages::new();
 
 /// What `python/colonnade` is built on. Nothing here is public: the package's names are.
 #[pymodule(name = "_core")]

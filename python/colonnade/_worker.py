@@ -14,13 +14,20 @@ from colonnade._serve_settings import STACK, Settings, size
 if TYPE_CHECKING:
     from colonnade._engine import Engine
 
-#: What its libraries are told before they start threads, which would stay outside of the sandbox.
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+#: What its libraries are told before they start. No threads yet: they would stay outside of the sandbox. And the limit
+#: of the process's memory counts addresses, not pages: DuckDB's allocator gives back the addresses of what is freed, and
+#: the C library keeps an arena for each core, where it would keep eight with gigabytes that hold nothing.
+ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "DUCKDB_JE_MALLOC_CONF": "retain:false",
+    "MALLOC_ARENA_MAX": str(os.cpu_count() or 1),
+}
 
-
-#: Memory of the process beside what DuckDB counts and what sessions add. The kernel counts addresses and not pages:
-#: after many large statements the C library keeps some gigabytes of addresses that hold nothing.
-OVERHEAD = 6 << 30
+#: Memory of the process beside what DuckDB counts and what sessions add: plans of large statements, the rows of one
+#: list, and the addresses that the allocators keep for a while.
+OVERHEAD = 4 << 30
 
 
 def main() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 from attackers import Target, target
 from nested_statements import CONSTRUCTS
+from serving import PATIENCE
 
 DEPTHS = (100, 1000, 10_000, 100_000)
-#: What a value nests is seen by nobody before it is computed. DuckDB recurses on JSON that becomes VARIANT, as deep as
-#: the session's stack goes, and the worker process is what is lost. Depths up to the first of these are answered.
-VALUES = {"json as variant": 10_000, "json objects as variant": 1000, "json computed": 10_000}
+#: What a value nests is seen by nobody before it is computed. DuckDB recurses on JSON that becomes VARIANT, and takes
+#: gigabytes for 10,000 levels of it. Up to these depths it is answered; beyond them the worker process may be lost.
+VALUES = {"json as variant": 1000, "json objects as variant": 1000, "json computed": 1000}
 #: These take DuckDB longer than a test may: its own limits end them.
 SLOW = {"json tree", "json pretty", "text as variant lists"}
 
@@ -43,6 +46,27 @@ def test_the_server_stays_up(attacked: Target, construct: str) -> None:
         assert attacked.server.worker == worker, depth
         with attacked.connect("reader") as other:
             assert other.execute("select 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("construct", VALUES)
+def test_what_a_value_nests_costs_a_worker_at_most(tmp_path: Path, construct: str) -> None:
+    with target(tmp_path, "--memory", "1GB", "--threads", "2", "--statement-timeout", "5") as attacked:
+        for depth in (10_000, 100_000):
+            with attacked.connect("reader") as reader, suppress(psycopg.Error):
+                reader.execute(f"select count(*) from ({CONSTRUCTS[construct](depth)})")
+            assert answered(attacked) == ("alive",)
+
+
+def answered(attacked: Target) -> tuple[object, ...] | None:
+    """The canary, as a new session reads it: from the worker that is there, or from the next one when that one dies."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with attacked.connect("reader") as other:
+                return other.execute("select c from canary").fetchone()
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
 
 
 #: A lexer can count these.

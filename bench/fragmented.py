@@ -32,7 +32,7 @@ def megabytes(field: str) -> int:
 
 @contextmanager
 def fragmented() -> Iterator[None]:
-    """Fragmented for the time of the block. It needs a disk with room for two thirds of the memory that is available."""
+    """Fragmented for the time of the block. The disk needs room for two thirds of the memory."""
     size = int(megabytes("MemAvailable") * SHARE) * MIB
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as taken:
         taken.madvise(mmap.MADV_NOHUGEPAGE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from colonnade._engine import Engine
 
 #: What its libraries are told before they start. No threads yet: they would stay outside of the sandbox. And the limit
-#: of the process's memory counts addresses, not pages: DuckDB's allocator gives back the addresses of what is freed, and
+#: of the process's memory counts addresses, not pages: DuckDB's allocator gives addresses back with what is freed, and
 #: the C library keeps an arena for each core, where it would keep eight with gigabytes that hold nothing.
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",

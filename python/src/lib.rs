@@ -21,7 +21,6 @@ mod users;
 
 use pyo3::prelude::*;
 
-
 /// What `python/colonnade` is built on. Nothing here is public: the package's names are.
 #[pymodule(name = "_core")]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {

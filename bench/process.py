@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -15,8 +16,11 @@ BYTES_RECEIVED = struct.Struct("=128xQ")
 
 def children(pid: int) -> list[int]:
     """The processes that it has started and that are there now: of `colonnade serve`, the one with the engine."""
-    found = (task / "children" for task in Path(f"/proc/{pid}/task").iterdir())
-    return [int(child) for listed in found for child in listed.read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has ended since
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def cpu_seconds(pid: int) -> float:

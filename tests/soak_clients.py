@@ -11,8 +11,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
+from typing import TypeVar
 
 import colonnade
 import postgres as pg
@@ -34,6 +36,8 @@ EXPLAINED = {"40001"}
 PROCESSES = 4
 #: How often `select 1` is timed, in seconds.
 PAUSE = 0.01
+
+C = TypeVar("C")
 
 
 @dataclass
@@ -65,10 +69,15 @@ class Load:
 class Client:
     """One connection of a load, and what it does."""
 
-    def __init__(self, dsn: str, number: int) -> None:
+    def __init__(self, dsn: str, number: int, patience: float) -> None:
         self.dsn, self.number = dsn, number
         self.chance = random.Random(number)
-        self.connection = psycopg.connect(dsn, autocommit=True)
+        #: For so many seconds it tries again to connect.
+        self.patience = patience
+        self.connection = self.connected()
+
+    def connected(self) -> psycopg.Connection:
+        return until_it_connects(lambda: psycopg.connect(self.dsn, autocommit=True), self.patience)
 
     def one(self) -> None:
         check(self.connection.execute("select 1").fetchone() == (1,))
@@ -115,6 +124,8 @@ class Client:
         try:
             self.connection.execute(wrong)
         except psycopg.Error as error:
+            if self.is_gone:
+                raise
             check(error.sqlstate == code, error)
         else:
             raise AssertionError("the error did not come")
@@ -132,7 +143,7 @@ class Client:
 
     def come_again(self) -> None:
         self.connection.close()
-        self.connection = psycopg.connect(self.dsn, autocommit=True)
+        self.connection = self.connected()
 
     @property
     def is_gone(self) -> bool:
@@ -150,9 +161,13 @@ class Client:
 class Columnar(Client):
     """One that reads columns."""
 
-    def __init__(self, uri: str, number: int) -> None:
+    def __init__(self, uri: str, number: int, patience: float) -> None:
         self.uri, self.number, self.chance = uri, number, random.Random(number)
-        self.columns = colonnade.connect(uri)
+        self.patience = patience
+        self.columns = self.connected_columns()
+
+    def connected_columns(self) -> colonnade.Connection:
+        return until_it_connects(lambda: colonnade.connect(self.uri), self.patience)
 
     def read(self) -> None:
         limit = self.chance.randint(1, ROWS)
@@ -165,13 +180,24 @@ class Columnar(Client):
 
     def come_again(self) -> None:
         self.columns.close()
-        self.columns = colonnade.connect(self.uri)
+        self.columns = self.connected_columns()
 
     def work(self) -> Callable[[], None]:
         return self.read
 
     def close(self) -> None:
         self.columns.close()
+
+
+def until_it_connects(connect: Callable[[], C], patience: float) -> C:
+    """A connection; one that the server ends before it is ready is tried again for so many seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return connect()
+        except (psycopg.OperationalError, colonnade.Error):
+            if time.monotonic() >= deadline:
+                raise
 
 
 def check(condition: bool, found: object = "a result") -> None:
@@ -197,7 +223,11 @@ class Plan:
 def at_work(plan: Plan, numbers: range) -> None:
     """A process of a load: a thread for each of its connections, with pauses of `think` seconds on average."""
     load, lock = Load(), threading.Lock()
-    clients = [Client(plan.dsn, number) if number % 10 else Columnar(plan.uri, number) for number in numbers]
+    patience = pg.PATIENCE if plan.disconnections else 0
+    clients = [
+        Client(plan.dsn, number, patience) if number % 10 else Columnar(plan.uri, number, patience)
+        for number in numbers
+    ]
 
     def life(client: Client) -> None:
         deadline, left = time.monotonic() + plan.seconds, plan.disconnections
@@ -234,7 +264,8 @@ def at_work(plan: Plan, numbers: range) -> None:
 def time_one(plan: Plan) -> None:
     """A process that does nothing but see how long `select 1` takes, by the simple query protocol."""
     load = Load()
-    connection = psycopg.connect(plan.dsn, autocommit=True, prepare_threshold=None)
+    again = partial(psycopg.connect, plan.dsn, autocommit=True, prepare_threshold=None)
+    connection = again()
     plan.start.wait(pg.PATIENCE)
     deadline = time.monotonic() + plan.seconds
     while time.monotonic() < deadline:
@@ -245,7 +276,7 @@ def time_one(plan: Plan) -> None:
             if load.disconnections == plan.disconnections:
                 raise
             load.disconnections += 1
-            connection = psycopg.connect(plan.dsn, autocommit=True, prepare_threshold=None)
+            connection = until_it_connects(again, pg.PATIENCE)
         load.times.append(time.perf_counter() - start)
         time.sleep(PAUSE)
     connection.close()
@@ -260,8 +291,10 @@ def loaded(
     think: float,
     watch: Callable[[], None],
     disconnections: int = 0,
+    begin: Callable[[], None] = lambda: None,
 ) -> Load:
-    """The end of a load. `watch` is called ten times a second meanwhile. A client may be disconnected so often."""
+    """The end of a load. `begin` is called when all are connected, `watch` ten times a second from then on. A client
+    may be disconnected so often."""
     spawn = multiprocessing.get_context("spawn")
     share = -(-connections // PROCESSES)
     parts = [range(start, min(start + share, connections)) for start in range(0, connections, share)]
@@ -271,6 +304,7 @@ def loaded(
     for process in processes:
         process.start()
     plan.start.wait(pg.PATIENCE)
+    begin()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         watch()

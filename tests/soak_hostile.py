@@ -3,8 +3,9 @@
     python tests/soak_hostile.py [--seconds 600] [--connections 200] [--hostile 20]
 
 The ordinary ones do what `soak_server.py` has them do. The hostile ones have logins, half of them as readers, and send
-what was found to harm the server or other sessions. It ends with an error if an ordinary client got a wrong answer or
-was disconnected more than once, or if something has changed that no client may change. `make soak` runs it.
+what was found to harm the server or other sessions. At half time one of them sends a statement that DuckDB cannot be
+made to stop, which costs the worker process. It ends with an error if an ordinary client got a wrong answer or was
+disconnected more than once, or if something has changed that no client may change. `make soak` runs it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ sys.path.insert(0, str(Path(__file__).with_name("attacks")))
 from attackers import PASSWORD, Target, target
 from nested_statements import CONSTRUCTS
 from soak_clients import SETUP, loaded
+from test_attack_depth import SLOW, VALUES
 from test_attack_fences import NOBODY
 
 #: Depths at which statements are nested.
 DEPTHS = (100, 1000, 30_000)
+#: What cannot be told before it runs, and does not stop: each costs a worker, and so has its own place below.
+UNSTOPPABLE = {*VALUES, *SLOW}
+DEEP = [construct for name, construct in CONSTRUCTS.items() if name not in UNSTOPPABLE]
 #: What takes more than a session may have: memory, time, temporary space.
 EXCESS = [
     "select range(100000) from range(16384)",
@@ -49,17 +54,21 @@ def attack(target: Target, user: str, number: int, seconds: float, results: Queu
     """A process of one hostile client: one thing after the other, on the connection that is left or a new one."""
     chance, done = random.Random(number), Counter[str]()
     connection: psycopg.Connection | None = None
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    start = time.monotonic()
+    costs_a_worker = number == 0
+    while (passed := time.monotonic() - start) < seconds:
         try:
             if connection is None or connection.closed:
                 connection = target.connect(user)
+            if costs_a_worker and passed > seconds / 2:
+                costs_a_worker = False
+                connection.execute(CONSTRUCTS["json computed"](100_000))
             kind = chance.choice(["refused", "deep", "excess", "hoard", "leave"])
             done[kind] += 1
             if kind == "refused":
                 connection.execute(chance.choice(NOBODY).format(file=target.file), prepare=chance.random() < 0.5)
             elif kind == "deep":
-                connection.execute(chance.choice(list(CONSTRUCTS.values()))(chance.choice(DEPTHS)))
+                connection.execute(chance.choice(DEEP)(chance.choice(DEPTHS)))
             elif kind == "excess":
                 connection.execute(chance.choice(EXCESS))
             elif kind == "hoard":
@@ -95,10 +104,13 @@ def main() -> None:
     args = parser.parse_args()
     faults: list[str] = []
     spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as directory, target(Path(directory), *LIMITS) as attacked:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        target(Path(directory), *LIMITS, "--log", f"{directory}/log") as attacked,
+    ):
         with attacked.connect("writer") as session:
             session.execute(SETUP)
-        before, worker = unchanged(attacked), attacked.server.worker
+        before = unchanged(attacked)
         results: Queue[Counter[str]] = spawn.Queue()
         place = Target(attacked.server.address_only(), attacked.file)
         users = ["reader" if number % 2 else "writer" for number in range(args.hostile)]
@@ -106,21 +118,25 @@ def main() -> None:
             spawn.Process(target=attack, args=(place, user, number, args.seconds, results))
             for number, user in enumerate(users)
         ]
-        for process in attackers:
-            process.start()
+
+        def begin() -> None:
+            for process in attackers:
+                process.start()
+
         dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password='{PASSWORD}' dbname=test"
         uri = f"postgresql://writer:{PASSWORD.replace(' ', '%20')}@{attacked.server.host}:{attacked.server.port}/test"
-        load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1)
+        load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1, begin=begin)
         attacks: Counter[str] = sum((results.get(timeout=120) for _ in attackers), Counter())
         for process in attackers:
             process.join(60)
         faults += load.faults
         if unchanged(attacked) != before:
             faults.append("something has changed that no client may change")
-        deaths = "none" if attacked.server.worker == worker else "at least one"
+        deaths = [line for line in Path(directory, "log").read_text().splitlines() if "event=worker_died" in line]
     print(f"ordinary: {dict(load.done)}, errors by SQLSTATE: {dict(load.errors)}", file=sys.stderr)
     print(f"  select 1: {load.percentiles}, of {len(load.times)}", file=sys.stderr)
-    print(f"  disconnections: {load.disconnections}; deaths of the worker: {deaths}", file=sys.stderr)
+    print(f"  disconnections: {load.disconnections}; what is logged of the worker's deaths:", file=sys.stderr)
+    print(*(f"    {line}" for line in deaths), sep="\n", file=sys.stderr)
     print(f"hostile: {dict(attacks)}", file=sys.stderr)
     if faults:
         sys.exit("\n".join(["the soak has found faults:", *faults]))

@@ -14,7 +14,7 @@ use colonnade_server::{
     Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
 
@@ -306,6 +306,10 @@ fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
     {
         let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
         return EngineError { position, ..EngineError::new(code, message) };
+    }
+    if error.is_instance_of::<PyMemoryError>(py) {
+        let text = "the server has no memory left for this; try again, or with a statement that needs less";
+        return EngineError::new(SqlState::OUT_OF_MEMORY, text);
     }
     let text = error.value(py).to_string();
     let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");

@@ -7,6 +7,9 @@ CREATE TYPE jsonb AS JSON;
 -- was called, so they have item types that nothing else has here.
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
+-- A function: text that is compared with numbers, too. Clients see the name (`_engine.py`). No function has the number 0, and none any other.
+CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
+CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
 
 CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);
 INSERT INTO types VALUES
@@ -56,16 +59,20 @@ FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AN
 CREATE VIEW pg_type AS
 SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, typlen > 0 AS typbyval, typtype, typcategory,
        false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, typelem, typarray,
-       CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
-       typname || 'out' AS typoutput, typname || 'recv' AS typreceive, typname || 'send' AS typsend,
-       '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
+       colonnade_catalog.main.function_named(stem || 'in') AS typinput, colonnade_catalog.main.function_named(stem || 'out') AS typoutput,
+       colonnade_catalog.main.function_named(stem || 'recv') AS typreceive, colonnade_catalog.main.function_named(stem || 'send') AS typsend,
+       colonnade_catalog.main.function_named('-') AS typmodin, colonnade_catalog.main.function_named('-') AS typmodout,
+       colonnade_catalog.main.function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
        0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::BIGINT AS typcollation, NULL::VARCHAR AS typdefault,
        NULL::VARCHAR[] AS typacl
 FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
-             0::BIGINT AS typelem, typarray
+             0::BIGINT AS typelem, typarray,
+             -- What PostgreSQL's functions of a type begin with.
+             CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
+                                   'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
       FROM colonnade_catalog.main.types
-      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0 FROM colonnade_catalog.main.types WHERE typarray > 0
-      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0 FROM colonnade_catalog.main.enums);
+      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM colonnade_catalog.main.types WHERE typarray > 0
+      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM colonnade_catalog.main.enums);
 
 CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel

@@ -66,7 +66,7 @@ CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 -- current schema is meant, or else that of the catalog.
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
-     for word in regexp_extract_all(given, '"([^"]|"")*"|[^."]+')];
+     for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
 CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
      WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(parts[-2], schema)

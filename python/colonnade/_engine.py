@@ -331,6 +331,8 @@ def is_plain(statement: Statement) -> bool:
 
 
 def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
+    if str(type_) == REGPROC:
+        return False
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
 
 
@@ -347,19 +349,25 @@ VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
 VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
 
 
+#: The catalog's type of functions (`_catalog.sql`). Its name for each is what clients see.
+REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
+
+
 def shown(names: Sequence[str], types: Sequence[DuckDBPyType]) -> list[tuple[str, str]]:
     """Columns and their types, as clients are to see them."""
     columns = zip(names, map(str, types), strict=True)
-    return [(name, "VARCHAR" if VECTORS.get(name) == type_ else type_) for name, type_ in columns]
+    return [(name, "VARCHAR" if type_ in (VECTORS.get(name), REGPROC) else type_) for name, type_ in columns]
 
 
 def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
-    """The same rows, with the texts of such lists."""
+    """The same rows, with the texts of such lists and of functions."""
     names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
     texts = list(names)
     for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
         if VECTORS.get(name) == str(type_):
             texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
+        elif str(type_) == REGPROC:
+            texts[position] = f"CAST(#{position + 1} AS VARCHAR) AS {quoted(name)}"
     return relation if texts == names else relation.project(", ".join(texts))
 
 

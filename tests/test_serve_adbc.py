@@ -112,7 +112,7 @@ def test_functions_of_types_are_texts_and_numbers(running: Shop, user: str) -> N
     """`regproc` of PostgreSQL: a number that is shown as a name."""
     with running.connect(user) as connection:
         query = (
-            "SELECT typname, typreceive, typinput::text FROM pg_type WHERE typreceive != 0 AND typreceive::text = $1"
+            "SELECT typname, typreceive, typinput::text FROM pg_type WHERE typreceive != 0 AND typreceive::text = %s"
         )
         assert connection.execute(query, ["int4recv"]).fetchall() == [("int4", "int4recv", "int4in")]
         query = (

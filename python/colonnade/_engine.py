@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 
 from colonnade import _fences
+from colonnade._column_names import column_names
 from colonnade._core import Refused
 from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
@@ -52,6 +53,7 @@ class Seen:
 
     #: DuckDB's own, of names and types.
     description: Sequence[tuple[object, ...]]
+    names: tuple[str, ...]
     types: tuple[str, ...]
     row_bytes: int
 
@@ -62,6 +64,8 @@ class Answer:
 
     stream: ArrowStream | None = None
     changed: int | None = None
+    #: The name of each column, as clients are to see it (`_column_names.py`).
+    names: tuple[str, ...] = ()
     #: The DuckDB type of each column.
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
@@ -115,13 +119,13 @@ class Engine:
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
-            connection = self._root.cursor()
+            connection, parser = self._root.cursor(), self._root.cursor()
         # Names that the database lacks are looked up in PostgreSQL's catalog.
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, Gate(self._fence, self._fences.files, read_only))
+        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
 
     def close(self) -> None:
         self._root.close()
@@ -130,8 +134,10 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(self, connection: DuckDBPyConnection, gate: Gate) -> None:
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        #: What only shows the trees of statements, whatever state the session's transaction is in.
+        self._parser = parser
         self._gate = gate
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
@@ -175,7 +181,7 @@ class Session:
         if is_plain(statement):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
-            return rows(self._connection.sql(sql, params=parameters), limits)
+            return self._rows(self._connection.sql(sql, params=parameters), sql, limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
             self._keep_path()
@@ -188,9 +194,20 @@ class Session:
         bytes_ = row_bytes(statement.types)
         # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
-        types = tuple(map(str, statement.types))
-        self._remember(sql, Seen(result.description, types, bytes_))
-        return Answer(stream=Capsule(result.arrow_capsule()), types=types)
+        names, types = column_names(self._parser, sql, statement.columns), tuple(map(str, statement.types))
+        self._remember(sql, Seen(result.description, names, types, bytes_))
+        return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
+
+    def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int]) -> Answer:
+        """The rows of a query some of whose columns may leave in another form."""
+        if relation is None:
+            return Answer()
+        types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
+        names = column_names(self._parser, sql, relation.columns)
+        exported = exact(with_vectors(relation))
+        return Answer(
+            stream=reader(exported.relation, limits), names=names, types=types, cast=tuple(exported.cast_from)
+        )
 
     def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
         """Run a statement that was seen before and is still what it was; most of the work of a short one is to find
@@ -203,7 +220,7 @@ class Session:
             result.close()
             del self._seen[sql]
             return None
-        return Answer(stream=Capsule(result.arrow_capsule()), types=seen.types)
+        return Answer(stream=Capsule(result.arrow_capsule()), names=seen.names, types=seen.types)
 
     def _remember(self, sql: str, seen: Seen) -> None:
         if len(sql) > SEEN_CHARACTERS or len(seen.types) > SEEN_COLUMNS:
@@ -220,6 +237,9 @@ class Session:
         columns = shown(statement.columns, statement.types) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
+        if columns is not None and not is_late:
+            names = column_names(self._parser, sql, statement.columns)
+            columns = [(name, type_) for name, (_, type_) in zip(names, columns, strict=True)]
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
 
@@ -256,6 +276,7 @@ class Session:
         self._connection.interrupt()
 
     def close(self) -> None:
+        self._parser.close()
         self._connection.close()
 
 
@@ -334,14 +355,6 @@ def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
     if str(type_) == REGPROC:
         return False
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
-
-
-def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
-    if relation is None:
-        return Answer()
-    types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
-    exported = exact(with_vectors(relation))
-    return Answer(stream=reader(exported.relation, limits), types=types, cast=tuple(exported.cast_from))
 
 
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.

@@ -47,6 +47,11 @@ INSERT INTO types VALUES
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
 
+-- How clients see a schema. `home` is what they call DuckDB's `main` (`_engine.py`): `public`, unless there is another schema of this name.
+CREATE MACRO shown(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
+-- The other way, for names that clients give.
+CREATE MACRO meant(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
+
 -- Where tables are that end with the session; the other database that a client is shown.
 CREATE MACRO is_shown(database) AS database = current_database() OR database = 'temp';
 
@@ -105,7 +110,7 @@ CREATE MACRO unquoted(word) AS
     CASE WHEN word LIKE '"%"' THEN replace(word[2:-2], '""', '"') ELSE word END;
 CREATE MACRO listed(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
 CREATE MACRO in_schema(place, thing) AS
-    CASE place WHEN current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(place) || '.' END
+    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(place)) || '.' END
     || colonnade_catalog.main.quote_ident(thing);
 
 CREATE MACRO format_type(number, modifier) AS
@@ -116,8 +121,8 @@ CREATE MACRO format_type(number, modifier) AS
      WHERE oid = number);
 
 CREATE VIEW pg_namespace AS
-SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE schema_name END AS nspname, 10::BIGINT AS nspowner,
-       NULL::VARCHAR[] AS nspacl
+SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.shown(schema_name) END AS nspname,
+       10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
 FROM duckdb_schemas() WHERE colonnade_catalog.main.is_shown(database_name) AND (NOT internal OR schema_name = 'main')
 UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 

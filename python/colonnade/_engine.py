@@ -17,7 +17,7 @@ import duckdb
 
 from colonnade import _fences
 from colonnade._column_names import column_names
-from colonnade._core import Refused
+from colonnade._core import Refused, at_home
 from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
@@ -107,9 +107,13 @@ class Engine:
         self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
+        query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
+        #: Whether there is a schema `public`. If not, `main` is called so, and nobody makes one.
+        self._has_public = ("public",) in self._root.execute(query).fetchall()
         self._lock = threading.Lock()
         self._fence = _fences.fence_for(self._root, self._fences.max_statement_bytes)
-        attach_catalog(self._root, self._database, None if self._fences.files else self._fence, scratch)
+        home = "main" if self._has_public else "public"
+        attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -125,7 +129,8 @@ class Engine:
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        home = (self._database, self._has_public)
+        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only), home)
 
     def close(self) -> None:
         self._root.close()
@@ -134,11 +139,15 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
+    def __init__(
+        self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, home: tuple[str, bool]
+    ) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
         #: What only shows the trees of statements, whatever state the session's transaction is in.
         self._parser = parser
         self._gate = gate
+        #: The database that is served, and whether it has a schema `public`.
+        self._home = home
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
@@ -156,7 +165,7 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
         nothing happens.
         """
-        limits = (batch_rows, batch_bytes)
+        sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer
         statement = self._gate.check(self._connection, sql, parameters)
@@ -231,6 +240,7 @@ class Session:
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
+        sql = at_home(sql, *self._home)
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
@@ -247,6 +257,7 @@ class Session:
         """Run an INSERT that reads `batch` under `name`; the number of rows."""
         import pyarrow as pa
 
+        sql = at_home(sql, *self._home)
         # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
         self._gate.check_insert(sql)
         self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
@@ -289,28 +300,32 @@ CATALOG_SQL = [
 ]
 
 
-def attach_catalog(root: DuckDBPyConnection, database: str, fence: Fence | None, scratch: Path | None = None) -> None:
+def attach_catalog(
+    root: DuckDBPyConnection, database: str, home: str, fence: Fence | None, scratch: Path | None = None
+) -> None:
     """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can. With a fence, files are hidden there. In `scratch` it stays for the next process."""
+    read-only, a file can. `home` is what `main` is called there. With a fence, files are hidden there. In `scratch` it
+    stays for the next process."""
     if scratch is not None:
         path = scratch / "catalog.duckdb"
         if not path.exists():
-            make_catalog(root, database, path, fence)
+            make_catalog(root, database, home, path, fence)
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
         return
     with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = Path(directory) / "catalog.duckdb"
-        make_catalog(root, database, path, fence)
+        make_catalog(root, database, home, path, fence)
         # Open files stay where their names do not.
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
-def make_catalog(root: DuckDBPyConnection, database: str, path: Path, fence: Fence | None) -> None:
+def make_catalog(root: DuckDBPyConnection, database: str, home: str, path: Path, fence: Fence | None) -> None:
     # Under another name until it is whole: the process may die meanwhile.
     draft = path.with_name("draft.duckdb")
     draft.unlink(missing_ok=True)
     root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
     root.execute(f"USE {CATALOG}")
+    root.execute(f"CREATE MACRO home() AS {literal(home)}")
     for part in CATALOG_SQL:
         root.execute(part)
     if fence is not None:

@@ -6,14 +6,17 @@
 //!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
 //! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
 //! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
+//! - `public` is `main`, and the database's own name may stand in front (`home.rs`).
 
 mod casts;
+mod home;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use casts::Casts;
+pub use home::at_home;
 
 use crate::lex::{Kind, Lexer, Token};
 

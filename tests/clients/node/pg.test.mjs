@@ -49,7 +49,7 @@ test('connects', async () => {
       assert.equal(await value(client, 'show server_version_num'), '150000')
       assert.equal(await value(client, 'show application_name'), 'conformance')
       assert.equal(await value(client, 'select current_database()'), await value(client, 'select current_catalog'))
-      assert.equal(await value(client, 'select current_schema()'), 'main')
+      assert.equal(await value(client, 'select current_schema()'), 'public')
       assert.equal(await value(client, 'show timezone'), 'UTC')
     },
     { application_name: 'conformance' },
@@ -358,7 +358,7 @@ test('questions of mappers to the catalog', async () => {
     assert.equal((await client.query(tables, ['node_catalog'])).rowCount, 1)
     const columns = `select column_name, data_type, is_nullable, column_default, numeric_precision, numeric_scale
       from information_schema.columns where table_schema = $1 and table_name = $2 order by ordinal_position`
-    const { rows } = await client.query(columns, ['main', 'node_catalog'])
+    const { rows } = await client.query(columns, ['public', 'node_catalog'])
     assert.deepEqual(rows.map((row) => [row.column_name, row.is_nullable]), [['id', 'NO'], ['name', 'NO'], ['price', 'YES']])
     const types = `SELECT typname, typtype, oid, typarray FROM pg_type
       WHERE (typtype = 'b' AND typarray IS NOT NULL AND typarray != 0) OR typtype = 'e'`

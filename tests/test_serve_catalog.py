@@ -37,10 +37,10 @@ def psql(server: Server, command: str) -> list[str]:
 def test_psql_describes(server: Server) -> None:
     assert psql(server, r"\dt") == ["public|shop|table|tester"]
     of_all = [line for line in psql(server, r"\dt *.*") if not line.startswith("pg_catalog|")]
-    assert of_all == ["public|shop|table|tester", "other|elsewhere|table|tester"]
+    assert of_all == ["other|elsewhere|table|tester", "public|shop|table|tester"]
     assert psql(server, r"\d") == ["public|shop|table|tester", "public|stock|view|tester"]
     assert psql(server, r"\dv") == ["public|stock|view|tester"]
-    assert psql(server, r"\dn") == ["public|tester", "other|tester"]
+    assert psql(server, r"\dn") == ["other|tester", "public|tester"]
     assert psql(server, r"\df") == []
     assert [line.split("|")[0] for line in psql(server, r"\l")] == ["memory"]
     assert psql(server, r"\d shop") == [
@@ -146,9 +146,9 @@ def test_the_information_schema_is_of_the_current_database(server: Server) -> No
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         query = "SELECT table_schema, table_name, table_type FROM information_schema.tables ORDER BY ALL"
         assert connection.execute(query).fetchall() == [
+            ("other", "elsewhere", "BASE TABLE"),
             ("public", "shop", "BASE TABLE"),
             ("public", "stock", "VIEW"),
-            ("other", "elsewhere", "BASE TABLE"),
         ]
         query = """
             SELECT column_name, data_type, udt_name, is_nullable, column_default
@@ -163,8 +163,8 @@ def test_the_information_schema_is_of_the_current_database(server: Server) -> No
         query = "SELECT constraint_type FROM information_schema.table_constraints WHERE table_name = 'shop' ORDER BY 1"
         assert ("PRIMARY KEY",) in connection.execute(query).fetchall()
         assert connection.execute("SELECT schema_name FROM information_schema.schemata ORDER BY 1").fetchall() == [
-            ("public",),
             ("other",),
+            ("public",),
         ]
         assert connection.execute("SELECT current_setting('server_version_num')").fetchone() == ("150000",)
         assert connection.execute(

@@ -82,7 +82,7 @@ def test_the_catalog_is_reflected(server: Server, classpath: str) -> None:
     assert seen["product"] == [["PostgreSQL", "15"]]
     assert seen["catalog"] == [["memory", "public"]]
     assert seen["catalogs"] == [["memory"]]
-    assert [schema for (schema,) in seen["schemas"] if not schema.startswith("pg_")] == ["public", "other"]
+    assert [schema for (schema,) in seen["schemas"] if not schema.startswith("pg_")] == ["other", "public"]
     assert seen["schemas like"] == [["other"]]
     assert seen["tables"] == [
         ["public", "sales", "TABLE", "null"],

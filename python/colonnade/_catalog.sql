@@ -262,7 +262,7 @@ FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND N
 CREATE VIEW pg_database AS
 SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, 'C' AS datcollate,
        'C' AS datctype, NULL::VARCHAR AS daticulocale, NULL::VARCHAR[] AS datacl, true AS datallowconn, false AS datistemplate,
-       -1 AS datconnlimit, 0::BIGINT AS dattablespace
+       -1 AS datconnlimit, 1663::BIGINT AS dattablespace
 FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog';
 
 CREATE VIEW pg_am AS FROM (VALUES (2::BIGINT, 'heap', 't'), (403, 'btree', 'i')) AS pg_am(oid, amname, amtype);
@@ -286,7 +286,8 @@ CREATE VIEW pg_inherits AS SELECT 0::BIGINT AS inhrelid, 0::BIGINT AS inhparent,
 CREATE VIEW pg_statistic_ext AS
 SELECT 0::BIGINT AS oid, 0::BIGINT AS stxrelid, 0::BIGINT AS stxnamespace, '' AS stxname, []::VARCHAR[] AS stxkind, '' AS stxkeys, 0 AS stxstattarget
 LIMIT 0;
-CREATE VIEW pg_publication AS SELECT 0::BIGINT AS oid, '' AS pubname, false AS puballtables LIMIT 0;
+CREATE VIEW pg_publication AS SELECT 0::BIGINT AS oid, '' AS pubname, 10::BIGINT AS pubowner, false AS puballtables, false AS pubinsert, false AS pubupdate,
+       false AS pubdelete, false AS pubtruncate, false AS pubviaroot LIMIT 0;
 CREATE VIEW pg_publication_rel AS
 SELECT 0::BIGINT AS oid, 0::BIGINT AS prpubid, 0::BIGINT AS prrelid, '' AS prqual, []::SMALLINT[] AS prattrs LIMIT 0;
 CREATE VIEW pg_publication_namespace AS SELECT 0::BIGINT AS oid, 0::BIGINT AS pnpubid, 0::BIGINT AS pnnspid LIMIT 0;

@@ -24,7 +24,8 @@ SELECT current_database() AS table_catalog, colonnade_catalog.information.schema
        current_database() AS udt_catalog, CASE WHEN t.known IS NULL THEN colonnade_catalog.main.shown(schema_name) ELSE 'pg_catalog' END AS udt_schema,
        p.typname AS udt_name, column_index::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity,
        NULL::VARCHAR AS identity_generation, CASE WHEN is_generated THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, generation_expression,
-       'YES' AS is_updatable, comment AS column_comment
+       'YES' AS is_updatable, comment AS column_comment, NULL::VARCHAR AS identity_start, NULL::VARCHAR AS identity_increment,
+       NULL::VARCHAR AS identity_maximum, NULL::VARCHAR AS identity_minimum, 'NO' AS identity_cycle
 FROM colonnade_catalog.main.numbered_columns c
 LEFT JOIN colonnade_catalog.main.by_sql t ON t.oid = c.type
 LEFT JOIN colonnade_catalog.main.pg_type p ON p.oid = c.type;
@@ -48,12 +49,16 @@ FROM system.information_schema.key_column_usage WHERE constraint_catalog = curre
 CREATE VIEW information.referential_constraints AS
 SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema, colonnade_catalog.main.shown(unique_constraint_schema) AS unique_constraint_schema)
 FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
+-- Of a foreign key, what it refers to.
 CREATE VIEW information.constraint_column_usage AS
-SELECT * REPLACE (colonnade_catalog.main.shown(table_schema) AS table_schema, colonnade_catalog.main.shown(constraint_schema) AS constraint_schema)
-FROM system.information_schema.constraint_column_usage WHERE constraint_catalog = current_database();
+SELECT current_database() AS table_catalog, colonnade_catalog.main.shown(schema) AS table_schema,
+       CASE kind WHEN 'f' THEN referenced_table ELSE relation_name END AS table_name,
+       unnest(CASE kind WHEN 'f' THEN referenced_column_names ELSE column_names END) AS column_name,
+       current_database() AS constraint_catalog, colonnade_catalog.main.shown(schema) AS constraint_schema, name AS constraint_name
+FROM colonnade_catalog.main.declared WHERE NOT temporary;
 CREATE VIEW information.constraint_table_usage AS
-SELECT * REPLACE (colonnade_catalog.main.shown(table_schema) AS table_schema, colonnade_catalog.main.shown(constraint_schema) AS constraint_schema)
-FROM system.information_schema.constraint_table_usage WHERE constraint_catalog = current_database();
+SELECT DISTINCT table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name
+FROM colonnade_catalog.information.constraint_column_usage;
 CREATE VIEW information.sequences AS
 SELECT current_database() AS sequence_catalog, schemaname AS sequence_schema, sequencename AS sequence_name, 'bigint' AS data_type,
        64 AS numeric_precision, 2 AS numeric_precision_radix, 0 AS numeric_scale, start_value::VARCHAR AS start_value,

@@ -57,7 +57,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             if is_sequences {
                 edits.replace(whole, String::new());
             } else {
-                let kind = self.function(operand..at, end);
+                let kind = self.function(type_, operand..at, end);
                 edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
                 edits.replace(whole, ")".to_owned());
             }
@@ -67,16 +67,18 @@ impl<'t, 'a> Casts<'t, 'a> {
             if open + 1 == at || !is_symbol(tokens, end, b')') {
                 return None;
             }
-            let kind = self.function(open + 1..at, end + 1);
+            let kind = self.function(type_, open + 1..at, end + 1);
             edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
             edits.replace(whole, String::new());
         }
         Some(end - at)
     }
 
-    /// Which of the two functions a cast of `operand` is, if `after` is the token that follows it.
-    fn function(&self, operand: Range<usize>, after: usize) -> &'static str {
+    /// Which of the functions a cast of `operand` to `type_` is, if `after` is the token that follows it. Functions that are
+    /// compared are names.
+    fn function(&self, type_: &str, operand: Range<usize>, after: usize) -> &'static str {
         match self.next_type(after) {
+            Some(next) if type_ == "regproc" && !TEXTS.contains(&next.as_str()) => "oid",
             Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
             Some(_) => "number",
             None if is_constant(&self.tokens[operand]) => "number",
@@ -211,6 +213,7 @@ mod tests {
                 "CAST(CAST(f(CAST(a AS REGCLASS)) AS REGCLASS) AS OID)",
                 "CAST(regclass_number(f(regclass_name(a )) ) AS OID)",
             ),
+            ("'f'::pg_catalog.regproc::pg_catalog.oid", "regproc_oid('f')::oid"),
             ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
             ("nextval('s'::regclass)", "nextval('s')"),
             ("a as regclass", "a as regclass"),

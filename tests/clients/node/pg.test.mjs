@@ -364,7 +364,7 @@ test('questions of mappers to the catalog', async () => {
       WHERE (typtype = 'b' AND typarray IS NOT NULL AND typarray != 0) OR typtype = 'e'`
     assert.ok((await client.query(types)).rows.some(({ typname, oid }) => typname === 'int4' && Number(oid) === 23))
     const schema = await client.query('SELECT * FROM current_schema()')
-    assert.equal(Object.values(schema.rows[0])[0], 'main')
+    assert.equal(Object.values(schema.rows[0])[0], 'public')
     const attributes = `select attname from pg_catalog.pg_attribute a join pg_catalog.pg_class c on a.attrelid = c.oid
       where c.relname = $1 and attnum > 0 and not attisdropped order by attnum`
     assert.deepEqual((await client.query(attributes, ['node_catalog'])).rows.map(({ attname }) => attname), ['id', 'name', 'price'])

@@ -43,6 +43,9 @@ INSERT INTO types VALUES
     (2205, 'regclass', 4, 'N', 2210, 'regclass', []),
     (2206, 'regtype', 4, 'N', 2211, 'regtype', []),
     (2249, 'record', -1, 'P', 2287, 'record', ['STRUCT', 'MAP', 'TUPLE']),
+    (2276, 'any', 4, 'P', 0, '"any"', []),
+    (2278, 'void', 4, 'P', 0, 'void', []),
+    (2279, 'trigger', 4, 'P', 0, 'trigger', []),
     (2950, 'uuid', 16, 'U', 2951, 'uuid', ['UUID']),
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
@@ -306,5 +309,6 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
        [25 for name in parameters]::colonnade_catalog.main.oidvector AS proargtypes,
        NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
-       NULL::VARCHAR[] AS proacl, macro_definition AS prosrc
+       NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
+       NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic
 FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal;

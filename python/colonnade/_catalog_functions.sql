@@ -91,6 +91,9 @@ CREATE MACRO regtype_number(given) AS
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
          ELSE coalesce(colonnade_catalog.main.format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+-- Of arrays of types' numbers, as functions have them here.
+CREATE MACRO regtype_list(numbers) AS
+    [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
 CREATE MACRO regnamespace_number(given) AS
     coalesce(try_cast(given AS BIGINT),
              (SELECT min(oid) FROM colonnade_catalog.main.pg_namespace 
@@ -296,3 +299,7 @@ CREATE VIEW pg_authid AS SELECT *, NULL::VARCHAR AS rolpassword FROM colonnade_c
 CREATE VIEW pg_shadow AS
 SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM colonnade_catalog.main.pg_user;
 CREATE VIEW pg_group AS SELECT '' AS groname, 0::BIGINT AS grosysid, []::BIGINT[] AS grolist LIMIT 0;
+CREATE MACRO pg_show_all_settings() AS TABLE FROM colonnade_catalog.main.pg_settings;
+CREATE MACRO pg_get_keywords() AS TABLE
+    SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'column_name' THEN 'C' WHEN 'type_function' THEN 'T' ELSE 'U' END AS catcode
+    FROM duckdb_keywords();

@@ -47,10 +47,16 @@ impl<'t, 'a> Casts<'t, 'a> {
         let type_ = TYPES.into_iter().find(|name| *name == type_)?;
         let whole = tokens[at].start..tokens[end - 1].end();
         if is_postfix {
-            if is_symbol(tokens, end, b'[') {
-                return None;
-            }
             let operand = self.operand(at)?;
+            if is_symbol(tokens, end, b'[') {
+                // Of a column, the names.
+                let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
+                return is_list.then(|| {
+                    edits.insert(tokens[operand].start, format!("{type_}_list("));
+                    edits.replace(tokens[at].start..tokens[end + 1].end(), ")".to_owned());
+                    end + 2 - at
+                });
+            }
             let is_sequences = operand >= 2
                 && is_symbol(tokens, operand - 1, b'(')
                 && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
@@ -81,9 +87,21 @@ impl<'t, 'a> Casts<'t, 'a> {
             Some(next) if type_ == "regproc" && !TEXTS.contains(&next.as_str()) => "oid",
             Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
             Some(_) => "number",
-            None if is_constant(&self.tokens[operand]) => "number",
+            None if is_constant(&self.tokens[operand]) || self.is_compared(after) => "number",
             None => "name",
         }
+    }
+
+    /// Whether what ends before `at` is compared with a constant that is cast, too: as numbers.
+    fn is_compared(&self, at: usize) -> bool {
+        let signs = self.tokens[at..]
+            .iter()
+            .take(2)
+            .take_while(|token| matches!(token.kind, Kind::Symbol(b'=' | b'<' | b'>' | b'!')));
+        let constant = at + signs.count();
+        constant > at
+            && self.tokens.get(constant).is_some_and(|token| token.kind == Kind::Text)
+            && is_double_colon(self.tokens, constant + 1)
     }
 
     /// The type that what ends before `at` is cast to.
@@ -140,6 +158,10 @@ impl<'t, 'a> Casts<'t, 'a> {
             last = start - 3;
         }
     }
+}
+
+fn is_column(operand: &Token<'_>) -> bool {
+    matches!(operand.kind, Kind::Word | Kind::Name) && !operand.is_word("array")
 }
 
 /// For each token the opening that is not closed before it.
@@ -217,7 +239,11 @@ mod tests {
             ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
             ("nextval('s'::regclass)", "nextval('s')"),
             ("a as regclass", "a as regclass"),
+            ("a::regtype <> 'x'::regtype", "regtype_number(a) <> regtype_number('x')"),
+            ("a::regclass = 'x'", "regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),
+            ("p.a::regtype[]::text[]", "regtype_list(p.a)::text[]"),
+            ("'{25}'::regtype[]", "'{25}'::regtype[]"),
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {

@@ -35,12 +35,12 @@ def psql(server: Server, command: str) -> list[str]:
 
 
 def test_psql_describes(server: Server) -> None:
-    assert psql(server, r"\dt") == ["main|shop|table|tester"]
+    assert psql(server, r"\dt") == ["public|shop|table|tester"]
     of_all = [line for line in psql(server, r"\dt *.*") if not line.startswith("pg_catalog|")]
-    assert of_all == ["main|shop|table|tester", "other|elsewhere|table|tester"]
-    assert psql(server, r"\d") == ["main|shop|table|tester", "main|stock|view|tester"]
-    assert psql(server, r"\dv") == ["main|stock|view|tester"]
-    assert psql(server, r"\dn") == ["main|tester", "other|tester"]
+    assert of_all == ["other|elsewhere|table|tester", "public|shop|table|tester"]
+    assert psql(server, r"\d") == ["public|shop|table|tester", "public|stock|view|tester"]
+    assert psql(server, r"\dv") == ["public|stock|view|tester"]
+    assert psql(server, r"\dn") == ["other|tester", "public|tester"]
     assert psql(server, r"\df") == []
     assert [line.split("|")[0] for line in psql(server, r"\l")] == ["memory"]
     assert psql(server, r"\d shop") == [
@@ -51,8 +51,8 @@ def test_psql_describes(server: Server) -> None:
     ]
     assert psql(server, r"\d+ stock")[0].startswith("i|integer|")
     assert psql(server, r"\d other.elsewhere") == ["x|timestamp with time zone|||"]
-    assert psql(server, r"\di") == ["main|shop_i_pkey|index|tester|shop"]
-    assert psql(server, r"\dT") == ["main|mood|"]
+    assert psql(server, r"\di") == ["public|shop_i_pkey|index|tester|shop"]
+    assert psql(server, r"\dT") == ["public|mood|"]
 
 
 def test_psql_shows_keys_checks_and_indexes() -> None:
@@ -146,9 +146,9 @@ def test_the_information_schema_is_of_the_current_database(server: Server) -> No
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         query = "SELECT table_schema, table_name, table_type FROM information_schema.tables ORDER BY ALL"
         assert connection.execute(query).fetchall() == [
-            ("main", "shop", "BASE TABLE"),
-            ("main", "stock", "VIEW"),
             ("other", "elsewhere", "BASE TABLE"),
+            ("public", "shop", "BASE TABLE"),
+            ("public", "stock", "VIEW"),
         ]
         query = """
             SELECT column_name, data_type, udt_name, is_nullable, column_default
@@ -163,8 +163,8 @@ def test_the_information_schema_is_of_the_current_database(server: Server) -> No
         query = "SELECT constraint_type FROM information_schema.table_constraints WHERE table_name = 'shop' ORDER BY 1"
         assert ("PRIMARY KEY",) in connection.execute(query).fetchall()
         assert connection.execute("SELECT schema_name FROM information_schema.schemata ORDER BY 1").fetchall() == [
-            ("main",),
             ("other",),
+            ("public",),
         ]
         assert connection.execute("SELECT current_setting('server_version_num')").fetchone() == ("150000",)
         assert connection.execute(

@@ -80,15 +80,15 @@ def jdbc(server: Server, classpath: str, what: str, given: str = "") -> dict[str
 def test_the_catalog_is_reflected(server: Server, classpath: str) -> None:
     seen = jdbc(server, classpath, "reflect")
     assert seen["product"] == [["PostgreSQL", "15"]]
-    assert seen["catalog"] == [["memory", "main"]]
+    assert seen["catalog"] == [["memory", "public"]]
     assert seen["catalogs"] == [["memory"]]
-    assert [schema for (schema,) in seen["schemas"] if not schema.startswith("pg_")] == ["main", "other"]
+    assert [schema for (schema,) in seen["schemas"] if not schema.startswith("pg_")] == ["other", "public"]
     assert seen["schemas like"] == [["other"]]
     assert seen["tables"] == [
-        ["main", "sales", "TABLE", "null"],
-        ["main", "shops", "TABLE", "where"],
+        ["public", "sales", "TABLE", "null"],
+        ["public", "shops", "TABLE", "where"],
         ["other", "elsewhere", "TABLE", "null"],
-        ["main", "big_sales", "VIEW", "null"],
+        ["public", "big_sales", "VIEW", "null"],
     ]
     assert ["shops", "TABLE"] in seen["all tables"]
     assert seen["columns"] == [

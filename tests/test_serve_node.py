@@ -1,4 +1,4 @@
-"""node-postgres, and what reads and copies with it, against `colonnade serve`: tests/clients/node/pg.test.mjs."""
+"""node-postgres, what reads and copies with it, Sequelize and Knex, against `colonnade serve`: tests/clients/node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import foreign
 import pytest
 
 HERE = foreign.CLIENTS / "node"
-SOURCE = HERE / "pg.test.mjs"
+SOURCES = sorted(HERE.glob("*.test.mjs"))
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, dict
         yield places
 
 
-@pytest.mark.parametrize("name", foreign.names(SOURCE, r"^test\('([\w ,]+)'"))
-def test_node_postgres(node: str, places: dict[bool, dict[str, str]], name: str) -> None:
-    command: list[str | Path] = [node, "--test-reporter=tap", f"--test-name-pattern=^{name}$", SOURCE]
+TESTS = [(source, name) for source in SOURCES for name in foreign.names(source, r"^test\('([\w ,]+)'")]
+
+
+@pytest.mark.parametrize(("source", "name"), TESTS, ids=[name for _, name in TESTS])
+def test_node_clients(node: str, places: dict[bool, dict[str, str]], source: Path, name: str) -> None:
+    command: list[str | Path] = [node, "--test-reporter=tap", f"--test-name-pattern=^{name}$", source]
     output = foreign.run(command, HERE, **places[foreign.SECURE in name])
     assert "\n# pass 1\n" in output, output

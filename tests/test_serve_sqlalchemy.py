@@ -36,11 +36,11 @@ def test_tables_and_schemas_are_listed(engine: sa.Engine) -> None:
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE listed (i integer)"))
     inspector = sa.inspect(engine)
-    assert inspector.default_schema_name == "main"
+    assert inspector.default_schema_name == "public"
     assert "listed" in inspector.get_table_names()
     assert inspector.has_table("listed")
     assert not inspector.has_table("nope")
-    assert inspector.get_schema_names() == ["main"]
+    assert inspector.get_schema_names() == ["public"]
 
 
 def test_pandas_writes_and_reads(engine: sa.Engine) -> None:
@@ -112,7 +112,7 @@ def test_columns_are_reflected(shop: sa.Engine) -> None:
     assert columns["amount"]["comment"] == "how much"
     assert columns["doubled"]["computed"]["persisted"] is False
     assert [column["name"] for column in inspector.get_columns("big_sales")] == ["id", "amount"]
-    assert inspector.get_enums() == [{"name": "mood", "schema": "main", "visible": True, "labels": ["sad", "happy"]}]
+    assert inspector.get_enums() == [{"name": "mood", "schema": "public", "visible": True, "labels": ["sad", "happy"]}]
     definition = inspector.get_view_definition("big_sales")
     assert definition is not None
     assert "amount > 100" in definition
@@ -195,7 +195,7 @@ def test_pandas_appends_replaces_and_reads_whole_tables(shop: sa.Engine) -> None
         assert list(found.columns) == ["i", "s", "f", "b"]
     with pytest.raises(ValueError, match="already exists"):
         frame.to_sql("frames", shop, index=False)
-    found = pd.read_sql_table("frames", shop, schema="main", columns=["f", "b"])
+    found = pd.read_sql_table("frames", shop, schema="public", columns=["f", "b"])
     pd.testing.assert_frame_equal(found, frame[["f", "b"]])
     indexed = frame.set_index("i")
     indexed.to_sql("indexed", shop, method="multi", chunksize=1)

@@ -7,6 +7,9 @@ CREATE TYPE jsonb AS JSON;
 -- was called, so they have item types that nothing else has here.
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
+-- A function: text that is compared with numbers, too. Clients see the name (`_engine.py`). No function has the number 0, and none any other.
+CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
+CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
 
 CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);
 INSERT INTO types VALUES
@@ -40,9 +43,17 @@ INSERT INTO types VALUES
     (2205, 'regclass', 4, 'N', 2210, 'regclass', []),
     (2206, 'regtype', 4, 'N', 2211, 'regtype', []),
     (2249, 'record', -1, 'P', 2287, 'record', ['STRUCT', 'MAP', 'TUPLE']),
+    (2276, 'any', 4, 'P', 0, '"any"', []),
+    (2278, 'void', 4, 'P', 0, 'void', []),
+    (2279, 'trigger', 4, 'P', 0, 'trigger', []),
     (2950, 'uuid', 16, 'U', 2951, 'uuid', ['UUID']),
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
+
+-- How clients see a schema. `home` is what they call DuckDB's `main` (`_engine.py`): `public`, unless there is another schema of this name.
+CREATE MACRO shown(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
+-- The other way, for names that clients give.
+CREATE MACRO meant(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
 
 -- Where tables are that end with the session; the other database that a client is shown.
 CREATE MACRO is_shown(database) AS database = current_database() OR database = 'temp';
@@ -56,16 +67,20 @@ FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AN
 CREATE VIEW pg_type AS
 SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, typlen > 0 AS typbyval, typtype, typcategory,
        false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, typelem, typarray,
-       CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
-       typname || 'out' AS typoutput, typname || 'recv' AS typreceive, typname || 'send' AS typsend,
-       '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
+       colonnade_catalog.main.function_named(stem || 'in') AS typinput, colonnade_catalog.main.function_named(stem || 'out') AS typoutput,
+       colonnade_catalog.main.function_named(stem || 'recv') AS typreceive, colonnade_catalog.main.function_named(stem || 'send') AS typsend,
+       colonnade_catalog.main.function_named('-') AS typmodin, colonnade_catalog.main.function_named('-') AS typmodout,
+       colonnade_catalog.main.function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
        0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::BIGINT AS typcollation, NULL::VARCHAR AS typdefault,
        NULL::VARCHAR[] AS typacl
 FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
-             0::BIGINT AS typelem, typarray
+             0::BIGINT AS typelem, typarray,
+             -- What PostgreSQL's functions of a type begin with.
+             CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
+                                   'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
       FROM colonnade_catalog.main.types
-      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0 FROM colonnade_catalog.main.types WHERE typarray > 0
-      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0 FROM colonnade_catalog.main.enums);
+      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM colonnade_catalog.main.types WHERE typarray > 0
+      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM colonnade_catalog.main.enums);
 
 CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
@@ -98,7 +113,7 @@ CREATE MACRO unquoted(word) AS
     CASE WHEN word LIKE '"%"' THEN replace(word[2:-2], '""', '"') ELSE word END;
 CREATE MACRO listed(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
 CREATE MACRO in_schema(place, thing) AS
-    CASE place WHEN current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(place) || '.' END
+    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(place)) || '.' END
     || colonnade_catalog.main.quote_ident(thing);
 
 CREATE MACRO format_type(number, modifier) AS
@@ -109,8 +124,8 @@ CREATE MACRO format_type(number, modifier) AS
      WHERE oid = number);
 
 CREATE VIEW pg_namespace AS
-SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE schema_name END AS nspname, 10::BIGINT AS nspowner,
-       NULL::VARCHAR[] AS nspacl
+SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.shown(schema_name) END AS nspname,
+       10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
 FROM duckdb_schemas() WHERE colonnade_catalog.main.is_shown(database_name) AND (NOT internal OR schema_name = 'main')
 UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 
@@ -250,7 +265,7 @@ FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND N
 CREATE VIEW pg_database AS
 SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, 'C' AS datcollate,
        'C' AS datctype, NULL::VARCHAR AS daticulocale, NULL::VARCHAR[] AS datacl, true AS datallowconn, false AS datistemplate,
-       -1 AS datconnlimit, 0::BIGINT AS dattablespace
+       -1 AS datconnlimit, 1663::BIGINT AS dattablespace
 FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog';
 
 CREATE VIEW pg_am AS FROM (VALUES (2::BIGINT, 'heap', 't'), (403, 'btree', 'i')) AS pg_am(oid, amname, amtype);
@@ -274,7 +289,8 @@ CREATE VIEW pg_inherits AS SELECT 0::BIGINT AS inhrelid, 0::BIGINT AS inhparent,
 CREATE VIEW pg_statistic_ext AS
 SELECT 0::BIGINT AS oid, 0::BIGINT AS stxrelid, 0::BIGINT AS stxnamespace, '' AS stxname, []::VARCHAR[] AS stxkind, '' AS stxkeys, 0 AS stxstattarget
 LIMIT 0;
-CREATE VIEW pg_publication AS SELECT 0::BIGINT AS oid, '' AS pubname, false AS puballtables LIMIT 0;
+CREATE VIEW pg_publication AS SELECT 0::BIGINT AS oid, '' AS pubname, 10::BIGINT AS pubowner, false AS puballtables, false AS pubinsert, false AS pubupdate,
+       false AS pubdelete, false AS pubtruncate, false AS pubviaroot LIMIT 0;
 CREATE VIEW pg_publication_rel AS
 SELECT 0::BIGINT AS oid, 0::BIGINT AS prpubid, 0::BIGINT AS prrelid, '' AS prqual, []::SMALLINT[] AS prattrs LIMIT 0;
 CREATE VIEW pg_publication_namespace AS SELECT 0::BIGINT AS oid, 0::BIGINT AS pnpubid, 0::BIGINT AS pnnspid LIMIT 0;
@@ -293,5 +309,6 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
        [25 for name in parameters]::colonnade_catalog.main.oidvector AS proargtypes,
        NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
-       NULL::VARCHAR[] AS proacl, macro_definition AS prosrc
+       NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
+       NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic
 FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal;

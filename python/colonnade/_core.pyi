@@ -21,6 +21,7 @@ __all__ = [
     "Table",
     "Worker",
     "__version__",
+    "at_home",
     "bind",
     "connect",
     "printable",
@@ -45,6 +46,8 @@ def printable(text: str, *, lines: bool = True) -> str: ...
 def bind(sql: str, params: Params | None = None) -> str: ...
 
 class Refused(Exception): ...
+
+def at_home(sql: str, database: str, has_public: bool) -> str: ...
 
 @final
 class Fence:

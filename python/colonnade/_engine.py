@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 
 from colonnade import _fences
-from colonnade._core import Refused
+from colonnade._column_names import column_names
+from colonnade._core import Refused, at_home
 from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
@@ -52,6 +53,7 @@ class Seen:
 
     #: DuckDB's own, of names and types.
     description: Sequence[tuple[object, ...]]
+    names: tuple[str, ...]
     types: tuple[str, ...]
     row_bytes: int
 
@@ -62,6 +64,8 @@ class Answer:
 
     stream: ArrowStream | None = None
     changed: int | None = None
+    #: The name of each column, as clients are to see it (`_column_names.py`).
+    names: tuple[str, ...] = ()
     #: The DuckDB type of each column.
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
@@ -103,9 +107,13 @@ class Engine:
         self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
+        query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
+        #: Whether there is a schema `public`. If not, `main` is called so, and nobody makes one.
+        self._has_public = ("public",) in self._root.execute(query).fetchall()
         self._lock = threading.Lock()
         self._fence = _fences.fence_for(self._root, self._fences.max_statement_bytes)
-        attach_catalog(self._root, self._database, None if self._fences.files else self._fence, scratch)
+        home = "main" if self._has_public else "public"
+        attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
         _fences.put_up(self._root, self._fences)
 
     @property
@@ -115,13 +123,14 @@ class Engine:
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
-            connection = self._root.cursor()
+            connection, parser = self._root.cursor(), self._root.cursor()
         # Names that the database lacks are looked up in PostgreSQL's catalog.
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, Gate(self._fence, self._fences.files, read_only))
+        home = (self._database, self._has_public)
+        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only), home)
 
     def close(self) -> None:
         self._root.close()
@@ -130,9 +139,15 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(self, connection: DuckDBPyConnection, gate: Gate) -> None:
+    def __init__(
+        self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, home: tuple[str, bool]
+    ) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        #: What only shows the trees of statements, whatever state the session's transaction is in.
+        self._parser = parser
         self._gate = gate
+        #: The database that is served, and whether it has a schema `public`.
+        self._home = home
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
@@ -150,7 +165,7 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
         nothing happens.
         """
-        limits = (batch_rows, batch_bytes)
+        sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer
         statement = self._gate.check(self._connection, sql, parameters)
@@ -175,7 +190,7 @@ class Session:
         if is_plain(statement):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
-            return rows(self._connection.sql(sql, params=parameters), limits)
+            return self._rows(self._connection.sql(sql, params=parameters), sql, limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
             self._keep_path()
@@ -188,9 +203,20 @@ class Session:
         bytes_ = row_bytes(statement.types)
         # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
-        types = tuple(map(str, statement.types))
-        self._remember(sql, Seen(result.description, types, bytes_))
-        return Answer(stream=Capsule(result.arrow_capsule()), types=types)
+        names, types = column_names(self._parser, sql, statement.columns), tuple(map(str, statement.types))
+        self._remember(sql, Seen(result.description, names, types, bytes_))
+        return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
+
+    def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int]) -> Answer:
+        """The rows of a query some of whose columns may leave in another form."""
+        if relation is None:
+            return Answer()
+        types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
+        names = column_names(self._parser, sql, relation.columns)
+        exported = exact(with_vectors(relation))
+        return Answer(
+            stream=reader(exported.relation, limits), names=names, types=types, cast=tuple(exported.cast_from)
+        )
 
     def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
         """Run a statement that was seen before and is still what it was; most of the work of a short one is to find
@@ -203,7 +229,7 @@ class Session:
             result.close()
             del self._seen[sql]
             return None
-        return Answer(stream=Capsule(result.arrow_capsule()), types=seen.types)
+        return Answer(stream=Capsule(result.arrow_capsule()), names=seen.names, types=seen.types)
 
     def _remember(self, sql: str, seen: Seen) -> None:
         if len(sql) > SEEN_CHARACTERS or len(seen.types) > SEEN_COLUMNS:
@@ -214,12 +240,16 @@ class Session:
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
+        sql = at_home(sql, *self._home)
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
         columns = shown(statement.columns, statement.types) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
+        if columns is not None and not is_late:
+            names = column_names(self._parser, sql, statement.columns)
+            columns = [(name, type_) for name, (_, type_) in zip(names, columns, strict=True)]
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
 
@@ -227,6 +257,7 @@ class Session:
         """Run an INSERT that reads `batch` under `name`; the number of rows."""
         import pyarrow as pa
 
+        sql = at_home(sql, *self._home)
         # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
         self._gate.check_insert(sql)
         self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
@@ -256,6 +287,7 @@ class Session:
         self._connection.interrupt()
 
     def close(self) -> None:
+        self._parser.close()
         self._connection.close()
 
 
@@ -268,28 +300,32 @@ CATALOG_SQL = [
 ]
 
 
-def attach_catalog(root: DuckDBPyConnection, database: str, fence: Fence | None, scratch: Path | None = None) -> None:
+def attach_catalog(
+    root: DuckDBPyConnection, database: str, home: str, fence: Fence | None, scratch: Path | None = None
+) -> None:
     """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can. With a fence, files are hidden there. In `scratch` it stays for the next process."""
+    read-only, a file can. `home` is what `main` is called there. With a fence, files are hidden there. In `scratch` it
+    stays for the next process."""
     if scratch is not None:
         path = scratch / "catalog.duckdb"
         if not path.exists():
-            make_catalog(root, database, path, fence)
+            make_catalog(root, database, home, path, fence)
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
         return
     with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = Path(directory) / "catalog.duckdb"
-        make_catalog(root, database, path, fence)
+        make_catalog(root, database, home, path, fence)
         # Open files stay where their names do not.
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
-def make_catalog(root: DuckDBPyConnection, database: str, path: Path, fence: Fence | None) -> None:
+def make_catalog(root: DuckDBPyConnection, database: str, home: str, path: Path, fence: Fence | None) -> None:
     # Under another name until it is whole: the process may die meanwhile.
     draft = path.with_name("draft.duckdb")
     draft.unlink(missing_ok=True)
     root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
     root.execute(f"USE {CATALOG}")
+    root.execute(f"CREATE MACRO home() AS {literal(home)}")
     for part in CATALOG_SQL:
         root.execute(part)
     if fence is not None:
@@ -331,15 +367,9 @@ def is_plain(statement: Statement) -> bool:
 
 
 def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
+    if str(type_) == REGPROC:
+        return False
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
-
-
-def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
-    if relation is None:
-        return Answer()
-    types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
-    exported = exact(with_vectors(relation))
-    return Answer(stream=reader(exported.relation, limits), types=types, cast=tuple(exported.cast_from))
 
 
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
@@ -347,19 +377,25 @@ VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
 VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
 
 
+#: The catalog's type of functions (`_catalog.sql`). Its name for each is what clients see.
+REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
+
+
 def shown(names: Sequence[str], types: Sequence[DuckDBPyType]) -> list[tuple[str, str]]:
     """Columns and their types, as clients are to see them."""
     columns = zip(names, map(str, types), strict=True)
-    return [(name, "VARCHAR" if VECTORS.get(name) == type_ else type_) for name, type_ in columns]
+    return [(name, "VARCHAR" if type_ in (VECTORS.get(name), REGPROC) else type_) for name, type_ in columns]
 
 
 def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
-    """The same rows, with the texts of such lists."""
+    """The same rows, with the texts of such lists and of functions."""
     names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
     texts = list(names)
     for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
         if VECTORS.get(name) == str(type_):
             texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
+        elif str(type_) == REGPROC:
+            texts[position] = f"CAST(#{position + 1} AS VARCHAR) AS {quoted(name)}"
     return relation if texts == names else relation.project(", ".join(texts))
 
 

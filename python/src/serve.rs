@@ -65,6 +65,7 @@ struct PySession {
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
     changed: Option<u64>,
+    names: Vec<String>,
     types: Vec<String>,
     cast: Vec<usize>,
 }
@@ -131,16 +132,17 @@ impl PySession {
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
-        let (stream, changed, types, cast) = Python::attach(|py| {
+        let (stream, changed, columns) = Python::attach(|py| {
             let answer: PyAnswer<'_> = self.session.bind(py).call_method1(method, arguments)?.extract()?;
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
-            Ok((stream, answer.changed, answer.types, answer.cast))
+            Ok((stream, answer.changed, (answer.names, answer.types, answer.cast)))
         })
         .map_err(|error: PyErr| Python::attach(|py| engine_error(py, &error, statement)))?;
         let Some(stream) = stream else { return Ok(Answer::Done { changed }) };
         let reader = RecordBatchStreamReader::try_new(stream)
             .map_err(|error| duckdb::error(producer_text(&error), statement))?;
-        let schema = named(&reader.schema(), &types, &cast);
+        let (names, types, cast) = columns;
+        let schema = named(&reader.schema(), &names, &types, &cast);
         let session = self.is_read_only.then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.to_owned());
         Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
@@ -274,15 +276,17 @@ fn finish(session: &Py<PyAny>) {
     });
 }
 
-/// The schema, with the DuckDB type of the columns that were cast to text (TYPES.md).
-fn named(schema: &Schema, types: &[String], cast: &[usize]) -> SchemaRef {
-    let field = |(at, field): (usize, &Arc<Field>)| match types.get(at).filter(|_| cast.contains(&at)) {
-        Some(name) => {
-            let mut metadata = field.metadata().clone();
-            metadata.insert("colonnade.type".to_owned(), name.clone());
-            Arc::new(field.as_ref().clone().with_metadata(metadata))
+/// The schema, with the columns' names, and the DuckDB type of those that were cast to text (TYPES.md).
+fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) -> SchemaRef {
+    let field = |(at, field): (usize, &Arc<Field>)| {
+        let name = names.get(at).unwrap_or(field.name());
+        let type_ = types.get(at).filter(|_| cast.contains(&at));
+        if name == field.name() && type_.is_none() {
+            return Arc::clone(field);
         }
-        None => Arc::clone(field),
+        let mut metadata = field.metadata().clone();
+        metadata.extend(type_.map(|type_| ("colonnade.type".to_owned(), type_.clone())));
+        Arc::new(field.as_ref().clone().with_name(name).with_metadata(metadata))
     };
     let fields: Fields = schema.fields().iter().enumerate().map(field).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

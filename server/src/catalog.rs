@@ -6,14 +6,17 @@
 //!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
 //! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
 //! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
+//! - `public` is `main`, and the database's own name may stand in front (`home.rs`).
 
 mod casts;
+mod home;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use casts::Casts;
+pub use home::at_home;
 
 use crate::lex::{Kind, Lexer, Token};
 
@@ -54,13 +57,15 @@ pub fn plain(statement: &str) -> Cow<'_, str> {
     if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
         return Cow::Borrowed(DATABASES);
     }
-    let is_concerned =
-        |at: usize| [SCHEMA, INFORMATION].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name));
-    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i' | b'r') && is_concerned(at)) {
+    let is_concerned = |at: usize| {
+        [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
+    };
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && is_concerned(at)) {
         return Cow::Borrowed(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
     let (mut casts, mut edits) = (Casts::new(&tokens), Edits::default());
+    items_of_queries(&tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
         at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
@@ -100,6 +105,29 @@ fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> 
             Some(2)
         }
         _ => None,
+    }
+}
+
+/// `= ANY (ARRAY(SELECT …))` is `= ANY (SELECT …)`: to the engine an ARRAY in this place is one value.
+fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Symbol(b'(') => open.push(at),
+            Kind::Symbol(b')') => {
+                let Some([quantifier, any, array]) =
+                    open.pop().and_then(|start: usize| tokens.get(start.checked_sub(3)?..start))
+                else {
+                    continue;
+                };
+                let is_quantified = ["any", "some", "all"].iter().any(|word| quantifier.is_word(word));
+                let is_whole = tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Symbol(b')'));
+                if is_quantified && any.kind == Kind::Symbol(b'(') && array.is_word("array") && is_whole {
+                    edits.replace(array.start..array.end(), String::new());
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -162,6 +190,8 @@ mod tests {
             ("from INFORMATION_SCHEMA.tables t", "from colonnade_catalog.information.tables t"),
             ("select (information_schema.f(x)).n", "select (colonnade_catalog.information.f(x)).n"),
             ("from shop.information_schema.tables", "from shop.information_schema.tables"),
+            ("i = any(array(select 1))", "i = any((select 1))"),
+            ("i = any(array(select 1) || j), array(select 1)", "i = any(array(select 1) || j), array(select 1)"),
             ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
         ] {
             assert_eq!(plain(given), expected, "{given}");

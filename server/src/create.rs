@@ -9,6 +9,9 @@ use crate::quote;
 use crate::session::{BATCH, Session};
 use crate::value;
 
+/// DuckDB's name of a schema (`_catalog.sql`).
+const MEANT: &str = "colonnade_catalog.main.meant";
+
 impl Session {
     /// Runs such a statement; its parts are one transaction, whether the client has begun one or not.
     pub fn create_numbered(&mut self, statement: &str) -> Result<(), Failure> {
@@ -36,8 +39,8 @@ impl Session {
         // Where the table will be, in SQL. A name of two parts begins with its schema.
         let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
             (true, _) => (quote::text("temp"), quote::text("main")),
-            (false, Some(schema)) => ("current_database()".to_owned(), quote::text(schema)),
-            (false, None) => ("current_database()".to_owned(), "current_schema()".to_owned()),
+            (false, Some(schema)) => ("current_database()".to_owned(), format!("{MEANT}({})", quote::text(schema))),
+            (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
         };
         let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
         let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::text(&numbered.name));
@@ -49,7 +52,7 @@ impl Session {
         }
         let prefix = match (numbered.is_temporary, &numbered.schema[..]) {
             (true, _) => vec!["temp".to_owned()],
-            (false, []) => self.ask("SELECT current_schema()")?,
+            (false, []) => self.ask("SELECT system.main.current_schema()")?,
             (false, parts) => parts.to_vec(),
         };
         // The engine looks for temporary things first, and has no longer name for them in some places.

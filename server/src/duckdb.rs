@@ -93,6 +93,7 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
         // Of the catalog's own functions.
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
+        "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
         "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
         "Invalid Input Error"
             if message.starts_with("type \"") || message.starts_with("unrecognized configuration parameter") =>

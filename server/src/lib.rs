@@ -72,6 +72,7 @@ mod transaction;
 mod watch;
 mod worker;
 
+pub use catalog::at_home;
 pub use engine::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
     Who,

@@ -19,7 +19,11 @@ pub fn translate(statement: &str) -> Cow<'_, str> {
     let tokens: Vec<_> = Lexer::new(statement).collect();
     let (mut out, mut copied) = (String::new(), 0);
     for (at, literal) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Text) {
-        if let Some((translated, end)) = cast(statement, literal, &tokens[at + 1..]) {
+        if let Some((start, translated, end)) = among(&tokens, at) {
+            out.push_str(statement.get(copied..start).unwrap_or_default());
+            out.push_str(&translated);
+            copied = end;
+        } else if let Some((translated, end)) = cast(statement, literal, &tokens[at + 1..]) {
             out.push_str(&statement[copied..literal.start]);
             out.push_str(&translated);
             copied = end;
@@ -56,6 +60,32 @@ fn cast(statement: &str, literal: &Token<'_>, rest: &[Token<'_>]) -> Option<(Str
     // An array of several dimensions has the type of one with one.
     let suffix = "[]".repeat(dimensions.max(levels(&value)));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+/// `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at`, as IN and NOT IN, where the engine gives the items the type of
+/// what they are compared with; with the bytes that this takes the place of.
+fn among(tokens: &[Token<'_>], at: usize) -> Option<(usize, String, usize)> {
+    let close = tokens.get(at + 1).filter(|token| token.kind == Kind::Symbol(b')'))?;
+    let [.., before, sign, quantifier, open] = tokens.get(..at)? else { return None };
+    if open.kind != Kind::Symbol(b'(') {
+        return None;
+    }
+    let is_any = quantifier.is_word("any") || quantifier.is_word("some");
+    let is = |token: &Token<'_>, symbol| token.kind == Kind::Symbol(symbol);
+    let (word, start) = match (is(before, b'<') || is(before, b'!'), is_any, quantifier.is_word("all")) {
+        (true, false, true) if is(sign, b'=') && is(before, b'!') => ("NOT IN", before.start),
+        (true, false, true) if is(sign, b'>') && is(before, b'<') => ("NOT IN", before.start),
+        (false, true, false) if is(sign, b'=') && !is(before, b'>') => ("IN", sign.start),
+        _ => return None,
+    };
+    let value = tokens[at].value();
+    let list = Type { name: "VARCHAR[]".to_owned(), kind: TypeKind::List(Box::new(Type::named("VARCHAR"))) };
+    let Value::List(items) = value.trim_start().starts_with('{').then(|| from_text(&list, &value).ok())?? else {
+        return None;
+    };
+    let items: Vec<_> = items.iter().map(expression).collect();
+    let items = if items.is_empty() { "SELECT NULL WHERE false".to_owned() } else { items.join(", ") };
+    Some((start, format!("{word} ({items})"), close.end()))
 }
 
 /// How many tokens the name of a type has, such as `double precision` and `numeric(9, 2)`, without brackets.
@@ -124,6 +154,9 @@ mod tests {
             (r"select '\x'::bytea", "select unhex('')"),
             (r"select E'\\x00ff' :: bytea", "select unhex('00ff')"),
             ("values ('{1,NULL}'::int4[])", "values (CAST(['1', NULL] AS int4[]))"),
+            ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
+            ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
+            ("select i < any('{1}'), i >= any('{1}')", "select i < any('{1}'), i >= any('{1}')"),
             ("select '{}'::text[]", "select CAST([] AS text[])"),
             (
                 "select '{{a,\"b c\"},{\"it''s\",\"\"}}'::text[] as t",

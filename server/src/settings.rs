@@ -281,9 +281,10 @@ fn in_engine(name: &str, value: &str) -> String {
     format!("SET {name} = {}", quote::text(value))
 }
 
-/// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone).
+/// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone), and
+/// without the schema that is called as the user is.
 fn without_catalog(path: &str) -> String {
-    let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog");
+    let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog") && name.trim_matches('"') != "$user";
     let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();
     if names.is_empty() { "main".to_owned() } else { names.join(",") }
 }

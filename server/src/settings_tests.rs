@@ -16,6 +16,12 @@ fn reads_what_drivers_send() {
     assert_eq!(set("SET LOCAL application_name TO DEFAULT"), Some(("application_name", None, true)));
     assert_eq!(set("SET search_path = a, \"B\""), Some(("search_path", some("a, B"), false)));
     assert_eq!(set("SET TIME ZONE 'Europe/Berlin'"), Some(("TimeZone", some("Europe/Berlin"), false)));
+    assert_eq!(set("SET timezone = interval '+00:00' hour to minute"), Some(("TimeZone", some("0"), false)));
+    assert_eq!(set("SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE"), Some(("TimeZone", some("-8"), false)));
+    assert_eq!(
+        set("SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE"),
+        Some(("TimeZone", some("interval+05:30hourtominute"), false))
+    );
     assert_eq!(set("SET TIME ZONE LOCAL"), Some(("TimeZone", None, false)));
     assert_eq!(set("SET NAMES 'UTF8'"), Some(("client_encoding", some("UTF8"), false)));
     assert_eq!(set("SET lock_timeout = -1"), Some(("lock_timeout", some("-1"), false)));

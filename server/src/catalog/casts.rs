@@ -47,17 +47,23 @@ impl<'t, 'a> Casts<'t, 'a> {
         let type_ = TYPES.into_iter().find(|name| *name == type_)?;
         let whole = tokens[at].start..tokens[end - 1].end();
         if is_postfix {
-            if is_symbol(tokens, end, b'[') {
-                return None;
-            }
             let operand = self.operand(at)?;
+            if is_symbol(tokens, end, b'[') {
+                // Of a column, the names.
+                let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
+                return is_list.then(|| {
+                    edits.insert(tokens[operand].start, format!("{type_}_list("));
+                    edits.replace(tokens[at].start..tokens[end + 1].end(), ")".to_owned());
+                    end + 2 - at
+                });
+            }
             let is_sequences = operand >= 2
                 && is_symbol(tokens, operand - 1, b'(')
                 && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
             if is_sequences {
                 edits.replace(whole, String::new());
             } else {
-                let kind = self.function(operand..at, end);
+                let kind = self.function(type_, operand..at, end);
                 edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
                 edits.replace(whole, ")".to_owned());
             }
@@ -67,21 +73,35 @@ impl<'t, 'a> Casts<'t, 'a> {
             if open + 1 == at || !is_symbol(tokens, end, b')') {
                 return None;
             }
-            let kind = self.function(open + 1..at, end + 1);
+            let kind = self.function(type_, open + 1..at, end + 1);
             edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
             edits.replace(whole, String::new());
         }
         Some(end - at)
     }
 
-    /// Which of the two functions a cast of `operand` is, if `after` is the token that follows it.
-    fn function(&self, operand: Range<usize>, after: usize) -> &'static str {
+    /// Which of the functions a cast of `operand` to `type_` is, if `after` is the token that follows it. Functions that are
+    /// compared are names.
+    fn function(&self, type_: &str, operand: Range<usize>, after: usize) -> &'static str {
         match self.next_type(after) {
+            Some(next) if type_ == "regproc" && !TEXTS.contains(&next.as_str()) => "oid",
             Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
             Some(_) => "number",
-            None if is_constant(&self.tokens[operand]) => "number",
+            None if is_constant(&self.tokens[operand]) || self.is_compared(after) => "number",
             None => "name",
         }
+    }
+
+    /// Whether what ends before `at` is compared with a constant that is cast, too: as numbers.
+    fn is_compared(&self, at: usize) -> bool {
+        let signs = self.tokens[at..]
+            .iter()
+            .take(2)
+            .take_while(|token| matches!(token.kind, Kind::Symbol(b'=' | b'<' | b'>' | b'!')));
+        let constant = at + signs.count();
+        constant > at
+            && self.tokens.get(constant).is_some_and(|token| token.kind == Kind::Text)
+            && is_double_colon(self.tokens, constant + 1)
     }
 
     /// The type that what ends before `at` is cast to.
@@ -138,6 +158,10 @@ impl<'t, 'a> Casts<'t, 'a> {
             last = start - 3;
         }
     }
+}
+
+fn is_column(operand: &Token<'_>) -> bool {
+    matches!(operand.kind, Kind::Word | Kind::Name) && !operand.is_word("array")
 }
 
 /// For each token the opening that is not closed before it.
@@ -211,10 +235,15 @@ mod tests {
                 "CAST(CAST(f(CAST(a AS REGCLASS)) AS REGCLASS) AS OID)",
                 "CAST(regclass_number(f(regclass_name(a )) ) AS OID)",
             ),
+            ("'f'::pg_catalog.regproc::pg_catalog.oid", "regproc_oid('f')::oid"),
             ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
             ("nextval('s'::regclass)", "nextval('s')"),
             ("a as regclass", "a as regclass"),
+            ("a::regtype <> 'x'::regtype", "regtype_number(a) <> regtype_number('x')"),
+            ("a::regclass = 'x'", "regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),
+            ("p.a::regtype[]::text[]", "regtype_list(p.a)::text[]"),
+            ("'{25}'::regtype[]", "'{25}'::regtype[]"),
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {

@@ -75,10 +75,11 @@ impl Placeholders {
             out.push_str(&statement[at..placeholder.start]);
             match types.get(usize::from(placeholder.number) - 1) {
                 Some(Some(name)) => {
-                    // A bare cast binds like the placeholder itself.
-                    out.push_str("CAST(");
+                    // A bare cast binds like the placeholder itself. By the inner parentheses `_column_names.py` tells it
+                    // from a client's: it gives its column no name.
+                    out.push_str("CAST((");
                     out.push_str(text);
-                    out.push_str(" AS ");
+                    out.push_str(") AS ");
                     out.push_str(name);
                     out.push(')');
                 }
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(found.count(), 12);
         assert!(found.has(0) && found.has(11) && !found.has(2));
         let types = vec![Some("INTEGER".to_owned()), None];
-        let expected = "select CAST($1 AS INTEGER), '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
+        let expected = "select CAST(($1) AS INTEGER), '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
         assert_eq!(found.cast(sql, &types), expected);
     }
 

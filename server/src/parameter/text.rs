@@ -130,6 +130,12 @@ fn era(text: Cow<'_, str>) -> Cow<'_, str> {
 fn era_and_zone(text: &str, zoned: bool) -> Cow<'_, str> {
     let (body, is_bc) = text.strip_suffix(" BC").map_or((text, false), |body| (body, true));
     let body = if zoned { body } else { without_zone(body) };
+    // Behind a space the engine looks for a zone's name.
+    let offset =
+        body.find(':').and_then(|colon| [" +", " -"].iter().find_map(|sign| Some(colon + body[colon..].find(sign)?)));
+    if let Some(space) = offset.filter(|_| zoned && !is_bc) {
+        return Cow::from(format!("{}{}", &body[..space], &body[space + 1..]));
+    }
     match body.split_once([' ', 'T']).filter(|_| is_bc) {
         Some((date, time)) => Cow::from(format!("{date} (BC) {time}")),
         None if is_bc => Cow::from(format!("{body} (BC)")),

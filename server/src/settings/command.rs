@@ -117,6 +117,9 @@ impl Words<'_> {
         {
             return None;
         }
+        if let Some(hours) = hours(&tokens) {
+            return Some(hours);
+        }
         let mut value = String::new();
         for token in tokens {
             match token.kind {
@@ -126,4 +129,17 @@ impl Words<'_> {
         }
         Some(value)
     }
+}
+
+/// The hours in `INTERVAL '+02:00' HOUR TO MINUTE`, a time zone (PostgreSQL's manual, "SET"), where they are whole.
+fn hours(tokens: &[Token<'_>]) -> Option<String> {
+    let [interval, text, rest @ ..] = tokens else { return None };
+    let is_interval = interval.is_word("interval") && text.kind == Kind::Text;
+    if !is_interval || !rest.iter().zip(["hour", "to", "minute"]).all(|(token, word)| token.is_word(word)) {
+        return None;
+    }
+    let value = text.value();
+    let (hours, minutes) = value.split_once(':').unwrap_or((&value, "00"));
+    let hours: i8 = hours.parse().ok()?;
+    (minutes == "00").then(|| hours.to_string())
 }

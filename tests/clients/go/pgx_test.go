@@ -91,7 +91,7 @@ func TestConnects(t *testing.T) {
 	}
 	equal(t, conn.PgConn().TxStatus(), byte('I'))
 	equal(t, value[string](t, conn, "show application_name"), "conformance")
-	equal(t, value[string](t, conn, "select current_schema()"), "main")
+	equal(t, value[string](t, conn, "select current_schema()"), "public")
 }
 
 func TestStatementsAreDescribed(t *testing.T) {

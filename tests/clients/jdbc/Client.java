@@ -60,23 +60,23 @@ public final class Client {
         list("schemas", data.getSchemas(), "TABLE_SCHEM");
         list("schemas like", data.getSchemas(null, "oth%"), "TABLE_SCHEM");
         list("tables", data.getTables(null, null, "%", new String[] {"TABLE", "VIEW"}), "TABLE_SCHEM", "TABLE_NAME", "TABLE_TYPE", "REMARKS");
-        list("all tables", data.getTables(null, "main", "sh%", null), "TABLE_NAME", "TABLE_TYPE");
-        list("columns", data.getColumns(null, "main", "sales", "%"),
+        list("all tables", data.getTables(null, "public", "sh%", null), "TABLE_NAME", "TABLE_TYPE");
+        list("columns", data.getColumns(null, "public", "sales", "%"),
             "ORDINAL_POSITION", "COLUMN_NAME", "TYPE_NAME", "DATA_TYPE", "COLUMN_SIZE", "DECIMAL_DIGITS", "IS_NULLABLE", "COLUMN_DEF", "REMARKS");
-        list("primary", data.getPrimaryKeys(null, "main", "sales"), "KEY_SEQ", "COLUMN_NAME", "PK_NAME");
-        list("imported", data.getImportedKeys(null, "main", "sales"),
+        list("primary", data.getPrimaryKeys(null, "public", "sales"), "KEY_SEQ", "COLUMN_NAME", "PK_NAME");
+        list("imported", data.getImportedKeys(null, "public", "sales"),
             "PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "UPDATE_RULE", "DELETE_RULE", "PK_NAME");
-        list("exported", data.getExportedKeys(null, "main", "shops"), "FKTABLE_NAME", "FKCOLUMN_NAME");
+        list("exported", data.getExportedKeys(null, "public", "shops"), "FKTABLE_NAME", "FKCOLUMN_NAME");
         list("cross", data.getCrossReference(null, null, "shops", null, null, "sales"), "FKTABLE_NAME", "FKCOLUMN_NAME");
-        list("indexes", data.getIndexInfo(null, "main", "sales", false, true),
+        list("indexes", data.getIndexInfo(null, "public", "sales", false, true),
             "NON_UNIQUE", "INDEX_NAME", "TYPE", "ORDINAL_POSITION", "COLUMN_NAME", "ASC_OR_DESC");
-        list("best row", data.getBestRowIdentifier(null, "main", "sales", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME", "TYPE_NAME");
-        list("functions", data.getFunctions(null, "main", "%"), "FUNCTION_NAME");
-        list("procedures", data.getProcedures(null, "main", "%"), "PROCEDURE_NAME");
-        list("function columns", data.getFunctionColumns(null, "main", "%", "%"), "FUNCTION_NAME", "COLUMN_NAME");
-        list("user types", data.getUDTs(null, "main", "%", null), "TYPE_NAME");
-        list("table privileges", data.getTablePrivileges(null, "main", "shops"), "PRIVILEGE");
-        list("column privileges", data.getColumnPrivileges(null, "main", "shops", "name"), "PRIVILEGE");
+        list("best row", data.getBestRowIdentifier(null, "public", "sales", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME", "TYPE_NAME");
+        list("functions", data.getFunctions(null, "public", "%"), "FUNCTION_NAME");
+        list("procedures", data.getProcedures(null, "public", "%"), "PROCEDURE_NAME");
+        list("function columns", data.getFunctionColumns(null, "public", "%", "%"), "FUNCTION_NAME", "COLUMN_NAME");
+        list("user types", data.getUDTs(null, "public", "%", null), "TYPE_NAME");
+        list("table privileges", data.getTablePrivileges(null, "public", "shops"), "PRIVILEGE");
+        list("column privileges", data.getColumnPrivileges(null, "public", "shops", "name"), "PRIVILEGE");
         try (ResultSet found = data.getTypeInfo()) {
             while (found.next()) {
                 if (List.of("int4", "text", "numeric", "timestamptz", "_int4").contains(found.getString("TYPE_NAME"))) {

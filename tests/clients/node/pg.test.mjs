@@ -49,7 +49,7 @@ test('connects', async () => {
       assert.equal(await value(client, 'show server_version_num'), '150000')
       assert.equal(await value(client, 'show application_name'), 'conformance')
       assert.equal(await value(client, 'select current_database()'), await value(client, 'select current_catalog'))
-      assert.equal(await value(client, 'select current_schema()'), 'main')
+      assert.equal(await value(client, 'select current_schema()'), 'public')
       assert.equal(await value(client, 'show timezone'), 'UTC')
     },
     { application_name: 'conformance' },
@@ -358,13 +358,13 @@ test('questions of mappers to the catalog', async () => {
     assert.equal((await client.query(tables, ['node_catalog'])).rowCount, 1)
     const columns = `select column_name, data_type, is_nullable, column_default, numeric_precision, numeric_scale
       from information_schema.columns where table_schema = $1 and table_name = $2 order by ordinal_position`
-    const { rows } = await client.query(columns, ['main', 'node_catalog'])
+    const { rows } = await client.query(columns, ['public', 'node_catalog'])
     assert.deepEqual(rows.map((row) => [row.column_name, row.is_nullable]), [['id', 'NO'], ['name', 'NO'], ['price', 'YES']])
     const types = `SELECT typname, typtype, oid, typarray FROM pg_type
       WHERE (typtype = 'b' AND typarray IS NOT NULL AND typarray != 0) OR typtype = 'e'`
     assert.ok((await client.query(types)).rows.some(({ typname, oid }) => typname === 'int4' && Number(oid) === 23))
     const schema = await client.query('SELECT * FROM current_schema()')
-    assert.equal(Object.values(schema.rows[0])[0], 'main')
+    assert.equal(Object.values(schema.rows[0])[0], 'public')
     const attributes = `select attname from pg_catalog.pg_attribute a join pg_catalog.pg_class c on a.attrelid = c.oid
       where c.relname = $1 and attnum > 0 and not attisdropped order by attnum`
     assert.deepEqual((await client.query(attributes, ['node_catalog'])).rows.map(({ attname }) => attname), ['id', 'name', 'price'])

@@ -146,9 +146,12 @@ def watched(most: int) -> Iterator[Watched]:
     """A server over a file, for so many clients. Files are written as they would be in earnest."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    arguments = ("--metrics", "127.0.0.1:0", "--max-connections", str(most))
+    arguments = ("--create", "--metrics", "127.0.0.1:0", "--max-connections", str(most))
     try:
-        with tempfile.TemporaryDirectory() as directory, serve(Path(directory) / "soak.duckdb", *arguments) as server:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            serve(Path(directory) / "soak.duckdb", *arguments) as server,
+        ):
             watched = Watched(server)
             with psycopg.connect(server.dsn, autocommit=True) as session:
                 session.execute(SETUP)

@@ -55,7 +55,7 @@ def test_pages(page: Path, tmp_path: Path) -> None:
         for table in ("orders", "orders_2024", "orders_2025"):
             connection.execute(f"CREATE TABLE {table} AS SELECT i AS id FROM range(10) t(i)")
     # What a page takes for granted.
-    names: dict[str, object] = {"uri": f"duckdb://{shop}"}
+    names: dict[str, object] = {"uri": f"duckdb:///{shop}"}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, page.name, "exec"), names)
     # Files that a page points to.

@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def read(path: Path, sql: str, **options: Any) -> list[tuple[Any, ...]]:
-    table = colonnade.read_sql(f"sqlite://{path}", sql, return_type="arrow", **options)
+    table = colonnade.read_sql(f"sqlite:///{path}", sql, return_type="arrow", **options)
     table.validate(full=True)
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -163,7 +163,7 @@ def test_a_table_without_a_key_shows_one_state_only(rowids: Path) -> None:
 
 def parts(path: Path, sql: str, **options: Any) -> list[int]:
     """The rows of each part."""
-    stream = colonnade.read_sql(f"sqlite://{path}", sql, return_type="arrow", **options)
+    stream = colonnade.read_sql(f"sqlite:///{path}", sql, return_type="arrow", **options)
     # Less than a batch each.
     return sorted(batch.num_rows for batch in stream.to_batches())
 
@@ -201,11 +201,11 @@ def test_any_rowids(tmp_path: Path, rowids: set[int], number: int) -> None:
 
 
 def test_what_others_cannot_see(path: Path) -> None:
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         connection.execute("create temp table k (i)")
         with pytest.raises(colonnade.NotSupportedError, match="temporary tables"):
             colonnade.read_sql(connection, "select i from t", partition_on="i", partition_num=2)
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         connection.execute("begin")
         with pytest.raises(colonnade.NotSupportedError, match="within a transaction"):
             colonnade.read_sql(connection, "select i from t", partition_on="i", partition_num=2)
@@ -279,7 +279,7 @@ def test_all_parts_see_one_state(tmp_path: Path, mode: str) -> None:
 def test_a_cancellation_reaches_the_parts(path: Path) -> None:
     endless = "with recursive s(i) as (select 1 union all select i + 1 from s) select i, i % 100 as k from s"
     split: dict[str, Any] = {"partition_on": "k", "partition_num": 2, "partition_range": (0, 99)}
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         reader = colonnade.read_sql(connection, endless, return_type="arrow_stream", **split)
         reader.read_next_batch()
         connection.cancel()

@@ -23,6 +23,8 @@ __all__ = [
     "__version__",
     "bind",
     "connect",
+    "file_uri",
+    "has_columns",
     "printable",
 ]
 
@@ -42,7 +44,9 @@ class StatsDict(TypedDict):
 
 def connect(uri: str, gateway: bool = False) -> Connection: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
+def has_columns(schema: object) -> bool: ...
 def bind(sql: str, params: Params | None = None) -> str: ...
+def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
 
@@ -95,6 +99,7 @@ class Stream:
         server: str,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
+        finish: Callable[[bool], object] | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...

@@ -17,7 +17,7 @@ import duckdb
 
 from colonnade import _fences
 from colonnade._core import Refused
-from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
+from colonnade._exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
 try:
@@ -175,6 +175,9 @@ class Session:
         if is_plain(statement):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
+            if not statement.is_late:
+                # A statement that also writes has done so when its rows are looked at.
+                check(statement.columns, statement.types)
             return rows(self._connection.sql(sql, params=parameters), limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":

@@ -42,6 +42,7 @@ mod source;
 pub mod sqlite;
 mod statement;
 mod stats;
+mod system_user;
 mod tls;
 mod uri;
 

@@ -40,7 +40,7 @@ class Watched:
 
     @property
     def uri(self) -> str:
-        return f"postgresql://tester@{self.server.host}:{self.server.port}/test"
+        return f"postgresql://tester@{self.server.host}:{self.server.port}/"
 
     def load(self, connections: int, seconds: float, think: float) -> None:
         """Many connections at work. Memory at its most in the last third is compared with the third before."""

@@ -110,3 +110,30 @@ def test_serving_creates_a_file_only_when_told_to(tmp_path: Path) -> None:
     assert path.exists()
     with serve(path):
         pass
+
+
+def test_serving_a_file_refuses_another_databases_name(tmp_path: Path) -> None:
+    make("duckdb", tmp_path / "lab.duckdb")
+    with serve(tmp_path / "lab.duckdb") as server:
+        place = f"postgresql://ada@{server.host}:{server.port}"
+        # libpq sends the user's name where no database is named.
+        for name in ("", "/", "/lab", "/LAB", "/ada"):
+            assert answer(place + name) == 42
+        for name in ("nosuch", "main", "lab.duckdb"):
+            with pytest.raises(colonnade.Error, match=f'database "{name}" does not exist') as caught:
+                colonnade.connect(f"{place}/{name}")
+            assert caught.value.sqlstate == "3D000"
+            assert caught.value.hint == 'This server has the database "lab".'
+    # A database in memory has no name that anybody could know.
+    with serve() as server:
+        assert colonnade.read_sql(f"postgresql://{server.host}:{server.port}/any", "select 1 as a")["a"].tolist() == [1]
+
+
+def test_a_key_that_is_no_column_is_refused_where_nothing_is_cut(scheme: str, uri: str) -> None:
+    for source in (f"{scheme}:///lab.db", uri):
+        sql = "select 1 as a, 2 as b"
+        for number in (1, 2) if source == uri or scheme == "duckdb" else (1,):
+            table = colonnade.read_sql(source, sql, partition_on="A", partition_num=number, return_type="arrow")
+            assert table.num_rows == 1
+            with pytest.raises(colonnade.InterfaceError, match=r'no column "nosuch".*it has "a", "b"'):
+                colonnade.read_sql(source, sql, partition_on="nosuch", partition_num=number)

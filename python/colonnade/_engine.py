@@ -101,6 +101,7 @@ class Engine:
         self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
     ) -> None:
         self._fences = fences or Fences()
+        self._is_in_memory = path == ":memory:"
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         self._lock = threading.Lock()
@@ -111,6 +112,11 @@ class Engine:
     @property
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"
+
+    @property
+    def database(self) -> str | None:
+        """The name of the database that clients may name; one in memory answers to any."""
+        return None if self._is_in_memory else self._database
 
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""

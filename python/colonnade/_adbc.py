@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from . import _convert, _core, _errors
@@ -14,6 +14,9 @@ from ._arrow_source import ArrowSource, NoRows
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._secrets import redacted, secrets
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
 
 #: What begins so gives no rows, unless it says that it does. Drivers count the rows of what is not read.
 _EFFECT = re.compile(
@@ -128,7 +131,9 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
         return finish
 
-    def _start(self, query: tuple[str, Sequence[Any] | None], options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(
+        self, query: tuple[str, Sequence[Any] | None], options: QueryOptions
+    ) -> tuple[ArrowStream, dict[int, str]]:
         if options.get("numeric") is not None or options.get("as_text"):
             raise _errors.NotSupportedError("numeric and as_text are not for ADBC: cast in the query", source=self.name)
         stream, _ = self._prepared(query).execute_query()

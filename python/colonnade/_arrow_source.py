@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Generic, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from . import _core, _errors
 from ._options import Params, QueryOptions
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
 
 T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.
@@ -60,7 +63,7 @@ class ArrowSource(ABC, Generic[Query]):
         """The statement with its parameters."""
 
     @abstractmethod
-    def _start(self, query: Query, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: Query, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         """Runs a query: something with `__arrow_c_stream__`, and the database's types of the columns that are text."""
 
     def _protect(self, query: Query) -> Callable[[bool], object] | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import _convert, _core, _errors
 from ._arrow_source import ArrowSource, NoRows
 from ._errors import InterfaceError
 from ._exact import UnsupportedType, check, exact
 from ._options import Params, QueryOptions
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
 
 #: DuckDB's own: the first one takes the file as its permissions allow.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
@@ -43,7 +48,7 @@ class DuckdbSource(ArrowSource[str]):
     def _bind(self, sql: str, params: Params | None) -> str:
         return _core.bind(sql, params)
 
-    def _start(self, query: str, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         """Nothing is encoded, so most options have nothing to say here."""
         if options.get("numeric") is not None or options.get("as_text"):
             raise _errors.NotSupportedError(

@@ -21,6 +21,8 @@ from ._secrets import redacted, secrets
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ._core import ArrowStream
+
 #: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
 _VALUE_BYTES = 1 << 20
 #: The buffers of one batch, and its rows, at most.
@@ -99,7 +101,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _start(
         self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
-    ) -> tuple[object, dict[int, str]]:
+    ) -> tuple[ArrowStream, dict[int, str]]:
         if options.get("numeric") is not None:
             raise _errors.NotSupportedError("numeric is for PostgreSQL: cast in the query", source=self.name)
         sql, params = query

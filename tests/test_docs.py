@@ -42,7 +42,7 @@ def test_python_examples(server: Server, capsys: pytest.CaptureFixture[str]) -> 
         exec(compile(here(block, server), "README.md", "exec"), names)
     assert len(names["frame"]) == 933  # type: ignore[arg-type]
     assert names["table"].num_rows == 1000  # type: ignore[attr-defined]
-    assert names["lazy"].height == 1000  # type: ignore[attr-defined]
+    assert names["fast"].height == 1000  # type: ignore[attr-defined]
     assert len(names["totals"]) == 1000  # type: ignore[arg-type]
     assert "rows" in capsys.readouterr().out
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), `colonnade serve` or
-//! PostgreSQL with the extension, or towards a PostgreSQL as it is;
+//! PostgreSQL with the extension, or towards a PostgreSQL as it is; [`mysql`], towards MySQL and MariaDB;
 //! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allocator;

@@ -54,7 +54,7 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb
+test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

@@ -27,13 +27,13 @@ class Server:
     @property
     def dsn(self) -> str:
         """For libpq, over TCP."""
-        return f"host={self.host} port={self.port} user=tester dbname=test"
+        return f"host={self.host} port={self.port} user=tester"
 
     @property
     def unix_dsn(self) -> str:
         """For libpq, over the socket `.s.PGSQL.<port>` in a directory."""
         assert self.unix is not None
-        return f"host={self.unix.parent} port={self.unix.suffix[1:]} user=tester dbname=test"
+        return f"host={self.unix.parent} port={self.unix.suffix[1:]} user=tester"
 
     @property
     def worker(self) -> int:

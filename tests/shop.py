@@ -82,7 +82,7 @@ def in_duckdb(directory: Path) -> Place:
     path = directory / "shop.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(TABLES.format(double="double"))
-    return Place(f"duckdb://{path}", "", parts=False)
+    return Place(f"duckdb:///{path}", "", parts=False)
 
 
 def in_mysql(server: mariadb.Server) -> Place:
@@ -96,4 +96,4 @@ def in_sqlite(directory: Path) -> Place:
     path = directory / "the shop.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(TABLES.format(double="double"))
-    return Place(f"sqlite://{path}".replace(" ", "%20"), "", integer="int64")
+    return Place(f"sqlite:///{path}".replace(" ", "%20"), "", integer="int64")

@@ -123,8 +123,8 @@ def main() -> None:
             for process in attackers:
                 process.start()
 
-        dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password='{PASSWORD}' dbname=test"
-        uri = f"postgresql://writer:{PASSWORD.replace(' ', '%20')}@{attacked.server.host}:{attacked.server.port}/test"
+        dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password='{PASSWORD}'"
+        uri = f"postgresql://writer:{PASSWORD.replace(' ', '%20')}@{attacked.server.host}:{attacked.server.port}/"
         load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1, begin=begin)
         attacks: Counter[str] = sum((results.get(timeout=120) for _ in attackers), Counter())
         for process in attackers:

@@ -40,7 +40,7 @@ class Watched:
 
     @property
     def uri(self) -> str:
-        return f"postgresql://tester@{self.server.host}:{self.server.port}/test"
+        return f"postgresql://tester@{self.server.host}:{self.server.port}/"
 
     def load(self, connections: int, seconds: float, think: float) -> None:
         """Many connections at work. Memory at its most in the last third is compared with the third before."""
@@ -146,9 +146,12 @@ def watched(most: int) -> Iterator[Watched]:
     """A server over a file, for so many clients. Files are written as they would be in earnest."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    arguments = ("--metrics", "127.0.0.1:0", "--max-connections", str(most))
+    arguments = ("--create", "--metrics", "127.0.0.1:0", "--max-connections", str(most))
     try:
-        with tempfile.TemporaryDirectory() as directory, serve(Path(directory) / "soak.duckdb", *arguments) as server:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            serve(Path(directory) / "soak.duckdb", *arguments) as server,
+        ):
             watched = Watched(server)
             with psycopg.connect(server.dsn, autocommit=True) as session:
                 session.execute(SETUP)

@@ -23,7 +23,7 @@ def make(path: Path, script: str, table: str = "", rows: Iterable[Sequence[Any]]
 
 
 def uri(path: Path) -> str:
-    return f"sqlite://{quote(str(path))}"
+    return f"sqlite:///{quote(str(path))}"
 
 
 def fetched(path: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -44,7 +44,7 @@ def test_what_is_made(return_type: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("create table readings as select 1 as id, 2 as amount, 'x' as label")
-    uri = f"sqlite://{path}"
+    uri = f"sqlite:///{path}"
     done = bench(uri, "-", "--rounds", "1", "--return-type", return_type, input=SQL)
     assert done.returncode == 0, done.stdout
     assert {tuple(figures[4:]) for figures in lines(done).values()} == {("1", "3")}

@@ -42,7 +42,7 @@ def test_python_examples(server: Server, capsys: pytest.CaptureFixture[str]) -> 
         exec(compile(here(block, server), "README.md", "exec"), names)
     assert len(names["frame"]) == 933  # type: ignore[arg-type]
     assert names["table"].num_rows == 1000  # type: ignore[attr-defined]
-    assert names["lazy"].height == 1000  # type: ignore[attr-defined]
+    assert names["fast"].height == 1000  # type: ignore[attr-defined]
     assert len(names["totals"]) == 1000  # type: ignore[arg-type]
     assert "rows" in capsys.readouterr().out
 
@@ -55,7 +55,7 @@ def test_pages(page: Path, tmp_path: Path) -> None:
         for table in ("orders", "orders_2024", "orders_2025"):
             connection.execute(f"CREATE TABLE {table} AS SELECT i AS id FROM range(10) t(i)")
     # What a page takes for granted.
-    names: dict[str, object] = {"uri": f"duckdb://{shop}"}
+    names: dict[str, object] = {"uri": f"duckdb:///{shop}"}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, page.name, "exec"), names)
     # Files that a page points to.

@@ -286,3 +286,47 @@ def test_a_stranger_is_recognised() -> None:
             with pytest.raises(colonnade.Error):
                 colonnade.connect(f"mysql://u@127.0.0.1:{listener.getsockname()[1]}/?connect_timeout=2")
             thread.join(10)
+
+
+#: The client answers these.
+WHOLE = (packet(0, GREETING), packet(2, OK), packet(1, OK))
+#: What a server says before its connection ends: after each of these the client waits for more.
+BEGINNINGS = {
+    "nothing": [],
+    "half a greeting": [packet(0, GREETING)[:20]],
+    "a greeting": [packet(0, GREETING)],
+    "a login": [packet(0, GREETING), packet(2, OK)],
+    "settings": [packet(0, GREETING), packet(2, OK), packet(1, OK)],
+}
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("said", BEGINNINGS.values(), ids=BEGINNINGS)
+@pytest.mark.parametrize("scheme", ["mysql", "postgresql"])
+def test_a_connection_that_ends_before_the_session_is_ready_is_none(
+    scheme: str, said: list[bytes], reset: bool
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            peer, _ = listener.accept()
+            with peer, contextlib.suppress(OSError):
+                if scheme == "mysql":
+                    for message in said:
+                        peer.sendall(message)
+                        if message in WHOLE:
+                            peer.recv(4096)
+                else:
+                    # It waits for a start-up message, and ends in the middle of its answer.
+                    peer.recv(4096)
+                    peer.sendall(b"R\0\0\0\x08\0\0\0\0"[: 2 * len(said)])
+                if reset:
+                    # Closing without lingering sends a reset, whatever was received.
+                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        uri = f"{scheme}://u@127.0.0.1:{listener.getsockname()[1]}/d?connect_timeout=5"
+        with pytest.raises(colonnade.OperationalError, match="cannot connect"):
+            colonnade.connect(uri if scheme == "mysql" else f"{uri}&sslmode=disable")
+        thread.join(10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import colonnade
 import postgres as pg
 import pytest
+from serving import Server
 
 WHO = "select current_user::text as u, current_database()::text as d, current_setting('application_name') as a"
 
@@ -158,3 +160,40 @@ def test_nothing_shows_a_password(postgres: pg.Cluster) -> None:
         with pytest.raises(colonnade.Error) as caught:
             colonnade.connect(text)
         assert "hunter2" not in str(caught.value)
+
+
+# --- the user that nobody names ---------------------------------------------------------------------------------------
+
+#: Connects as whom the operating system says, and prints whom the server let in or why nobody was.
+UNNAMED = """
+import colonnade, os, sys, colonnade._core
+if len(sys.argv) > 2:
+    os.setuid(int(sys.argv[2]))
+try:
+    connection = colonnade.connect(sys.argv[1])
+    print(connection.query("select current_user::text as u").column("u").to_pylist()[0])
+except colonnade.Error as error:
+    print(type(error).__name__, error)
+"""
+
+
+def unnamed(uri: str, environment: dict[str, str], *number: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name not in ("USER", "LOGNAME", "USERNAME")}
+    command = [sys.executable, "-c", UNNAMED, uri, *number]
+    done = subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_operating_system_says_who_connects(server: Server) -> None:
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    uri = f"postgresql://{server.host}:{server.port}/"
+    assert unnamed(uri, {}) == unnamed(uri, {"USER": "somebody", "LOGNAME": "else"}) == me
+    assert unnamed(uri, {"PGUSER": "somebody"}) == "somebody"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become another user")
+def test_a_user_without_a_name_is_told_to_name_one(server: Server) -> None:
+    for uri in (f"postgresql://{server.host}:{server.port}/", f"mysql://{server.host}:{server.port}/"):
+        told = unnamed(uri, {"USER": "somebody"}, "54321")
+        assert told.startswith("InterfaceError"), told
+        assert "names no user" in told and "54321" in told

@@ -19,6 +19,7 @@ set search_path to types, public;
 create type mood as enum ('sad', 'ok');
 alter type mood add value 'between' before 'ok';
 create domain short as varchar(3);
+create domain texts as text[];
 create domain positive as int check (value > 0);
 create type pair as (a int, b text);
 create type nested as (p pair, l int[], m mood);
@@ -81,11 +82,15 @@ ROWS: dict[str, list[tuple[str, dict[str, str], list[tuple[str, Any]]]]] = {
     "uuid": [("uuid", {}, [("'A0EEBC99-9c0b4ef8bb6d6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")])],
     "json": [("json", {}, [("""'{"a":  1e400}'""", '{"a":  1e400}')])],
     "jsonb": [("jsonb", {}, [("""'{"b":  1, "a": [1.0]}'""", '{"a": [1.0], "b": 1}')])],
-    "T[]": [("int[]", {}, [("'{1,NULL}'", [1, None]), ("'{}'", [])])],
+    "T[]": [
+        ("int[]", {}, [("'{1,NULL}'", [1, None]), ("'{}'", [])]),
+        ("texts[]", {"T": "list<string>"}, [('\'{"{a,b}",NULL,"{}"}\'', [["a", "b"], None, []]), ("null", None)]),
+    ],
     "enum": [("mood", {}, [("'ok'", "ok"), ("'sad'", "sad"), ("'between'", "between")])],
     "domain over T": [
         ("positive", {}, [("7", 7)]),
         ("short", {"T": "string"}, [("'abc'", "abc")]),
+        ("texts", {"T": "list<string>"}, [("'{a,NULL}'", ["a", None]), ("'{}'", [])]),
     ],
     "composite (a T, b V)": [("pair", {}, [("(1,'x')", {"a": 1, "b": "x"}), ("(NULL,'')", {"a": None, "b": ""})])],
     "range, multirange": [

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import colonnade
+import duckdb
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
@@ -76,7 +77,7 @@ def test_arrow(uri: str, tmp_path: Path, expected: pa.Table) -> None:
 
 def test_a_duckdb_file_needs_no_server(tmp_path: Path) -> None:
     uri = f"duckdb:///{tmp_path}/data.duckdb"
-    with colonnade.connect(uri) as connection:
+    with duckdb.connect(f"{tmp_path}/data.duckdb") as connection:
         connection.execute("create table t as select 42 as answer")
     assert run("read", uri, "from t").stdout == "answer\n------\n42\n(1 rows)\n"
 

@@ -119,11 +119,15 @@ def test_what_cannot_be_is_refused_by_name(connection: psycopg.Connection) -> No
 
 
 def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
+    file = (tmp_path / "a.duckdb", "--create")
     for expected in (1, 2):
-        with serve(tmp_path / "a.duckdb") as server, psycopg.connect(server.dsn, autocommit=True) as connection:
+        with (
+            serve(*file) as server,
+            psycopg.connect(server.dsn, autocommit=True) as connection,
+        ):
             connection.execute("CREATE TABLE IF NOT EXISTS kept (id serial PRIMARY KEY, x integer)")
             assert connection.execute("INSERT INTO kept (x) VALUES (1) RETURNING id").fetchone() == (expected,)
-    with serve(tmp_path / "a.duckdb") as server, psycopg.connect(server.dsn, autocommit=True) as connection:
+    with serve(*file) as server, psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("DROP TABLE kept")
         connection.execute("CREATE TABLE kept (id serial PRIMARY KEY, x integer)")
         assert connection.execute("INSERT INTO kept (x) VALUES (1) RETURNING id").fetchone() == (1,)

@@ -263,4 +263,4 @@ def test_a_missing_database_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError) as caught, serve(tmp_path / "no" / "such.duckdb", "--read-only"):
         pass
     (line,) = str(caught.value).strip().splitlines()
-    assert line.startswith("colonnade serve did not start: colonnade: IO Error")
+    assert line.startswith("colonnade serve did not start: colonnade: there is no file")

@@ -160,7 +160,7 @@ def test_the_password_stays_where_it_is(tmp_path: Path, maria: mariadb.Server) -
 def test_what_makes_no_sense_is_said_at_the_start(tmp_path: Path) -> None:
     for arguments, words in (
         (["--source", "duckdb:x.db"], "served without --source"),
-        (["--source", "sqlite:///nowhere/x.sqlite"], "nowhere"),
+        (["--source", "sqlite:////nowhere/x.sqlite"], "nowhere"),
         (["--source", "env:NOT_THERE"], "no variable NOT_THERE"),
         (["--source", f"@{tmp_path}/none"], "No such file"),
         (["--source", "sqlite:x", "file.duckdb"], "FILE.duckdb is for a DuckDB"),

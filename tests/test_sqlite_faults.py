@@ -22,16 +22,11 @@ ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) selec
 ROWS = "create table t (i INTEGER, v TEXT)"
 
 
-def test_a_missing_file_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(colonnade.OperationalError, match="there is no such file; none is created") as caught:
+def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(colonnade.OperationalError, match=r"there is no such file: .*; none is created") as caught:
         colonnade.connect(uri(tmp_path / "no.db"))
     assert caught.value.source == uri(tmp_path / "no.db")
     assert list(tmp_path.iterdir()) == []
-    make(tmp_path / "here.db", ROWS)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(colonnade.OperationalError) as caught:
-        colonnade.connect("sqlite:///here.db")
-    assert caught.value.hint == "three slashes make a path absolute: write sqlite:here.db"
 
 
 def test_what_is_not_a_database(tmp_path: Path) -> None:
@@ -40,7 +35,15 @@ def test_what_is_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("this is not a database, but long enough for a header\n" * 100)
     with pytest.raises(colonnade.OperationalError, match="not an SQLite database, or it is encrypted"):
         colonnade.connect(uri(tmp_path / "text"))
-    for wrong in ["sqlite:", "sqlite://", "sqlite:a?mode=rw", "sqlite:a?wal=1", "sqlite:a%zz", "sqlite:a%00"]:
+    for wrong in [
+        "sqlite:",
+        "sqlite://",
+        "sqlite://a.db",
+        "sqlite:a?mode=rw",
+        "sqlite:a?wal=1",
+        "sqlite:a%zz",
+        "sqlite:a%00",
+    ]:
         with pytest.raises(colonnade.InterfaceError, match=r"URI|mode"):
             colonnade.connect(wrong)
 

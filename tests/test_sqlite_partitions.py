@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 import sys
 import threading
@@ -38,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def read(path: Path, sql: str, **options: Any) -> list[tuple[Any, ...]]:
-    table = colonnade.read_sql(f"sqlite://{path}", sql, return_type="arrow", **options)
+    table = colonnade.read_sql(f"sqlite:///{path}", sql, return_type="arrow", **options)
     table.validate(full=True)
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -66,6 +67,25 @@ def test_a_range_filters_nothing(path: Path, key: str, between: tuple[Any, Any])
     assert sorted(row[0] for row in got) == list(range(1, 10_001))
 
 
+@pytest.mark.parametrize("declared", ["TIMESTAMP", "TIMESTAMPTZ"])
+@pytest.mark.parametrize("between", ["T", " "])
+def test_a_range_of_timestamps_filters_nothing(tmp_path: Path, declared: str, between: str) -> None:
+    zone = "+00:00" if declared == "TIMESTAMPTZ" else ""
+    moments = [f"20{hour % 40:02}-01-01{between}{hour % 24:02}:30:00{zone}" for hour in range(2_000)]
+    path = tmp_path / "a.db"
+    make(path, f"create table t (k INTEGER, ts {declared})", "t", [*enumerate(moments), (2_000, None)])
+    start, end = dt.datetime(2005, 1, 1), dt.datetime(2030, 1, 1, 12)
+    for low, high in (
+        (start, end),
+        (start.replace(tzinfo=dt.UTC), end.replace(tzinfo=dt.UTC)),
+        ("2005-01-01", "2030-01-01"),
+    ):
+        options = {"partition_on": "ts", "partition_num": 4, "partition_range": (low, high)}
+        assert sorted(row[0] for row in read(path, "select k, ts from t", **options)) == list(range(2_001))
+    with pytest.raises(colonnade.InterfaceError, match="no value of the key"):
+        read(path, "select k, ts from t", partition_on="ts", partition_num=2, partition_range=("2005-1-1", "now!"))
+
+
 def test_what_cannot_be_cut(path: Path) -> None:
     for sql, options, why in [
         ("select * from t order by i", {}, "ORDER BY would be lost"),
@@ -73,7 +93,7 @@ def test_what_cannot_be_cut(path: Path) -> None:
         ("select i, random() as x from t", {}, "random gives another value"),
         ("select i from t where d < date('now')", {}, "'now' gives another value"),
         ("select i from t", {"partition_on": "t"}, "no column"),
-        ("select i, t from t", {"partition_on": "t", "partition_range": ("a", "b")}, "numbers or dates"),
+        ("select i, t from t", {"partition_on": "t", "partition_range": ("a", "b")}, "numbers, dates or timestamps"),
     ]:
         with pytest.raises(colonnade.Error, match=why):
             read(path, sql, **{"partition_on": "i", "partition_num": 2, **options})
@@ -163,7 +183,7 @@ def test_a_table_without_a_key_shows_one_state_only(rowids: Path) -> None:
 
 def parts(path: Path, sql: str, **options: Any) -> list[int]:
     """The rows of each part."""
-    stream = colonnade.read_sql(f"sqlite://{path}", sql, return_type="arrow", **options)
+    stream = colonnade.read_sql(f"sqlite:///{path}", sql, return_type="arrow", **options)
     # Less than a batch each.
     return sorted(batch.num_rows for batch in stream.to_batches())
 
@@ -201,11 +221,11 @@ def test_any_rowids(tmp_path: Path, rowids: set[int], number: int) -> None:
 
 
 def test_what_others_cannot_see(path: Path) -> None:
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         connection.execute("create temp table k (i)")
         with pytest.raises(colonnade.NotSupportedError, match="temporary tables"):
             colonnade.read_sql(connection, "select i from t", partition_on="i", partition_num=2)
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         connection.execute("begin")
         with pytest.raises(colonnade.NotSupportedError, match="within a transaction"):
             colonnade.read_sql(connection, "select i from t", partition_on="i", partition_num=2)
@@ -279,7 +299,7 @@ def test_all_parts_see_one_state(tmp_path: Path, mode: str) -> None:
 def test_a_cancellation_reaches_the_parts(path: Path) -> None:
     endless = "with recursive s(i) as (select 1 union all select i + 1 from s) select i, i % 100 as k from s"
     split: dict[str, Any] = {"partition_on": "k", "partition_num": 2, "partition_range": (0, 99)}
-    with colonnade.connect(f"sqlite://{path}") as connection:
+    with colonnade.connect(f"sqlite:///{path}") as connection:
         reader = colonnade.read_sql(connection, endless, return_type="arrow_stream", **split)
         reader.read_next_batch()
         connection.cancel()

@@ -53,14 +53,14 @@ def test_ways_to_write_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for conn in [
         uri(odd),
         uri(odd) + "?immutable=1",
-        f"sqlite://{tmp_path}/plain.db",
-        f"sqlite:////{tmp_path}/plain.db",
+        f"sqlite:///{tmp_path}/plain.db",
+        f"sqlite:{tmp_path}/plain.db",
     ]:
         assert colonnade.read_sql(conn, "select count(*) as n from t", return_type="arrow").column(0).to_pylist() == [3]
-    for conn in ["sqlite:plain.db", "sqlite://plain.db", "sqlite:./plain.db?timeout=1"]:
+    for conn in ["sqlite:plain.db", "sqlite:///plain.db", "sqlite:./plain.db?timeout=1"]:
         with colonnade.connect(conn) as connection:
             assert connection.query("select 1").to_arrow().num_rows == 1
-            assert connection.name == f"sqlite:{'./' if './' in conn else ''}plain.db"
+            assert connection.name == f"sqlite:///{'./' if './' in conn else ''}plain.db"
             assert connection.server.startswith("SQLite 3.")
     with colonnade.connect("sqlite:///:memory:") as connection:
         assert connection.query("select 1 + 1 as two").to_arrow().to_pylist() == [{"two": 2}]

@@ -30,8 +30,12 @@ impl Release {
     }
 }
 
+/// Ends the transaction in which a stream's statement runs: `true` keeps what the statement did, `false` undoes it.
+pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
+
 /// Takes a stream over. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
-/// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md).
+/// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md). `finish` is called once
+/// the producer has been let go, with `true` if the stream was read to its end; a stream without columns is refused then.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -40,20 +44,35 @@ pub fn take(
     name: &str,
     canceller: Arc<dyn Cancel>,
     texts: &HashMap<usize, String>,
+    finish: Option<Finish>,
 ) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
     let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(&cause).with_origin(name))?;
     let schema = annotated(&reader.schema(), texts);
+    let finish = match finish {
+        Some(finish) if schema.fields().is_empty() => {
+            drop(reader);
+            finish(false).map_err(|error| error.with_origin(name))?;
+            return Err(Error::no_rows().with_origin(name));
+        }
+        finish => finish,
+    };
     let (sender, receiver) = produced::queue();
     let (holder, release) = sync_channel::<Infallible>(0);
     let shown = schema.clone();
     feed::spawn("colonnade-pull", move || {
-        let end = produced::pump(&sender, || {
+        let mut is_complete = false;
+        let mut end = produced::pump(&sender, || {
             let batch = reader.next().transpose().map_err(|cause| failed(&cause))?;
+            is_complete = batch.is_none();
             batch.map(|batch| batch.with_schema(shown.clone()).map_err(|cause| failed(&cause))).transpose()
         });
         // In this order: the producer tidies up before the reader learns of the end, and may start another query.
         drop(reader);
+        if let Some(finish) = finish {
+            let finished = finish(is_complete);
+            end = end.and_then(|batch| finished.map(|()| batch));
+        }
         drop(holder);
         let _ = sender.send(end);
     })?;

@@ -1,4 +1,5 @@
-//! From a URI to a connection: the one place that knows all sources.
+//! From a URI to a connection: the one place in this crate that knows all of its sources. Those of other libraries' are in Python,
+//! `colonnade._connection`.
 
 use std::sync::Arc;
 

@@ -58,6 +58,13 @@ impl Error {
         }))
     }
 
+    /// Of a statement that was to give rows and gives none.
+    pub fn no_rows() -> Self {
+        Self::new(ErrorKind::Usage, "the statement returns no rows")
+            .with_sqlstate("0A000")
+            .with_hint("use execute for it")
+    }
+
     /// The same error with what the database added to it.
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: impl Into<String>) -> Self {

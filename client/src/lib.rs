@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), `colonnade serve` or
-//! PostgreSQL with the extension, or towards a PostgreSQL as it is;
+//! PostgreSQL with the extension, or towards a PostgreSQL as it is; [`mysql`], towards MySQL and MariaDB;
 //! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
 
 mod allowance;
@@ -23,6 +23,7 @@ mod connect;
 pub mod dtype;
 mod error;
 mod feed;
+mod file_uri;
 mod inbox;
 mod literal;
 pub mod mysql;
@@ -40,6 +41,7 @@ mod source;
 pub mod sqlite;
 mod statement;
 mod stats;
+mod system_user;
 mod tls;
 mod uri;
 
@@ -47,6 +49,7 @@ pub use allowance::limited;
 pub use batch::Batch;
 pub use connect::{connect, connect_for};
 pub use error::{Error, ErrorKind};
+pub use file_uri::{FileUri, MEMORY};
 pub use literal::{Date, Dialect, Parameters, Sent, Time, Value, bind, placeholders};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use printable::printable;

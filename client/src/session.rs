@@ -394,10 +394,23 @@ pub(crate) fn connect<L: Send + 'static>(
         let _ = sender.send(open());
     })?;
     match feed::receive(&receiver, keep) {
-        Ok(link) => link,
+        Ok(link) => link.map_err(before_session),
         Err(Nothing::Interrupted) => Err(interrupted().with_origin(name)),
         Err(Nothing::Gone) => Err(died().with_origin(name)),
     }
+}
+
+/// Whenever a connection breaks before the session is ready, no connection came about. When that is depends on the server's pace.
+fn before_session(error: Error) -> Error {
+    if error.kind() != ErrorKind::ConnectionLost {
+        return error;
+    }
+    let made = Error::new(ErrorKind::Connect, format!("cannot connect: {}", error.message()));
+    let made = made.with_detail(error.detail().map(str::to_owned));
+    let made = error.sqlstate().into_iter().fold(made, Error::with_sqlstate);
+    let made = error.hint().into_iter().fold(made, Error::with_hint);
+    let made = error.origin().into_iter().fold(made, Error::with_origin);
+    made.with_cause(error)
 }
 
 fn interrupted() -> Error {

@@ -64,11 +64,6 @@ pub(crate) fn decode(text: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| usage("the URI is not UTF-8 once its escapes are decoded"))
 }
 
-/// Who runs this process, as the environment says.
-pub(crate) fn system_user() -> String {
-    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "colonnade".to_owned())
-}
-
 fn usage(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Usage, message)
 }

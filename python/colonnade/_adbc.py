@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from . import _convert, _errors
-from ._arrow_source import ArrowSource
+from . import _convert, _core, _errors
+from ._arrow_source import ArrowSource, NoRows
 from ._errors import InterfaceError
 from ._options import Params, QueryOptions
 from ._secrets import redacted, secrets
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
 
 #: What begins so gives no rows, unless it says that it does. Drivers count the rows of what is not read.
 _EFFECT = re.compile(
@@ -25,6 +28,7 @@ _RETURNS = re.compile(r"\b(?:returning|output)\b", re.IGNORECASE)
 
 #: Where an option goes that begins so; the others are the database's.
 _CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
+_AUTOCOMMIT = "adbc.connection.autocommit"
 
 
 class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
@@ -37,6 +41,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._statement: Any = None
         self._statement_options = {key: value for key, value in options.items() if key.startswith(_STATEMENT)}
         connection = {key: value for key, value in options.items() if key.startswith(_CONNECTION)}
+        self._is_manual = connection.get(_AUTOCOMMIT, "true") != "true"
         database = {key: value for key, value in options.items() if key not in {*self._statement_options, *connection}}
         failed: _errors.Error | None = None
         try:
@@ -95,7 +100,40 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             statement.bind(pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))]))
         return statement
 
-    def _start(self, query: tuple[str, Sequence[Any] | None], options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _protect(self, query: tuple[str, Sequence[Any] | None]) -> Callable[[bool], object] | None:
+        if self._is_manual:
+            # The transaction is the user's.
+            return None
+        try:
+            schema = self._prepared(query).execute_schema()
+        except self._adbc.NotSupportedError:
+            return self._transaction()
+        if not _core.has_columns(schema):
+            raise NoRows(self.name)
+        return None
+
+    def _transaction(self) -> Callable[[bool], object] | None:
+        """Begins a transaction, if the driver has them and none is open."""
+        try:
+            self._connection.set_autocommit(False)
+        except self._adbc.Error:
+            return None
+        ended: list[bool] = []
+
+        def finish(keep: bool) -> None:
+            if ended:
+                return
+            ended.append(True)
+            try:
+                (self._connection.commit if keep else self._connection.rollback)()
+            finally:
+                self._connection.set_autocommit(True)
+
+        return finish
+
+    def _start(
+        self, query: tuple[str, Sequence[Any] | None], options: QueryOptions
+    ) -> tuple[ArrowStream, dict[int, str]]:
         if options.get("numeric") is not None or options.get("as_text"):
             raise _errors.NotSupportedError("numeric and as_text are not for ADBC: cast in the query", source=self.name)
         stream, _ = self._prepared(query).execute_query()

@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Generic, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from . import _core, _errors
 from ._options import Params, QueryOptions
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
 
 T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.
@@ -32,7 +35,11 @@ def _close_all() -> None:
 
 
 class NoRows(_errors.ProgrammingError):
-    """A statement that gives no rows where some were wanted. It has run."""
+    """A statement that gives no rows where some were wanted."""
+
+    def __init__(self, source: str, *, has_run: bool = False) -> None:
+        message = "the statement returns no rows" + (", and it has run" if has_run else "")
+        super().__init__(message, sqlstate="0A000", hint="use execute for it", source=source)
 
 
 class ArrowSource(ABC, Generic[Query]):
@@ -56,8 +63,14 @@ class ArrowSource(ABC, Generic[Query]):
         """The statement with its parameters."""
 
     @abstractmethod
-    def _start(self, query: Query, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: Query, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         """Runs a query: something with `__arrow_c_stream__`, and the database's types of the columns that are text."""
+
+    def _protect(self, query: Query) -> Callable[[bool], object] | None:
+        """Makes sure that a query which turns out to give no rows leaves no trace. Raises NoRows before it runs, or
+        begins a transaction and gives what ends it, to be called with whether to keep what the query did. None if the
+        source can do neither, or does not have to."""
+        return None
 
     @abstractmethod
     def _effect(self, query: Query) -> int | None:
@@ -86,11 +99,26 @@ class ArrowSource(ABC, Generic[Query]):
         self._claim()
 
         def start() -> _core.Stream:
-            producer, texts = self._start(bound, options)
-            stream, self._current = _core.Stream.from_arrow(producer, self.name, self.server, self._interrupt, texts)
+            finish = self._protect(bound)
+            try:
+                stream = self._stream(bound, options, finish)
+            except BaseException:
+                if finish is not None:
+                    finish(False)
+                raise
+            if not stream.names:
+                stream.close()
+                raise NoRows(self.name, has_run=True)
             return stream
 
         return self._run(start)
+
+    def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> _core.Stream:
+        producer, texts = self._start(bound, options)
+        stream, self._current = _core.Stream.from_arrow(
+            producer, self.name, self.server, self._interrupt, texts, finish
+        )
+        return stream
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         bound = self._bind(sql, params)
@@ -101,8 +129,10 @@ class ArrowSource(ABC, Generic[Query]):
         """Runs a statement of which nobody knows whether it gives rows: a stream, or the number of rows it touched."""
         if self._is_effect(sql):
             return self.execute(sql)
+        bound = self._bind(sql, None)
+        self._claim()
         try:
-            stream = self.query(sql, **options)
+            stream = self._run(lambda: self._stream(bound, options, None))
         except NoRows:
             return None
         if stream.names:

@@ -9,7 +9,9 @@ import sys
 import time
 from importlib import import_module
 from typing import Any
+from urllib.parse import quote
 
+from . import _core
 from ._convert import require
 
 
@@ -37,18 +39,22 @@ def _colonnade(asked: dict[str, Any]) -> Any:
 def _connectorx(asked: dict[str, Any]) -> Any:
     connectorx = import_module("connectorx")
     _require(asked["return_type"])
+    uri = asked["uri"]
+    if uri.startswith("sqlite:"):
+        # It takes what follows two slashes as the path.
+        uri = f"sqlite://{quote(_sqlite_path(uri))}"
     yield
-    yield connectorx.read_sql(asked["uri"], asked["query"], return_type=asked["return_type"], **_parts(asked))
+    yield connectorx.read_sql(uri, asked["query"], return_type=asked["return_type"], **_parts(asked))
 
 
 def _adbc(asked: dict[str, Any]) -> Any:
-    scheme, _, rest = asked["uri"].partition(":")
+    scheme = asked["uri"].partition(":")[0]
     kind = {"postgres": "postgresql"}.get(scheme, scheme)
     dbapi = import_module(f"adbc_driver_{kind}.dbapi")
     _require(asked["return_type"])
     yield
-    # SQLite's driver wants a path; behind the scheme there may be an empty host.
-    address = rest.removeprefix("//") if kind == "sqlite" else asked["uri"]
+    # SQLite's driver wants a path.
+    address = _sqlite_path(asked["uri"]) if kind == "sqlite" else asked["uri"]
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         cursor.execute(asked["query"])
         yield _made(cursor.fetch_arrow_table(), asked["return_type"])
@@ -61,11 +67,20 @@ def _pandas(asked: dict[str, Any]) -> Any:
 
     scheme, _, rest = asked["uri"].partition("://")
     driver = {"postgres": "postgresql", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}.get(scheme, scheme)
-    # An absolute path is one slash further on.
-    engine = sqlalchemy.create_engine(f"{driver}://{'/' if scheme == 'sqlite' else ''}{rest}")
+    if asked["uri"].startswith("sqlite:"):
+        # It does not decode a path's escapes.
+        engine = sqlalchemy.create_engine(f"sqlite:///{_sqlite_path(asked['uri'])}")
+    else:
+        engine = sqlalchemy.create_engine(f"{driver}://{rest}")
     yield
     with engine.connect() as connection:
         yield pd.read_sql(sqlalchemy.text(asked["query"]), connection)
+
+
+def _sqlite_path(uri: str) -> str:
+    """The file that an SQLite URI names."""
+    _, path, _ = _core.file_uri(uri)
+    return path
 
 
 def _parts(asked: dict[str, Any]) -> dict[str, Any]:

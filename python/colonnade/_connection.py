@@ -124,9 +124,10 @@ def connect(uri: str) -> Connection:
       service file, the PG* variables and the password file (docs/postgresql.md lists the parameters)
     * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix socket
       (docs/mysql.md lists the parameters)
-    * `sqlite:///absolute/path`, `sqlite:relative/path`: an SQLite file, to read; `?timeout=seconds` to wait for locks,
-      `?immutable=1` if nobody writes to it
-    * `duckdb:///absolute/path`, `duckdb:relative/path`, `duckdb:///:memory:`: DuckDB in this process
+    * `sqlite:///relative/path`, `sqlite:////absolute/path`: an SQLite file, to read; `?timeout=seconds` to wait for
+      locks, `?immutable=1` if nobody writes to it
+    * `duckdb:///relative/path`, `duckdb:////absolute/path`, `duckdb:///:memory:`: DuckDB in this process, with a file
+      that is there; `?access_mode=read_only` to leave it to others as well
     * `adbc:DRIVER?option=value&…`: any ADBC driver, by its name or its library's path; options are the database's
       (`uri` is most drivers'), or the connection's and statement's if they begin with `adbc.connection.` or
       `adbc.statement.`
@@ -140,7 +141,8 @@ def connect(uri: str) -> Connection:
 _KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
 
 
-def _source(uri: str, gateway: bool = False) -> Source:
+def _source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
+    """`only_reads` says that nobody will begin or end transactions on it."""
     if _KEYWORDS.match(uri):
         return _core.connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
@@ -148,9 +150,10 @@ def _source(uri: str, gateway: bool = False) -> Source:
     scheme = scheme.partition("+")[0].lower()
     if not colon:
         raise InterfaceError(
-            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:file"
+            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:///file"
         )
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
-        return getattr(importlib.import_module(f".{module}", __package__), name).from_uri(rest)
+        kind = getattr(importlib.import_module(f".{module}", __package__), name)
+        return kind.from_uri(rest, only_reads=only_reads) if scheme == "odbc" else kind.from_uri(rest)
     return _core.connect(f"{scheme}:{rest}", gateway)

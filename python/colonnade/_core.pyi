@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TypedDict, Unpack, final, type_check_only
+from typing import Protocol, TypedDict, Unpack, final, type_check_only
 
+from ._connection import Source
+from ._engine import Engine
 from ._options import Params, QueryOptions
 from ._serve_settings import Settings
 
@@ -24,8 +26,20 @@ __all__ = [
     "at_home",
     "bind",
     "connect",
+    "file_uri",
+    "has_columns",
     "printable",
 ]
+
+@type_check_only
+class ArrowStream(Protocol):
+    """Anything with Arrow's PyCapsule interface for streams."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@type_check_only
+class ArrowSchema(Protocol):
+    """Anything with Arrow's PyCapsule interface for schemas and types."""
+    def __arrow_c_schema__(self) -> object: ...
 
 @type_check_only
 class StatsDict(TypedDict):
@@ -43,7 +57,9 @@ class StatsDict(TypedDict):
 
 def connect(uri: str, gateway: bool = False) -> Connection: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
+def has_columns(schema: ArrowSchema) -> bool: ...
 def bind(sql: str, params: Params | None = None) -> str: ...
+def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
 
@@ -93,11 +109,12 @@ class Connection:
 class Stream:
     @staticmethod
     def from_arrow(
-        producer: object,
+        producer: ArrowStream,
         name: str,
         server: str,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
+        finish: Callable[[bool], object] | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...
@@ -121,7 +138,7 @@ class Production:
 
 @final
 class SourceEngine:
-    def __new__(cls, connect: Callable[[], object]) -> SourceEngine: ...
+    def __new__(cls, connect: Callable[[], Source]) -> SourceEngine: ...
     @property
     def version(self) -> str: ...
     def close(self) -> None: ...
@@ -148,7 +165,7 @@ class Worker:
     def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
     @staticmethod
     def limit_memory(bytes: int) -> None: ...
-    def serve(self, engine: object, options: Settings) -> int: ...
+    def serve(self, engine: Engine | SourceEngine, options: Settings) -> int: ...
 
 def add_user(
     path: str | PathLike[str],

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
+from typing import TYPE_CHECKING
 
 from . import _convert, _core, _errors
-from ._arrow_source import ArrowSource
+from ._arrow_source import ArrowSource, NoRows
 from ._errors import InterfaceError
-from ._exact import UnsupportedType, exact
+from ._exact import UnsupportedType, check, exact
 from ._options import Params, QueryOptions
+
+if TYPE_CHECKING:
+    from ._core import ArrowStream
+
+#: DuckDB's own: the first one takes the file as its permissions allow.
+_ACCESS_MODES = ("automatic", "read_only", "read_write")
 
 
 class DuckdbSource(ArrowSource[str]):
@@ -16,12 +22,12 @@ class DuckdbSource(ArrowSource[str]):
 
     uses_all_cores = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = _convert.require("duckdb", "a duckdb:// URI")
-        name = f"duckdb:{path}" if not path.startswith("/") else f"duckdb://{path}"
         super().__init__(name, f"DuckDB {self._duckdb.__version__}")
+        config = {"access_mode": access_mode} if access_mode != "automatic" else {}
         try:
-            self._connection = self._duckdb.connect(path)
+            self._connection = self._duckdb.connect(path, config=config)
             # A query must mean the same here as on a server, whatever this process has variables for.
             self._connection.execute("SET python_enable_replacements = false")
             # A library does not write to its caller's terminal.
@@ -31,26 +37,54 @@ class DuckdbSource(ArrowSource[str]):
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:
-        """The source that `duckdb:` and `rest` mean."""
-        return cls(_path(rest))
+        """The source that `duckdb:` and `rest` mean. Its file has to be there: DuckDB itself would create it."""
+        name, path, parameters = _core.file_uri(f"duckdb:{rest}")
+        for key, value in parameters:
+            if key != "access_mode" or value.lower() not in _ACCESS_MODES:
+                known = f"access_mode={', access_mode='.join(_ACCESS_MODES)}"
+                raise InterfaceError(f"a duckdb: URI has no parameter {key}={value}: there is {known}")
+        return cls(name, path, **{key: value.lower() for key, value in parameters})
 
     def _bind(self, sql: str, params: Params | None) -> str:
         return _core.bind(sql, params)
 
-    def _start(self, query: str, options: QueryOptions) -> tuple[object, dict[int, str]]:
+    def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         """Nothing is encoded, so most options have nothing to say here."""
         if options.get("numeric") is not None or options.get("as_text"):
             raise _errors.NotSupportedError(
                 "numeric and as_text are for PostgreSQL: cast in the query", source=self.name
             )
+        self._check(query)
         relation = self._connection.sql(query)
         if relation is None:
-            raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
+            raise NoRows(self.name, has_run=True)
         try:
             made = exact(relation)
         except UnsupportedType as error:
             raise _errors.NotSupportedError(str(error), source=self.name) from error
         return made.relation, made.cast_from
+
+    def _check(self, query: str) -> None:
+        """Refuses a statement without rows, or with columns that have no exact form, before it runs."""
+        statements = self._duckdb.extract_statements(query)
+        if len(statements) != 1:
+            raise _errors.ProgrammingError(
+                f"the query has {len(statements)} statements: give one, and run the others with execute() before it",
+                source=self.name,
+            )
+        names, types, _, gives, is_late, _, writes = self._connection._bind(query, with_type=True, with_writes=True)
+        if gives != "query_result":
+            raise NoRows(self.name)
+        if is_late:
+            if writes:
+                raise _errors.NotSupportedError(
+                    "the columns of this statement are known only when it has run, and it writes", source=self.name
+                )
+            return
+        try:
+            check(names, types)
+        except UnsupportedType as error:
+            raise _errors.NotSupportedError(str(error), source=self.name) from error
 
     def _effect(self, query: str) -> int | None:
         done = self._connection.execute(query)
@@ -79,17 +113,3 @@ class DuckdbSource(ArrowSource[str]):
         ]
         ours = next((ours for theirs, ours in classes if isinstance(error, theirs)), _errors.DatabaseError)
         return ours(str(error), source=self.name)
-
-
-def _path(rest: str) -> str:
-    """What follows `duckdb:` as a path; RFC 3986 gives an absolute one two slashes more and a relative one none."""
-    path, _, query = rest.partition("?")
-    if query:
-        raise InterfaceError("a duckdb: URI takes no parameters")
-    if path.startswith("//"):
-        host, slash, path = path[2:].partition("/")
-        if host and host != ":memory:":
-            raise InterfaceError("a duckdb: URI names no host: write duckdb:///absolute/path or duckdb:relative/path")
-        path = slash + path
-    path = unquote(path)
-    return ":memory:" if path in ("", "/", ":memory:", "/:memory:") else path

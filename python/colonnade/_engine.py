@@ -18,7 +18,7 @@ import duckdb
 from colonnade import _fences
 from colonnade._column_names import column_names
 from colonnade._core import Refused, at_home
-from colonnade._exact import AS_THEY_ARE, cast_target, exact, literal, quoted
+from colonnade._exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
 try:
@@ -105,6 +105,7 @@ class Engine:
         self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
     ) -> None:
         self._fences = fences or Fences()
+        self._is_in_memory = path == ":memory:"
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
@@ -119,6 +120,11 @@ class Engine:
     @property
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"
+
+    @property
+    def database(self) -> str | None:
+        """The name of the database that clients may name; one in memory answers to any."""
+        return None if self._is_in_memory else self._database
 
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
@@ -190,6 +196,9 @@ class Session:
         if is_plain(statement):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
+            if not statement.is_late:
+                # A statement that also writes has done so when its rows are looked at.
+                check(statement.columns, statement.types)
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duckdb import DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
@@ -67,6 +69,13 @@ def exact(relation: DuckDBPyRelation) -> Exact:
     if not cast_from and not checked:
         return Exact(relation, cast_from)
     return Exact(relation.project(", ".join(expressions)), cast_from)
+
+
+def check(names: Iterable[str], types: Iterable[DuckDBPyType]) -> None:
+    """Raise `UnsupportedType` for a column that has no exact form."""
+    for name, type_ in zip(names, types, strict=True):
+        if type_.id != "interval":
+            cast_target(type_, name)
 
 
 def cast_target(type_: DuckDBPyType, column: str) -> str | None:

@@ -8,7 +8,7 @@ nothing, and are checked when they become what `spec/TYPES.md` says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _errors
@@ -21,6 +21,8 @@ from ._secrets import redacted, secrets
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ._core import ArrowStream
+
 #: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
 _VALUE_BYTES = 1 << 20
 #: The buffers of one batch, and its rows, at most.
@@ -29,6 +31,10 @@ _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
 _CANCELLED = "the query was cancelled; the server may still run it"
 _STATE = re.compile(r"State: (\w{5})")
+#: What begins so changes rows, and gives none unless one of the others is in it: a part that returns them, or a second
+#: statement.
+_CHANGES = re.compile(r"\s*(?:insert|update|delete|merge)\b", re.IGNORECASE)
+_MORE = re.compile(r"\b(?:returning|output)\b|;\s*\S", re.IGNORECASE)
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
 
@@ -40,7 +46,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     """One connection. ODBC has SQLCancel, but the package does not offer it: a query that was given up runs on by
     itself, and the connection can be used again when the driver is done with it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, only_reads: bool = False) -> None:
+        """With `only_reads` nobody but this class says when a transaction ends, so that it can be rolled back."""
         self._odbc = _convert.require("arrow_odbc", "an odbc: URI", "odbc")
         self._pa = _convert.require("pyarrow", "an odbc: URI", "odbc")
         parts = {key.lower(): value for key, value in _PART.findall(text)}
@@ -51,19 +58,20 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         failed: _errors.Error | None = None
         self._calls = Calls()
         try:
-            self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=True))
+            self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=not only_reads))
         except self._odbc.Error as error:
             state, message = _told(error)
             failed = _errors.OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
         if failed is not None:
             # Out here it does not bring the library's own error with it, which may hold what it must not show.
             raise failed
+        self._only_reads = only_reads
         super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
 
     @classmethod
-    def from_uri(cls, rest: str) -> OdbcSource:
+    def from_uri(cls, rest: str, *, only_reads: bool = False) -> OdbcSource:
         """The source that `odbc:` and the connection string `rest` mean. Nothing in it is escaped."""
-        return cls(rest)
+        return cls(rest, only_reads=only_reads)
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
         if isinstance(params, Mapping) or not all(value is None or isinstance(value, str) for value in params or ()):
@@ -73,9 +81,27 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             )
         return sql, list(params) if params else None
 
+    def _protect(self, query: tuple[str, Sequence[str | None] | None]) -> Callable[[bool], object] | None:
+        """The package cannot ask for a statement's columns before it runs. Where the user may have begun a transaction,
+        the plainest statements are refused by their first word; NoRows says of the others that they have run."""
+        if not self._only_reads:
+            if _CHANGES.match(query[0]) and not _MORE.search(query[0]):
+                raise NoRows(self.name)
+            return None
+        connection = self._connection
+        ended: list[bool] = []
+
+        def finish(keep: bool) -> None:
+            # One that the driver still runs for nobody ends with the connection.
+            if not ended and self._calls.wait(0):
+                ended.append(True)
+                self._calls.run(connection.commit if keep else connection.rollback)
+
+        return finish
+
     def _start(
         self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
-    ) -> tuple[object, dict[int, str]]:
+    ) -> tuple[ArrowStream, dict[int, str]]:
         if options.get("numeric") is not None:
             raise _errors.NotSupportedError("numeric is for PostgreSQL: cast in the query", source=self.name)
         sql, params = query
@@ -107,7 +133,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         )
         told = described[0]
         if len(told) == 0:
-            raise NoRows("the statement returns no rows: use execute()", source=self.name)
+            raise NoRows(self.name, has_run=not self._only_reads)
         if missing := as_text - set(told.names):
             raise InterfaceError(
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
@@ -153,6 +179,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         sql, params = query
         connection = self._connection
         self._calls.run(lambda: connection.execute(sql, params))
+        if self._only_reads:
+            self._calls.run(connection.commit)
         return None
 
     def _claim(self) -> None:

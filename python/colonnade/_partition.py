@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _dtype
 from ._arrow_source import ArrowSource
-from ._errors import NotSupportedError
+from ._errors import InterfaceError, NotSupportedError
 from ._options import bounded
 from ._result import Result
 
@@ -66,7 +67,9 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     options = options.copy()
     dtype = options.pop("dtype", None)
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        return Result(_dtype.converted(bounded(lambda: source.query(sql, params, **options), options), dtype))
+        stream = bounded(lambda: source.query(sql, params, **options), options)
+        _must_have(stream, split.key)
+        return Result(_dtype.converted(stream, dtype))
     if isinstance(source, _core.Connection):
         stream = bounded(
             lambda: source.partitioned(
@@ -92,6 +95,16 @@ def start_each(
     dtype = options.pop("dtype", None)
     stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
     return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
+
+
+def _must_have(stream: _core.Stream, key: str | None) -> None:
+    """Refuses a key that is no column, although nothing is cut by it."""
+    names = stream.names
+    if key is None or any(name.casefold() == key.casefold() for name in names):
+        return
+    stream.close()
+    shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
+    raise InterfaceError(f'the result has no column "{key}" to make parts by: it has {shown}')
 
 
 def _text(bound: Any) -> str:

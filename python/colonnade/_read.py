@@ -30,7 +30,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     """Adds the subcommand `read`."""
     summary = "read a query's result into a file, or show its first rows"
     parser = subparsers.add_parser("read", help=summary, description=summary[0].upper() + summary[1:] + ".")
-    kinds = "postgresql://host:port/, postgresql:///?host=/socket, 'host=… dbname=…', duckdb:file"
+    kinds = "postgresql://host:port/, postgresql:///?host=/socket, 'host=… dbname=…', duckdb:///file, duckdb:////directory/file"
     parser.add_argument("uri", metavar="URI", help=kinds)
     parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
     parser.add_argument(

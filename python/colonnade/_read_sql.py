@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from . import _convert, _partition
 from ._arguments import endpoints, refuse
-from ._connection import Connection, connect
+from ._connection import Connection, _source
 from ._errors import InterfaceError, NotSupportedError
 from ._frames import ParseDates, Shape, resliced
 from ._options import Params, QueryOptions
@@ -192,7 +192,7 @@ def read_sql(
         raise ValueError(f"protocol {protocol!r} is none of csv, binary, cursor, simple, text")
     shape.require()
 
-    connection = place if isinstance(place, Connection) else connect(place)
+    connection = place if isinstance(place, Connection) else Connection(_source(place, only_reads=True))
     # What arrives bit by bit closes it at its end.
     streaming = return_type == "arrow_stream" or chunksize is not None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _convert, _numpy, _pandas
 from ._errors import InterfaceError
@@ -69,10 +69,10 @@ class Result:
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
-        self._schema: Any = None
+        self._schema: pa.Schema | None = None
         #: What `column` has received, still encoded.
         self._kept: Table | None = None
-        self._columns: dict[int, Any] = {}
+        self._columns: dict[int, pa.ChunkedArray] = {}
         #: How the stream was used, for the error of a second use.
         self._used: str | None = None
         self._source = stream
@@ -80,7 +80,7 @@ class Result:
     # --- what it is ---------------------------------------------------------------------------------------------
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> pa.Schema:
         """The columns' names and types: a pyarrow.Schema, or without pyarrow an object with `__arrow_c_schema__`."""
         if self._schema is None:
             self._schema = _convert.schema(self._source)
@@ -174,21 +174,21 @@ class Result:
 
     # --- parts of it --------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Batch by batch: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
         if self._kept is not None:
             kept = self._kept
             return (_convert.batch(kept.batch(index)) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
-    def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[Any]:
+    def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
         while (batch := stream.next()) is not None:
             yield _convert.batch(batch)
             # The next one needs room.
             del batch
         self._used = use
 
-    def column(self, name: str | int) -> Any:
+    def column(self, name: str | int) -> pa.ChunkedArray:
         """One column, decoded when it is first asked for: a pyarrow.ChunkedArray, or without pyarrow an object with
         `__arrow_c_stream__`. The first call receives the whole result and keeps it as it came."""
         index = self._index(name)

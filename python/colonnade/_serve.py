@@ -35,8 +35,9 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         "database",
         nargs="?",
         metavar="FILE.duckdb",
-        help="the DuckDB database to serve, made if it does not exist; without one, a database in memory",
+        help="the DuckDB database to serve; without one, a database in memory",
     )
+    parser.add_argument("--create", action="store_true", help="make FILE.duckdb if it does not exist")
     parser.add_argument(
         "--source",
         metavar="URI",
@@ -238,7 +239,7 @@ def supervise(settings: Settings, *, verbose: bool) -> int:
 
 
 #: Options that are about the DuckDB of a server of its own.
-DUCKDBS = ("database", "read_only", "allow_files", "memory", "threads")
+DUCKDBS = ("database", "create", "read_only", "allow_files", "memory", "threads")
 
 
 def check_source_arguments(args: argparse.Namespace) -> None:

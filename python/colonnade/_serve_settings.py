@@ -17,6 +17,7 @@ class Settings:
 
     #: The DuckDB file; None is a database in memory, or another one behind `source`.
     database: str | None
+    create: bool
     #: The URI of the database in front of which the server stands, its password in it.
     source: str | None
     listen: str | None

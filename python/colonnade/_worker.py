@@ -64,6 +64,8 @@ def duckdb_engine(settings: Settings) -> Engine:
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
     scratch = Path(settings.scratch)
+    if settings.database is not None:
+        must_exist(settings.database, settings, scratch)
     memory, threads = resources(settings.memory, settings.threads)
     temporary = settings.temp_directory
     if temporary is None and settings.database is None:
@@ -82,6 +84,18 @@ def duckdb_engine(settings: Settings) -> Engine:
             print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
     return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
+
+
+def must_exist(database: str, settings: Settings, scratch: Path) -> None:
+    """Refuse a file that is not there, unless this server is to make it and no worker has done so."""
+    if database == ":memory:" or Path(database).exists():
+        return
+    if (scratch / "catalog.duckdb").exists():
+        raise RuntimeError(f"{database} is gone: the server opened it before")
+    if settings.read_only:
+        raise RuntimeError(f"there is no file {database} to read")
+    if not settings.create:
+        raise RuntimeError(f"there is no file {database}: --create makes it")
 
 
 def directories(settings: Settings, scratch: Path, temporary: str | None) -> list[Path]:

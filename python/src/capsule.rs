@@ -55,6 +55,15 @@ pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     DataType::try_from(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() }).map_err(invalid)
 }
 
+/// Whether the schema that `object.__arrow_c_schema__()` tells has any columns.
+#[pyfunction]
+pub(crate) fn has_columns(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match take_type(object)? {
+        DataType::Struct(columns) => Ok(!columns.is_empty()),
+        other => Err(PyTypeError::new_err(format!("a schema of {other} is none of columns"))),
+    }
+}
+
 fn invalid(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -31,9 +31,11 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Batch>()?;
     m.add_class::<table::Column>()?;
     m.add_class::<table::Table>()?;
+    m.add_function(wrap_pyfunction!(capsule::has_columns, m)?)?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(error::printable, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
+    m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
     fence::register(m)?;
     supervise::register(m)?;

@@ -1,6 +1,6 @@
 //! Python values as query parameters.
 
-use colonnade_client::{Date, Dialect, Parameters, Time, Value};
+use colonnade_client::{Date, Dialect, FileUri, MEMORY, Parameters, Time, Value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +16,26 @@ use crate::error::to_py;
 #[pyo3(signature = (sql, params=None))]
 pub(crate) fn bind(sql: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     bound(sql, params, Dialect::DuckDb)
+}
+
+/// What a URI of a file says: its name, the path, the parameters in order.
+type FileParts = (String, String, Vec<(String, String)>);
+
+/// Reads the URI of a database in a file, whose scheme is of a source in this process; the file has to be there, unless it is in memory.
+#[pyfunction]
+pub(crate) fn file_uri(py: Python<'_>, uri: &str) -> PyResult<FileParts> {
+    let read = || {
+        let mut uri = FileUri::parse(uri)?;
+        if uri.path.is_empty() {
+            MEMORY.clone_into(&mut uri.path);
+        }
+        // DuckDB's databases in memory may have names, which follow.
+        if !uri.path.starts_with(MEMORY) {
+            uri.check().map_err(|error| error.with_origin(&uri.name()))?;
+        }
+        Ok((uri.name(), uri.path, uri.parameters))
+    };
+    read().map_err(|error| to_py(py, &error))
 }
 
 /// The query with its parameters written in; as it is if there are none.

@@ -23,33 +23,40 @@ impl PySource {
     }
 }
 
-impl Connection for PySource {
-    fn query(
-        &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
-        keep: Keep<'_>,
-    ) -> Result<Box<dyn ResultStream>, Error> {
-        match self.run(statement, options, keep)? {
-            Answer::Rows(rows) => Ok(rows),
-            Answer::Done(_) => Err(Error::new(ErrorKind::Usage, "the statement returns no rows")),
-        }
-    }
-
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+impl PySource {
+    /// Has the source's `query` or `run` do a statement.
+    fn call(&self, method: &str, statement: Statement<'_>, options: &QueryOptions) -> Result<Answer, Error> {
         if statement.parameters.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, "parameters are not passed to this source"));
         }
         let sql = statement.sql;
         let run = |py: Python<'_>| {
             let named = [("chunk_rows", options.chunk_rows.map(u64::from)), ("chunk_bytes", options.chunk_bytes)];
-            let answer = self.source.bind(py).call_method("run", (sql,), Some(&named.into_py_dict(py)?))?;
+            let answer = self.source.bind(py).call_method(method, (sql,), Some(&named.into_py_dict(py)?))?;
             match answer.cast::<Stream>() {
                 Ok(stream) => Ok(Answer::Rows(stream.get().rest())),
                 Err(_) => Ok(Answer::Done(answer.extract()?)),
             }
         };
         Python::attach(|py| run(py).map_err(|error| from_py(py, &error)))
+    }
+}
+
+impl Connection for PySource {
+    fn query(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        _keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        match self.call("query", statement, options)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done(_) => Err(Error::no_rows()),
+        }
+    }
+
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+        self.call("run", statement, options)
     }
 
     fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {

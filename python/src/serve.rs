@@ -27,17 +27,23 @@ use crate::stream::struct_field;
 pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
+    database: Option<String>,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self { version: engine.getattr("version")?.extract()?, engine: engine.clone().unbind() })
+        let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
+        Ok(Self { version, database, engine: engine.clone().unbind() })
     }
 }
 
 impl Engine for PyEngine {
     fn version(&self) -> String {
         self.version.clone()
+    }
+
+    fn database(&self) -> Option<&str> {
+        self.database.as_deref()
     }
 
     fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {

@@ -108,21 +108,11 @@ struct SourceSession {
 
 impl Session for SourceSession {
     fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.stopped.store(false, Ordering::Release);
-        check(statement, parameters, self.source.dialect())?;
-        let values = values(parameters, self.source.dialect())?;
-        let statement = client::Statement { sql: statement, parameters: values.as_ref() };
-        let options = QueryOptions {
-            chunk_rows: u32::try_from(size.rows).ok(),
-            chunk_bytes: Some(size.bytes as u64),
-            ..QueryOptions::default()
-        };
-        let stopped = Arc::clone(&self.stopped);
-        match self.source.run(statement, &options, &mut || !stopped.load(Ordering::Acquire)) {
-            Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
-            Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
-            Err(error) => Err(engine_error(&error)),
-        }
+        self.send(statement, parameters, size, false)
+    }
+
+    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+        self.send(statement, parameters, size, true)
     }
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
@@ -179,6 +169,37 @@ impl Drop for SourceSession {
 }
 
 impl SourceSession {
+    /// Has the source run a statement; one that must give rows and does not leaves no trace.
+    fn send(
+        &self,
+        statement: &str,
+        parameters: &[Parameter],
+        size: BatchSize,
+        gives_rows: bool,
+    ) -> Result<Answer, EngineError> {
+        self.stopped.store(false, Ordering::Release);
+        check(statement, parameters, self.source.dialect())?;
+        let values = values(parameters, self.source.dialect())?;
+        let statement = client::Statement { sql: statement, parameters: values.as_ref() };
+        let options = QueryOptions {
+            chunk_rows: u32::try_from(size.rows).ok(),
+            chunk_bytes: Some(size.bytes as u64),
+            ..QueryOptions::default()
+        };
+        let stopped = Arc::clone(&self.stopped);
+        let mut keep = || !self.stopped.load(Ordering::Acquire);
+        let answer = if gives_rows {
+            self.source.query(statement, &options, &mut keep).map(client::Answer::Rows)
+        } else {
+            self.source.run(statement, &options, &mut keep)
+        };
+        match answer {
+            Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
+            Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
+            Err(error) => Err(engine_error(&error)),
+        }
+    }
+
     /// What PostgreSQL says of a statement.
     fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
         let type_oid = |parameter: &Parameter| match &parameter.value {

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::error::to_py;
+use crate::py_source::from_py;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
 use crate::{capsule, ffi_stream};
@@ -137,9 +138,10 @@ impl Stream {
 #[pymethods]
 impl Stream {
     /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
-    /// database's type of columns, by number, that were cast to text. The second object tells when the producer is free.
+    /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
+    /// without columns is refused if it is there. The second object tells when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, cancel=None, texts=None))]
+    #[pyo3(signature = (producer, name, server, cancel=None, texts=None, finish=None))]
     fn from_arrow(
         py: Python<'_>,
         producer: &Bound<'_, PyAny>,
@@ -147,12 +149,20 @@ impl Stream {
         server: &str,
         cancel: Option<Py<PyAny>>,
         texts: Option<HashMap<usize, String>>,
+        finish: Option<Py<PyAny>>,
     ) -> PyResult<(Self, Production)> {
         let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = Arc::new(Callback(cancel));
         // The producer may run part of the query to learn the schema.
-        let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts));
+        let finish = finish.map(|finish| -> arrow_stream::Finish {
+            Box::new(move |is_complete| {
+                let call =
+                    |py: Python<'_>| finish.call1(py, (is_complete,)).map(drop).map_err(|error| from_py(py, &error));
+                Python::attach(call)
+            })
+        });
+        let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts, finish));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(Box::new(source), name, server).map_err(|error| to_py(py, &error))?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };

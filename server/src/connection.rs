@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
 use crate::cancel::Reason;
-use crate::error::Failure;
+use crate::engine::EngineError;
+use crate::error::{Failure, SqlState};
 use crate::extended::Prepared;
 use crate::input::Input;
 use crate::limits::LimitError;
@@ -55,6 +56,18 @@ pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<
     socket.say_goodbye();
     // The descriptor may have a duplicate in a supervisor, so closing this one would not tell the client.
     socket.shutdown(Shutdown::Write);
+}
+
+/// Refuses a client of another database. libpq and others send the user's name where nobody has named a database.
+fn is_served(served: Option<&str>, client: &startup::Settings) -> Result<(), EngineError> {
+    let asked = client.database.as_str();
+    let Some(served) = served else { return Ok(()) };
+    if asked.is_empty() || asked == client.user || asked.eq_ignore_ascii_case(served) {
+        return Ok(());
+    }
+    let hint = format!("This server has the database \"{served}\".");
+    let message = format!("database \"{asked}\" does not exist");
+    Err(EngineError { hint: Some(hint), ..EngineError::new(SqlState::INVALID_CATALOG_NAME, message) })
 }
 
 /// Writes down that a client was not let in, and why.
@@ -125,6 +138,7 @@ fn session(
     let who = shared.gate.login(socket, &mut input, output, &client.user)?;
     newcomer.as_mut().map_or(Ok(()), Newcomer::is_known)?;
     socket.set_deadline(None)?;
+    is_served(shared.engine.database(), client)?;
     shared.registry.admit(&who, &shared.limits)?;
     let engine = shared.engine.session(&who)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);

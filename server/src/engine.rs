@@ -22,6 +22,11 @@ pub trait Engine: Send + Sync {
         "15.0".to_owned()
     }
 
+    /// The name of the database that is served; `None` if it answers to any.
+    fn database(&self) -> Option<&str> {
+        None
+    }
+
     /// A session of its own: statements, transactions and settings do not reach other sessions. It does what `who` may do.
     ///
     /// # Errors

@@ -67,6 +67,7 @@ impl SqlState {
     pub const NO_ACTIVE_SQL_TRANSACTION: Self = Self::new("25P01");
     pub const IN_FAILED_SQL_TRANSACTION: Self = Self::new("25P02");
     pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self::new("2BP01");
+    pub const INVALID_CATALOG_NAME: Self = Self::new("3D000");
     pub const INVALID_SCHEMA_NAME: Self = Self::new("3F000");
     pub const SERIALIZATION_FAILURE: Self = Self::new("40001");
     pub const SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION: Self = Self::new("42000");

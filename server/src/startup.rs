@@ -28,6 +28,8 @@ const MINOR: u16 = 2;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     pub user: String,
+    /// The database that the client names; empty if none.
+    pub database: String,
     pub application_name: String,
     /// The protocol's minor version that the client asks for.
     minor: u16,
@@ -99,6 +101,7 @@ fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, Protoco
     for (name, value) in parameters {
         match *name {
             "user" => settings.user = (*value).to_owned(),
+            "database" => settings.database = (*value).to_owned(),
             "application_name" => settings.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
             "options" => settings.given = given(value)?,
@@ -106,7 +109,6 @@ fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, Protoco
             // It is UTF-8 in any spelling; asyncpg writes quotes around it.
             "client_encoding" => {}
             name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
-            // The database is the one that is served.
             _ => {}
         }
     }
@@ -235,7 +237,7 @@ mod tests {
     fn keeps_what_the_client_says() {
         let found =
             settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
-        assert_eq!((found.user.as_str(), found.application_name.as_str()), ("me", "x"));
+        assert_eq!((found.user.as_str(), found.database.as_str(), found.application_name.as_str()), ("me", "d", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
     }
 

@@ -73,7 +73,7 @@ COUNTS = "select i, count(*) from t group by i order by i"
 
 
 def test_kills_lose_nothing_that_was_committed(tmp_path: Path) -> None:
-    with serve(tmp_path / "shop.duckdb") as server:
+    with serve(tmp_path / "shop.duckdb", "--create") as server:
         with psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t (i integer, s varchar)")
         with Writer(server) as writer:
@@ -87,7 +87,7 @@ def test_kills_lose_nothing_that_was_committed(tmp_path: Path) -> None:
 
 def test_a_loss_of_power_loses_nothing_that_was_committed(tmp_path: Path) -> None:
     """The files as they are at one moment, while the server writes: what a disk has when the power goes."""
-    with serve(tmp_path / "shop.duckdb") as server:
+    with serve(tmp_path / "shop.duckdb", "--create") as server:
         with psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t (i integer, s varchar)")
         with Writer(server) as writer:
@@ -140,7 +140,7 @@ FILLING = {
 
 @pytest.mark.parametrize("how", [*FILLING, "copy", "transaction"])
 def test_a_full_disk_is_an_error_and_the_server_goes_on(small_disk: Path, how: str) -> None:
-    with serve(small_disk / "shop.duckdb") as server:
+    with serve(small_disk / "shop.duckdb", "--create") as server:
         with psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t as select range as i, range::varchar as s from range(1000)")
             client.execute("checkpoint")
@@ -168,7 +168,7 @@ def test_a_full_disk_is_an_error_and_the_server_goes_on(small_disk: Path, how: s
 
 
 def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
-    with serve(small_disk / "shop.duckdb") as server:
+    with serve(small_disk / "shop.duckdb", "--create") as server:
         committed = 0
         with contextlib.suppress(*NO_ROOM), psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t (i integer, s varchar)")

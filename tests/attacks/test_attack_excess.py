@@ -271,7 +271,7 @@ def test_results_are_set_aside_within_one_space_and_in_its_directory(tmp_path: P
     rows = "select i, repeat('x', 100) from range(100_000) r(i)"  # some 12 MB
     options = ["--temp-directory", tmp_path / "spill", "--temp-size", "30MB"]
     with ExitStack() as stack:
-        server = stack.enter_context(serve(tmp_path / "a.duckdb", *options))
+        server = stack.enter_context(serve(tmp_path / "a.duckdb", "--create", *options))
         one, two = (stack.enter_context(psycopg.connect(server.dsn)) for _ in range(2))
         stack.enter_context(others_go_on(server))
         assert set_aside(one, rows, 2) == 2

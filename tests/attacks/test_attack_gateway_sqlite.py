@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Server]:
-    with serve("--source", f"sqlite://{folder}/served.sqlite") as server:
+    with serve("--source", f"sqlite:///{folder}/served.sqlite") as server:
         yield server
 
 
@@ -124,7 +124,7 @@ def test_a_read_only_user_is_held_to_the_same(folder: Path, tmp_path: Path) -> N
     users = tmp_path / "users"
     command = [sys.executable, "-m", "colonnade", "user", "add", "reader", "--users", str(users), "--read-only"]
     subprocess.run(command, input="secret\n", text=True, check=True, capture_output=True)
-    with serve("--source", f"sqlite://{folder}/served.sqlite", "--users", users) as server:
+    with serve("--source", f"sqlite:///{folder}/served.sqlite", "--users", users) as server:
         dsn = f"host={server.host} port={server.port} user=reader password=secret"
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement in ATTEMPTS:

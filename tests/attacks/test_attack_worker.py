@@ -54,7 +54,7 @@ def has_new_worker(server: Server, old: int) -> bool:
 
 @pytest.mark.parametrize("how", CRASHES, ids=lambda how: how.name)
 def test_clients_at_rest_are_told_and_can_connect_again(tmp_path: Path, how: signal.Signals) -> None:
-    with serve(tmp_path / "shop.duckdb") as server:
+    with serve(tmp_path / "shop.duckdb", "--create") as server:
         clients = [psycopg.connect(server.dsn, autocommit=True) for _ in range(3)]
         clients[0].execute("create table t as select range as i from range(1000)")
         kill(server, how, resting=3)
@@ -69,7 +69,7 @@ def test_clients_at_rest_are_told_and_can_connect_again(tmp_path: Path, how: sig
 
 
 def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
-    with serve(tmp_path / "shop.duckdb") as server:
+    with serve(tmp_path / "shop.duckdb", "--create") as server:
         with psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t (i integer)")
             client.execute("insert into t values (1)")
@@ -165,7 +165,7 @@ def fetched_or_nothing(url: str) -> str:
 def test_health_says_when_there_is_no_worker_and_clients_are_told_to_come_later(tmp_path: Path) -> None:
     """The file cannot be opened by the next worker: it is tried again, and in the end works."""
     path = tmp_path / "shop.duckdb"
-    with serve(path, "--metrics", "127.0.0.1:0") as server:
+    with serve(path, "--create", "--metrics", "127.0.0.1:0") as server:
         url = base(server)
         with psycopg.connect(server.dsn, autocommit=True) as client:
             client.execute("create table t as select 7 as i")
@@ -184,7 +184,7 @@ def test_health_says_when_there_is_no_worker_and_clients_are_told_to_come_later(
 
 
 def test_a_worker_does_not_outlive_its_supervisor(tmp_path: Path) -> None:
-    with serve(tmp_path / "shop.duckdb") as server:
+    with serve(tmp_path / "shop.duckdb", "--create") as server:
         worker = server.worker
         client = psycopg.connect(server.dsn, autocommit=True)
         server.process.kill()
@@ -193,7 +193,7 @@ def test_a_worker_does_not_outlive_its_supervisor(tmp_path: Path) -> None:
         with pytest.raises(psycopg.OperationalError):
             client.execute("select 1")
     # So the next one finds the file free.
-    with serve(tmp_path / "shop.duckdb") as server, psycopg.connect(server.dsn) as client:
+    with serve(tmp_path / "shop.duckdb", "--create") as server, psycopg.connect(server.dsn) as client:
         assert client.execute("select 1").fetchone() == (1,)
 
 

@@ -20,7 +20,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use super::Dtype;
 use super::float::{Float, Scratch};
 use super::kind::{Kind, is_text, kind};
-use super::temporal::{Rescale, has_finer_digits, has_zone};
+use super::temporal::{Rescale, has_finer_digits, has_zone, is_iso};
 use super::text::Texts;
 
 /// Digits of the largest integer of 128 bits.
@@ -294,6 +294,10 @@ fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
         // arrow-rs cuts off digits, and drops a time where a date is wanted and a zone where none is.
         if !dtype.lossy && (has_finer_digits(text, &dtype.target) || date && text.contains(':')) {
             return Err(Fault::Changed(row));
+        }
+        // arrow-rs reads more than one form, and digits alone as a number of units.
+        if !is_iso(text, &dtype.target) {
+            return Err(Fault::Impossible(row));
         }
         // A leap second would become the next second; a moment without its zone could be any.
         if text.contains(":60") || has_zone(text) && !zoned || zoned && !has_zone(text) {

@@ -83,6 +83,23 @@ pub(super) fn has_finer_digits(text: &str, data_type: &DataType) -> bool {
     fraction.bytes().take_while(u8::is_ascii_digit).skip(room).any(|digit| digit != b'0')
 }
 
+/// Whether text begins as ISO 8601's extended form does, with all of its digits: a date `YYYY-MM-DD`, whose year may have a sign and more
+/// digits, or for a time of day `HH:MM`.
+pub(super) fn is_iso(text: &str, data_type: &DataType) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let two = |text: Option<&str>| text.is_some_and(|text| text.len() == 2 && digits(text));
+    if matches!(data_type, DataType::Time32(_) | DataType::Time64(_)) {
+        let mut parts = text.split(':');
+        let (hours, minutes, seconds) = (parts.next(), parts.next(), parts.next());
+        let whole = seconds.map(|seconds| seconds.split_once('.').map_or(seconds, |(whole, _)| whole));
+        return two(hours) && two(minutes) && (whole.is_none() || two(whole));
+    }
+    let date = text.split([' ', 'T', 't']).next().unwrap_or_default();
+    let mut parts = date.strip_prefix(['+', '-']).unwrap_or(date).split('-');
+    let (year, month, day) = (parts.next(), parts.next(), parts.next());
+    year.is_some_and(|year| year.len() >= 4 && digits(year)) && two(month) && two(day) && parts.next().is_none()
+}
+
 /// Whether text has a zone behind a time: `Z`, or a sign or a name after the last colon.
 pub(super) fn has_zone(text: &str) -> bool {
     let Some((_, seconds)) = text.rsplit_once([' ', 'T', 't']).filter(|(date, _)| !date.is_empty()) else {

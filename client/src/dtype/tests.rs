@@ -215,6 +215,15 @@ fn text_is_read_as_dates_and_times() {
     assert_eq!(made(text(&["2024-02-29T12:00:00"]), "timestamp(us, UTC)"), err("0!"));
     assert_eq!(made(text(&["12:34:56.789"]), "time64(us)"), ok(&["12:34:56.789"]));
     assert_eq!(made(text(&["24:34:56"]), "time64(us)"), err("0!"));
+    assert_eq!(made(text(&["12:34"]), "time64(us)"), ok(&["12:34:00"]));
+    assert_eq!(made(text(&["2024-02-29T00:00:00"]), "lossy:date32"), ok(&["2024-02-29"]));
+    for other in ["2024-2-29", "2024-02-9", "20240229", " 2024-02-29", "24-02-29", "2024-02-29-01", "2024", ""] {
+        assert_eq!(made(text(&[other]), "date32"), err("0!"), "{other:?}");
+        assert_eq!(made(text(&[other]), "lossy:timestamp(us)"), err("0!"), "{other:?}");
+    }
+    for other in ["12", "123456", "1:02", "1:02:03", "01:2", "01:02:3", "01:02:03:04", ""] {
+        assert_eq!(made(text(&[other]), "time64(us)"), err("0!"), "{other:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::kind::{self, Column};
 use super::link::Link;
 use super::packet::{Body, Command, Definition, Done, err, protocol};
 use super::parameters::Bound;
+use super::undo::Undo;
 use crate::rows::Part;
 use crate::scan::{Token, first_word, tokens};
 use crate::session::{End, Outcome, Tick};
@@ -86,7 +87,12 @@ impl Talk<'_> {
             }
             prepared => prepared?,
         };
-        let result = self.run(&prepared, pool, statement, options, wanted, tell);
+        let unforeseen = prepared.columns.is_empty() && is_unforeseen(&statement.sql);
+        let undo = if unforeseen { Some(Undo::begin(self.link, self.tick)?) } else { None };
+        let mut result = self.run(&prepared, unforeseen, pool, statement, options, wanted, tell);
+        if let Some(undo) = undo {
+            result = undo.end(self.link, self.tick, result);
+        }
         if !matches!(result, Err(End::Lost(_))) {
             self.link.command(Command::CloseStatement, &prepared.number)?;
         }
@@ -135,13 +141,13 @@ impl Talk<'_> {
     fn run(
         &mut self,
         prepared: &Prepared,
+        unforeseen: bool,
         pool: &Pool,
         statement: &Bound,
         options: &QueryOptions,
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<Option<u64>, End> {
-        let unforeseen = prepared.columns.is_empty() && is_unforeseen(&statement.sql);
         if prepared.columns.is_empty() && !unforeseen && wanted == Wanted::Rows {
             return Err(no_rows());
         }
@@ -281,7 +287,7 @@ impl Talk<'_> {
 }
 
 fn no_rows() -> End {
-    End::Refused(Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"))
+    End::Refused(Error::no_rows())
 }
 
 /// Whether a statement may return rows although it has no columns yet.

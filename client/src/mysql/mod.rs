@@ -23,6 +23,7 @@ mod packet;
 mod parameters;
 mod partition;
 mod state;
+mod undo;
 mod uri;
 mod value;
 

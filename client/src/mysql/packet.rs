@@ -34,6 +34,7 @@ pub(super) mod capability {
 /// Of what the server says of its state.
 pub(super) mod status {
     pub(crate) const IN_TRANSACTION: u16 = 1;
+    pub(crate) const AUTOCOMMIT: u16 = 2;
     pub(crate) const MORE_RESULTS: u16 = 8;
     pub(crate) const NO_BACKSLASH_ESCAPES: u16 = 0x200;
 }

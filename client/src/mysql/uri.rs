@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::auth::METHODS;
 use super::encryption::Encryption;
 use crate::require_auth::Requirement;
+use crate::system_user::system_user;
 use crate::{Access, Error, ErrorKind};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
@@ -74,7 +75,7 @@ impl Target {
         };
         let (host, port) = host_and_port(place)?;
         let host = if host.is_empty() { DEFAULT_HOST.to_owned() } else { decode(host)? };
-        let user = if user.is_empty() { system_user() } else { decode(user)? };
+        let user = if user.is_empty() { system_user()? } else { decode(user)? };
         let mut target = Self {
             address: Address::Tcp(host, port.unwrap_or(DEFAULT_PORT)),
             user,
@@ -171,10 +172,6 @@ fn decode(text: &str) -> Result<String, Error> {
         return Err(usage("the URI holds a NUL character"));
     }
     String::from_utf8(bytes).map_err(|_| usage("the URI is not UTF-8 once its escapes are decoded"))
-}
-
-fn system_user() -> String {
-    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "colonnade".to_owned())
 }
 
 fn usage(message: impl Into<String>) -> Error {

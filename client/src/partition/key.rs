@@ -12,19 +12,33 @@ pub(crate) fn find<'a, C>(
     label: impl Fn(&C) -> &str,
     same: impl Fn(&str, &str) -> bool,
 ) -> Result<&'a C, Error> {
+    known(columns, name, &label, &same)?;
     let found: Vec<_> = columns.iter().filter(|column| same(label(column), name)).collect();
-    let usage = |message| Err(Error::new(ErrorKind::Usage, message));
     match found[..] {
         [column] => Ok(column),
-        [] => {
-            let names: Vec<_> = columns.iter().map(|column| format!("{:?}", label(column))).collect();
-            usage(format!("the result has no column {name:?} to make parts by: it has {}", names.join(", ")))
-        }
-        _ => usage(format!(
-            "the result has {} columns named {name:?}, so it has no parts by it: rename one",
-            found.len()
+        _ => Err(Error::new(
+            ErrorKind::Usage,
+            format!("the result has {} columns named {name:?}, so it has no parts by it: rename one", found.len()),
         )),
     }
+}
+
+/// That there is a column that a user calls `name`.
+///
+/// # Errors
+/// `Usage` if there is none.
+pub(crate) fn known<C>(
+    columns: &[C],
+    name: &str,
+    label: impl Fn(&C) -> &str,
+    same: impl Fn(&str, &str) -> bool,
+) -> Result<(), Error> {
+    if columns.iter().any(|column| same(label(column), name)) {
+        return Ok(());
+    }
+    let names: Vec<_> = columns.iter().map(|column| format!("{:?}", label(column))).collect();
+    let message = format!("the result has no column {name:?} to make parts by: it has {}", names.join(", "));
+    Err(Error::new(ErrorKind::Usage, message))
 }
 
 /// What the source or the database cannot do.

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use arrow_schema::SchemaRef;
 
-use super::{Offer, Split, text};
+use super::{Offer, Split, key, text};
 use crate::feed::{self, Nothing};
 use crate::scan::tokens;
 use crate::stats::Meter;
@@ -31,8 +31,8 @@ pub fn read(
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     let source = match connection.partitioning() {
-        _ if split.count <= 1 => return connection.query(query.into(), options, keep),
-        Offer::OneStream => return connection.query(query.into(), options, keep),
+        _ if split.count <= 1 => return whole(connection, query, split, options, keep),
+        Offer::OneStream => return whole(connection, query, split, options, keep),
         Offer::Nothing => {
             return Err(Error::new(ErrorKind::Unsupported, "this source cannot be read in parts")
                 .with_hint("leave partition_num out, or give a list of queries")
@@ -47,6 +47,23 @@ pub fn read(
     };
     let queries = first.parts(query, split, keep).map_err(located)?;
     Ok(Box::new(Parts::open(siblings, queries, options, keep)?))
+}
+
+/// Reads it in one stream. A key that is no column is refused nevertheless.
+fn whole(
+    connection: &dyn Connection,
+    query: &str,
+    split: &Split,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<Box<dyn ResultStream>, Error> {
+    let stream = connection.query(query.into(), options, keep)?;
+    if let Some(key) = &split.key {
+        let same = |name: &str, key: &str| name.to_lowercase() == key.to_lowercase();
+        key::known(stream.schema().fields(), key, |field| field.name(), same)
+            .map_err(|error| error.with_origin(connection.name()))?;
+    }
+    Ok(stream)
 }
 
 /// Reads several queries with the same columns, `at_once` of them beside one another, as one result whose parts they are. All see one

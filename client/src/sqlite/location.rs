@@ -2,14 +2,12 @@
 
 use std::ffi::CString;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use super::library;
-use crate::uri::decode;
+use crate::file_uri::{FileUri, MEMORY};
 use crate::{Access, Error, ErrorKind};
 
-const MEMORY: &str = ":memory:";
 /// How long to wait for another process's lock, if the URI does not say.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -24,29 +22,27 @@ pub struct Location {
     pub immutable: bool,
     /// On whose behalf.
     pub access: Access,
-    /// Another file that SQLAlchemy's reading of the same URI means.
-    other: Option<String>,
+    uri: FileUri,
 }
 
 impl Location {
-    /// Reads `sqlite:///absolute/path`, `sqlite:relative/path` or `sqlite://path`, with the parameters `timeout` (seconds), `immutable`
+    /// Reads `sqlite:///relative/path`, `sqlite:////absolute/path` or `sqlite:path`, with the parameters `timeout` (seconds), `immutable`
     /// and `mode` (only `ro`). `sqlite:///:memory:` is an empty database.
     ///
     /// # Errors
-    /// Another scheme, no file, a malformed escape, or an unknown parameter.
+    /// Another scheme, a host, no file, a malformed escape, or an unknown parameter.
     pub fn parse(uri: &str) -> Result<Self, Error> {
-        let Some(rest) = uri.strip_prefix("sqlite:") else { return Err(usage("the URI does not start with sqlite:")) };
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let path = decode(place.strip_prefix("//").unwrap_or(place))?;
-        if path.is_empty() || path == "/" {
-            return Err(usage("the URI names no file: write sqlite:///absolute/path or sqlite:relative/path"));
+        let uri = FileUri::parse(uri)?;
+        if uri.scheme != "sqlite" {
+            return Err(usage("the URI does not start with sqlite:"));
         }
-        let other = place.starts_with("///").then(|| path.trim_start_matches('/').to_owned());
-        let path = if path == "/:memory:" { MEMORY.to_owned() } else { path };
-        let mut location = Self { path, patience: PATIENCE, immutable: false, access: Access::Own, other };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            location.set(&decode(key)?, &decode(value)?)?;
+        if uri.path.is_empty() {
+            return Err(usage("the URI names no file: write sqlite:///relative/path or sqlite:////absolute/path"));
+        }
+        let path = uri.path.clone();
+        let mut location = Self { path, patience: PATIENCE, immutable: false, access: Access::Own, uri };
+        for (key, value) in location.uri.parameters.clone() {
+            location.set(&key, &value)?;
         }
         Ok(location)
     }
@@ -71,7 +67,7 @@ impl Location {
 
     /// What errors and statistics call the source.
     pub(super) fn name(&self) -> String {
-        if self.path.starts_with('/') { format!("sqlite://{}", self.path) } else { format!("sqlite:{}", self.path) }
+        self.uri.name()
     }
 
     /// The file's name; `None` if there is no file.
@@ -102,22 +98,7 @@ impl Location {
 
     /// That there is a file which can be read: SQLite itself says only that it could not open it.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.path == MEMORY {
-            return Ok(());
-        }
-        let failed = |message: String| Error::new(ErrorKind::Connect, message);
-        match std::fs::metadata(&self.path) {
-            Ok(found) if found.is_dir() => Err(failed("this is a directory: name the file in it".to_owned())),
-            Ok(_) => Ok(()),
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-                let error = failed("there is no such file; none is created".to_owned());
-                Err(match self.other.as_ref().filter(|other| Path::new(other).exists()) {
-                    Some(other) => error.with_hint(format!("three slashes make a path absolute: write sqlite:{other}")),
-                    None => error,
-                })
-            }
-            Err(cause) => Err(failed(format!("the file cannot be reached: {cause}")).with_cause(cause)),
-        }
+        if self.path == MEMORY { Ok(()) } else { self.uri.check() }
     }
 }
 
@@ -131,27 +112,12 @@ mod tests {
 
     use super::*;
 
-    fn path(uri: &str) -> String {
-        Location::parse(uri).unwrap().path
-    }
-
-    #[test]
-    fn every_way_to_write_a_path() {
-        assert_eq!(path("sqlite:///tmp/a%20b.db"), "/tmp/a b.db");
-        assert_eq!(path("sqlite:////tmp/a.db"), "//tmp/a.db");
-        assert_eq!(path("sqlite://a.db"), "a.db");
-        assert_eq!(path("sqlite:a/b.db"), "a/b.db");
-        assert_eq!(path("sqlite:./a%3Fb.db?timeout=1"), "./a?b.db");
-        assert_eq!(path("sqlite:///:memory:"), ":memory:");
-        assert_eq!(path("sqlite::memory:"), ":memory:");
-    }
-
     #[test]
     fn parameters() {
         let location = Location::parse("sqlite:/a?timeout=0.5&immutable=1&mode=ro").unwrap();
         assert_eq!((location.patience, location.immutable), (Duration::from_millis(500), true));
         assert_eq!(location.file().unwrap(), (CString::new("file:/a?immutable=1").unwrap(), true));
-        assert_eq!(location.name(), "sqlite:///a");
+        assert_eq!(location.name(), "sqlite:////a");
         let hash = Location::parse("sqlite:a%23%25b?immutable=1").unwrap();
         assert_eq!(hash.file().unwrap().0, CString::new("file:a%23%25b?immutable=1").unwrap());
     }
@@ -162,6 +128,8 @@ mod tests {
             "sqlite:",
             "sqlite://",
             "sqlite:///",
+            "sqlite://a.db",
+            "duckdb:///a.db",
             "sqlite:a%0",
             "sqlite:a?x=1",
             "sqlite:a?mode=rwc",

@@ -13,7 +13,7 @@ use crate::postgres::message::{self, Body, protocol, shown};
 use crate::postgres::parameters::Bound;
 use crate::rows::{Decoder as _, Part};
 use crate::session::{End, Outcome, Tick};
-use crate::{Described, Error, ErrorKind, Pool, QueryOptions, Sent};
+use crate::{Described, Error, Pool, QueryOptions, Sent};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -112,8 +112,7 @@ impl Talk<'_> {
             if wanted == Wanted::Any {
                 return self.effect(&statement.values);
             }
-            let error = Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it");
-            return Err(End::Refused(error));
+            return Err(End::Refused(Error::no_rows()));
         };
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
         let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;

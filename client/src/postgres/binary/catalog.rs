@@ -43,8 +43,8 @@ pub(super) struct Catalog {
 const STYLES: [(&str, &str); 4] =
     [("datestyle", "ISO"), ("intervalstyle", "postgres"), ("extra_float_digits", "3"), ("bytea_output", "hex")];
 
-/// Binary arrays come from this function, and from no other.
-const IS_ARRAY: &str = "t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc";
+/// Binary arrays come from this function, and from no other. A domain over an array has it from the array.
+const IS_ARRAY: &str = "(t.typtype <> 'd' AND t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc)";
 
 /// The question about the types of `columns`. Its rows: a kind, a type, a place within it, a name, another type with
 /// what stands in its parentheses, and that type's name.

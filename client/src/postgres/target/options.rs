@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
 use crate::require_auth::Requirement;
+use crate::system_user::system_user;
 use crate::tls::{Check, Identity, Options, Roots, Version, Words};
 use crate::{Access, Error, ErrorKind, uri};
 
@@ -94,7 +95,7 @@ fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
 /// A value that is none of its parameter's, or one that asks for what this version cannot do.
 pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Conninfo, Error> {
     refuse(settings)?;
-    let user = settings.text("user").map_or_else(uri::system_user, str::to_owned);
+    let user = settings.text("user").map_or_else(system_user, |user| Ok(user.to_owned()))?;
     let database = settings.text("dbname").unwrap_or(&user).to_owned();
     let home = lookup("HOME").map(PathBuf::from);
     let passfile = settings.text("passfile").map(PathBuf::from);

@@ -236,13 +236,14 @@ impl SqliteConnection {
     fn even_cuts(&self, kind: Kind, low: &str, high: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let steps = 1..count;
         let mut cuts = match (kind, low.parse::<i64>(), high.parse::<i64>(), low.parse::<f64>(), high.parse::<f64>()) {
-            (Kind::Date, ..) => {
-                let days = format!(
-                    "CAST((julianday({h}) - julianday({l})) * i / {count} AS INTEGER)",
+            (Kind::Date | Kind::Timestamp { .. }, ..) => {
+                // A rounded cut shares the rows out as well: all of them are compared with the same text.
+                let form = if matches!(kind, Kind::Date) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%f" };
+                let at = format!(
+                    "strftime('{form}', julianday({l}) + (julianday({h}) - julianday({l})) * i / {count})",
                     h = quoted(high),
                     l = quoted(low)
                 );
-                let at = format!("date({}, {days} || ' days')", quoted(low));
                 let last = count.saturating_sub(1);
                 self.ask(
                     &format!("WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {last}) SELECT quote({at}) FROM s"),
@@ -257,7 +258,7 @@ impl SqliteConnection {
                 steps.map(|step| format!("{:e}", low + (high - low) * (step as f64 / count as f64))).collect()
             }
             _ => {
-                return Err(unsupported("partition_range needs a key of numbers or dates")
+                return Err(unsupported("partition_range needs a key of numbers, dates or timestamps")
                     .with_hint("leave partition_range out"));
             }
         };

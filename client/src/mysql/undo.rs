@@ -1,0 +1,83 @@
+//! A statement of which only running tells whether it is refused: it can be undone then.
+//! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
+
+use super::link::Link;
+use super::packet::status;
+use crate::session::{End, Tick};
+use crate::{Error, ErrorKind};
+
+/// The name of this client's own savepoint.
+const SAVEPOINT: &str = "colonnade_undo";
+
+/// The state before a statement, to which the session can return.
+pub(super) struct Undo {
+    /// Whether the transaction is the statement's own, and not the user's.
+    own: bool,
+}
+
+impl Undo {
+    /// Before the statement.
+    ///
+    /// # Errors
+    /// The connection is lost, or the server refuses a savepoint.
+    pub(super) fn begin(link: &mut Link, tick: Tick<'_>) -> Result<Self, End> {
+        // Without autocommit the statement belongs to a transaction of the user's even if that has not begun.
+        let own = link.status & status::AUTOCOMMIT != 0 && link.status & status::IN_TRANSACTION == 0;
+        if own {
+            told(link, "START TRANSACTION", tick)?;
+        }
+        told(link, &format!("SAVEPOINT {SAVEPOINT}"), tick)?;
+        Ok(Self { own })
+    }
+
+    /// After the statement: keeps what it did, or undoes it if it was refused. The error of a statement that cannot be undone
+    /// says so: it has committed by itself, or changed tables that have no transactions.
+    pub(super) fn end(
+        self,
+        link: &mut Link,
+        tick: Tick<'_>,
+        result: Result<Option<u64>, End>,
+    ) -> Result<Option<u64>, End> {
+        let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
+        match result {
+            Ok(rows) if self.own => told(link, "COMMIT", tick).map(|()| rows),
+            Ok(rows) => match told(link, &release, tick) {
+                // A statement that has committed has ended the savepoint.
+                Ok(()) | Err(End::Refused(_)) => Ok(rows),
+                Err(lost) => Err(lost),
+            },
+            Err(End::Refused(error)) => {
+                let undone = match told(link, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
+                    Ok(()) => link.ask_one("SELECT @@warning_count", tick)? == "0",
+                    Err(End::Refused(_)) => false,
+                    Err(lost) => return Err(lost),
+                };
+                if self.own {
+                    told(link, "ROLLBACK", tick)?;
+                } else if undone {
+                    told(link, &release, tick)?;
+                }
+                Err(End::Refused(if undone { error } else { lasting(&error) }))
+            }
+            lost => lost,
+        }
+    }
+}
+
+fn told(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<(), End> {
+    link.tell(sql, tick).map_err(|error| match error.kind() {
+        ErrorKind::Database => End::Refused(error),
+        _ => End::Lost(error),
+    })
+}
+
+/// The same error of a statement whose effect stays.
+fn lasting(error: &Error) -> Error {
+    let message = format!(
+        "{}; the statement has run and could not be undone in full: it commits by itself, or changes tables without transactions",
+        error.message()
+    );
+    let made = Error::new(error.kind(), message).with_detail(error.detail().map(str::to_owned));
+    let made = error.sqlstate().into_iter().fold(made, Error::with_sqlstate);
+    error.hint().into_iter().fold(made, Error::with_hint)
+}

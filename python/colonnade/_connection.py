@@ -65,8 +65,9 @@ class Connection:
         that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
         dtype = options.pop("dtype", None)
+        named = _dtype.named(dtype, options.get("as_text"))
         stream = bounded(lambda: self._source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), named=named)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""

@@ -38,6 +38,7 @@ class Shape:
     chunksize: int | None = None
     batch_size: int | None = None
     dtype: _dtype.Dtypes | None = None
+    as_text: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.return_type not in RETURN_TYPES:
@@ -74,7 +75,9 @@ class Shape:
 
     @property
     def _layout(self) -> _pandas.Layout:
-        return _pandas.Layout(self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted))
+        return _pandas.Layout(
+            self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted, self.as_text)
+        )
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -158,8 +161,8 @@ class Shape:
 
 
 def _parsed(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
-    """A column as moments, by pandas' rules: a unit of numbers, a format, or arguments of pandas.to_datetime. What is no
-    moment is NaT, unless these arguments say otherwise."""
+    """A column as moments, by pandas' rules: a unit of numbers, a format, or arguments of pandas.to_datetime. What is
+    no moment is NaT, unless these arguments say otherwise."""
     pd = _convert.require("pandas", "parse_dates")
     if isinstance(how, Mapping):
         return pd.to_datetime(series, **how)

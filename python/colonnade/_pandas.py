@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -24,6 +25,8 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
+#: Those whose text is the digits of a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
@@ -81,8 +84,8 @@ class Layout:
 
 def _is_decimal(field: pa.Field) -> bool:
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    metadata = field.metadata or {}
-    return pa.types.is_decimal(field.type) or metadata.get(_TYPE_KEY, b"").startswith(b"numeric")
+    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
 
 
 def _is_digits(field: pa.Field) -> bool:
@@ -144,9 +147,9 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
     backend = layout.backend
     if backend == "pyarrow":
         return _Chunks(field, layout)
-    widens = backend != "exact" and not layout.names(field.name)
-    found = fixed.column(field, backend, widens=widens)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=_is_digits(field))
+    named = layout.names(field.name)
+    found = fixed.column(field, backend, widens=backend != "exact" and not named)
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not named and _is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -262,9 +265,9 @@ def _within_a_day(field: pa.Field, column: pa.ChunkedArray) -> None:
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
     """The frame with pandas' own types where they were asked for; NumPy's are there already, or know NULL."""
-    pd = _convert.require("pandas", "dtype")
-    wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(made.columns, dtype)
-    own = {name: kind for name, kind in wanted.items() if is_object(kind) or _is_extension(kind)}
+    if not isinstance(dtype, Mapping):
+        return made.astype(dtype) if _is_pandas(dtype) else made
+    own = {name: kind for name, kind in dtype.items() if _is_pandas(kind)}
     return made.astype(own) if own else made
 
 
@@ -273,11 +276,11 @@ def is_object(dtype: Dtype) -> bool:
     return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"
 
 
-def _is_extension(dtype: Dtype) -> bool:
-    """Whether it is a type of pandas' own."""
+def _is_pandas(dtype: Dtype) -> bool:
+    """Whether it is that, or a type of pandas' own."""
     pd = _convert.require("pandas", "dtype")
     try:
-        return isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
+        return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
     except TypeError:
         # A name of spec/TYPES.md, or another library's object.
         return False

@@ -65,9 +65,10 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     """Starts a query, in parts if it is to have any."""
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = bounded(lambda: source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), named=named)
     if isinstance(source, _core.Connection):
         stream = bounded(
             lambda: source.partitioned(
@@ -75,7 +76,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
             ),
             options,
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -91,8 +92,9 @@ def start_each(
         return None
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
 
 
 def _text(bound: Any) -> str:

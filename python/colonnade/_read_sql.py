@@ -186,8 +186,17 @@ def read_sql(
     """
     place, asked = endpoints(conn, query, con, sql)
     refuse({"columns": columns})
-    dtype = options.get("dtype")
-    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, dtype)
+    shape = Shape(
+        return_type,
+        index_col,
+        dtype_backend,
+        coerce_float,
+        parse_dates,
+        chunksize,
+        batch_size,
+        dtype=options.get("dtype"),
+        as_text=options.get("as_text"),
+    )
     options["dtype"] = shape.converted
     queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])

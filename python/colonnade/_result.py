@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import _convert, _numpy, _pandas
 from ._core import Stream
-from ._dtype import Dtypes, named
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -66,10 +65,10 @@ class Result:
     others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
     """
 
-    def __init__(self, stream: Stream, *, in_parts: bool = False, dtype: Dtypes | None = None) -> None:
+    def __init__(self, stream: Stream, *, in_parts: bool = False, named: frozenset[str] | None = frozenset()) -> None:
         self._stream: Stream | None = stream
-        #: The types that columns were asked to have, which the stream has already.
-        self._dtype = dtype
+        #: Columns whose types were asked for, which the stream has already; None are all.
+        self._named = named
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
@@ -129,9 +128,7 @@ class Result:
         _convert.require("pyarrow", "to_arrow()")
         return _convert.table(self._whole("to_arrow()"))
 
-    def to_pandas(
-        self, dtype_backend: _pandas.Backend | None = None, coerce_float: bool | None = None
-    ) -> pd.DataFrame:
+    def to_pandas(self, dtype_backend: _pandas.Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
         """A pandas.DataFrame.
 
         `dtype_backend` is `"numpy"` (the default: pandas.read_sql's types, so numbers have 64 bits, and decimals are
@@ -141,7 +138,7 @@ class Result:
 
         `coerce_float` is whether decimals become the nearest float: yes if nothing is said, but not with `"exact"`.
         """
-        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, named(self._dtype))
+        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, self._named)
         _convert.require("pandas", "to_pandas()")
         _convert.require("pyarrow", "to_pandas()", "pandas")
         conversions = layout.conversions(self.schema)

@@ -1,6 +1,6 @@
-"""Prints the table of scripts in docs/drop-in.md: each under each library, over each source. `make test-drop-in` shows it.
+"""Prints docs/drop-in.md's table of scripts: each under each library, over each source.
 
-Run it with tests/ in PYTHONPATH.
+`make test-drop-in` runs it, with tests/ in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import mariadb
 import postgres as pg
-
 from drop_in import tables
 from drop_in.running import SCRIPTS, Script, differences
 
@@ -57,7 +56,9 @@ def main() -> None:
             wanted = {source: script.run(script.library, each[script.library]) for source, each in uris.items()}
             cells = []
             for number, (_, library, more) in enumerate(COLUMNS):
-                found = {source: outcome(script, library, uris[source][library], more, wanted[source]) for source in uris}
+                found = {
+                    source: outcome(script, library, uris[source][library], more, wanted[source]) for source in uris
+                }
                 bad = [f"{text} ({source})" for source, text in found.items() if text != "same"]
                 same = len(set(found.values())) == 1
                 cells.append(found["postgresql"] if same or not bad else bad[0])

@@ -13,7 +13,9 @@ with sqlite3.connect(":memory:") as other:
     orders.groupby("status")["total"].sum().to_sql("totals", other)
     result = {
         "sums": other.execute("select sum(quantity), sum(price), sum(total), avg(discount) from copied").fetchone(),
-        "types": other.execute("select distinct typeof(price), typeof(quantity), typeof(status) from copied").fetchall(),
+        "types": other.execute(
+            "select distinct typeof(price), typeof(quantity), typeof(status) from copied"
+        ).fetchall(),
         "nulls": other.execute("select count(*) from copied where rating is null").fetchone(),
         "ratings": other.execute("select rating, count(*) from copied group by rating order by rating").fetchall(),
         "totals": other.execute("select * from totals order by status").fetchall(),

@@ -96,6 +96,8 @@ class Shape:
         """The result with the types that the shape needs, before it is read."""
         if self.return_type in _PANDAS:
             result._retype(self._layout.conversions(result.schema), "read_sql()")
+        if self.return_type in ("polars", "duckdb"):
+            result._require_types(self.return_type)
         return result
 
     def of_result(self, result: Result) -> Any:

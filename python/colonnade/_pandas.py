@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import _convert
+from . import _convert, _values
 from . import _fixed as fixed
 from . import _objects as objects
 from ._dtype import Dtype, Dtypes
-from ._errors import DataError, InterfaceError
+from ._errors import InterfaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _WORTHWHILE = 4_096
 _HELD = 16 << 20
 #: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
 _LONGEST = 100_000_000
-_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_DAY = 86_400_000_000
 
 
 def checked(backend: str) -> Backend:
@@ -186,17 +186,19 @@ def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
     if backend != "exact" and pa.types.is_nested(kind):
-        return pd.Series(_lists(held.pop(), floats=layout.coerces), dtype=object)
+        return pd.Series(_lists(field.name, held.pop(), floats=layout.coerces), dtype=object)
     if backend in ("numpy", "numpy_nullable") and pa.types.is_interval(kind):
         lengths = _lengths(held[0])
         if lengths is not None:
             return pd.Series(lengths, copy=False)
-    if pa.types.is_time(kind):
-        _within_a_day(field, held[0])
     if pa.types.is_nested(kind) and any(map(_rounds, held[0].chunks)):
-        return pd.Series(held.pop().to_pylist(), dtype=object)
+        return pd.Series(_values.of_column(field.name, held.pop()), dtype=object)
+    _values.within_a_day(field.name, held[0])
     table = pa.table([held.pop()], names=["v"])
-    converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    try:
+        converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    except (ValueError, OverflowError) as error:
+        raise _values.out_of_range(field.name, error) from error
     del table
     return converted["v"]
 
@@ -219,22 +221,22 @@ def _lengths(column: pa.ChunkedArray) -> Any:
         odd = (values["months"] != 0) | (part % 1000 != 0) | (np.abs(days) > _LONGEST)
         if bool((odd & ~null).any()):
             return None
-        made = (days * _DAY["us"] + part // 1000).view("timedelta64[us]")
+        made = (days * _DAY + part // 1000).view("timedelta64[us]")
         np.putmask(made, null, np.timedelta64("NaT", "us"))
         parts.append(made)
     return np.concatenate(parts) if parts else np.empty(0, "timedelta64[us]")
 
 
-def _lists(column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
+def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     """Python's lists, with `floats` in place of decimals."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = column.type
     if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
-            for row in column.to_pylist()
+            for row in _values.of_column(name, column)
         ]
-    return column.to_pylist()
+    return _values.of_column(name, column)
 
 
 def _rounds(array: pa.Array) -> bool:
@@ -248,19 +250,6 @@ def _rounds(array: pa.Array) -> bool:
     if pa.types.is_nested(kind):
         return _rounds(array.flatten())
     return pa.types.is_integer(kind) and array.null_count > 0
-
-
-def _within_a_day(field: pa.Field, column: pa.ChunkedArray) -> None:
-    """Python's times end before 24:00:00, which SQL has."""
-    compute = _convert.require("pyarrow.compute", "to_pandas()", "pandas")
-    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    last = compute.max(column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64())).as_py()
-    if last is not None and last >= _DAY[field.type.unit]:
-        raise DataError(
-            f"column {field.name!r} has the time 24:00:00, which Python does not",
-            hint="use dtype_backend 'pyarrow', or cast the column to text in the query",
-            sqlstate="22008",
-        )
 
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:

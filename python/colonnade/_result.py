@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _numpy, _pandas
+from . import _convert, _numpy, _pandas, _values
 from ._core import Stream
 from ._errors import InterfaceError
 
@@ -165,11 +165,13 @@ class Result:
         """A DuckDB relation over the result in memory, for more SQL: of the connection, or of DuckDB's default one."""
         _convert.require("duckdb", "to_duckdb()")
         _convert.require("pyarrow", "to_duckdb()")
+        self._require_types("duckdb")
         return _convert.duckdb(self._table("to_duckdb()"), connection)
 
     def to_polars(self) -> pl.DataFrame:
         """A polars.DataFrame."""
         _convert.require("polars", "to_polars()")
+        self._require_types("polars")
         return _convert.polars(self._whole("to_polars()"))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -265,6 +267,12 @@ class Result:
         self._used = None
         self._stream = self._source = self._source.converted(conversions)
         self._schema = None
+
+    def _require_types(self, library: str) -> None:
+        """Refuses what the library, or the kind of file, would fail at, before it is read."""
+        if library == "polars":
+            _values.require_names(library, self._names)
+        _values.require_types(library, self._names, self._source.uncommon_types)
 
     def _whole(self, use: str) -> Table:
         return self._kept if self._kept is not None else self._take(use).read(True)

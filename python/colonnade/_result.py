@@ -99,7 +99,7 @@ class Result:
         """The number of rows, known once all were read."""
         if self._kept is not None:
             return self._kept.num_rows
-        if self._used is None or self._used == "unfinished iteration":
+        if self._used in (None, "unfinished iteration", "close()"):
             raise InterfaceError("the number of rows is known only after the last one was read")
         return self._source.stats()["rows"]
 
@@ -279,6 +279,8 @@ class Result:
 
     def _take(self, use: str) -> Stream:
         """The stream, for its one use."""
+        if self._used == "close()":
+            raise InterfaceError("the result was closed: run the query again")
         if self._stream is None or self._used is not None:
             raise InterfaceError(
                 f"the result was already read by {self._used}: run the query again, or keep what that gave"

@@ -62,7 +62,7 @@ impl Error {
     pub fn no_rows() -> Self {
         Self::new(ErrorKind::Usage, "the statement returns no rows")
             .with_sqlstate("0A000")
-            .with_hint("use execute for it")
+            .with_hint("in Python, Connection.execute runs it")
     }
 
     /// The same error with what the database added to it.

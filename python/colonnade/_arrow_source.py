@@ -39,7 +39,7 @@ class NoRows(_errors.ProgrammingError):
 
     def __init__(self, source: str, *, has_run: bool = False) -> None:
         message = "the statement returns no rows" + (", and it has run" if has_run else "")
-        super().__init__(message, sqlstate="0A000", hint="use execute for it", source=source)
+        super().__init__(message, sqlstate="0A000", hint="in Python, Connection.execute runs it", source=source)
 
 
 class ArrowSource(ABC, Generic[Query]):

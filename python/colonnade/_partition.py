@@ -50,8 +50,12 @@ class Split:
             return cls(key, number, None, consistent, before)
         if key is None:
             raise ValueError("partition_range needs partition_on")
-        if len(between) != 2 or between[0] > between[1]:
-            raise ValueError("partition_range must be (low, high)")
+        try:
+            is_ordered = bool(between[0] <= between[1])
+        except TypeError:
+            raise TypeError(f"partition_range is {between!r}: give two values of one type, such as (1, 1000)") from None
+        if not is_ordered:
+            raise ValueError(f"partition_range is {between!r}: give the lower value first")
         return cls(key, number, (_text(between[0]), _text(between[1])), consistent, before)
 
     @property
@@ -66,10 +70,11 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     """Starts a query, in parts if it is to have any."""
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = bounded(lambda: source.query(sql, params, **options), options)
         _must_have(stream, split.key)
-        return Result(_dtype.converted(stream, dtype))
+        return Result(_dtype.converted(stream, dtype), named=named)
     if isinstance(source, _core.Connection):
         stream = bounded(
             lambda: source.partitioned(
@@ -77,7 +82,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
             ),
             options,
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True)
+        return Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -93,8 +98,9 @@ def start_each(
         return None
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
 
 
 def _must_have(stream: _core.Stream, key: str | None) -> None:

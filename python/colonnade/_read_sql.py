@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from . import _convert, _partition
+from . import _convert, _expected, _partition
 from ._arguments import endpoints, refuse
 from ._connection import Connection, _source
 from ._errors import InterfaceError, NotSupportedError
 from ._frames import ParseDates, Shape, resliced
-from ._options import Params, QueryOptions
+from ._options import NAMES, Params, QueryOptions
 from ._pandas import Backend
 from ._result import Result
 
@@ -43,6 +43,16 @@ class ReadOptions(QueryOptions, total=False):
     parse_dates: ParseDates | None
     batch_size: int | None
     columns: None
+
+
+#: The names of its arguments, but for the options of a query.
+_OWN = (
+    "conn",
+    "query",
+    "return_type",
+    "chunksize",
+    *(name for name in ReadOptions.__annotations__ if name not in NAMES),
+)
 
 
 # The defaults and the names are those of connectorx.read_sql and of pandas.read_sql: changing the import is enough.
@@ -169,22 +179,49 @@ def read_sql(
     batch_size
         With `"arrow_stream"`: rows of a batch at most.
     dtype_backend
-        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`; `"numpy"` if nothing is said.
-        `"connectorx"` gives ConnectorX's types.
+        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`. The default is pandas.read_sql's
+        types; `"exact"` gives the database's own, `"connectorx"` ConnectorX's.
     coerce_float
-        With pandas and Dask: whether decimals become floats, the nearest. They stay exact if nothing is said.
+        With pandas and Dask: whether decimals become floats, the nearest. The default is True, as in pandas, and False
+        with `dtype_backend="exact"`.
     parse_dates
-        With pandas and Dask: columns to read as moments, by pandas' rules.
+        With pandas and Dask: a column to read as moments, by pandas' rules, or several.
     chunksize
         With pandas: an iterator of frames of so many rows each, made as they arrive.
     columns
         Not supported, since a query names its columns.
     options
-        See `Connection.query`; `dtype` is one of them.
+        See `Connection.query`. `dtype` is one of them: types of columns by name, or one type for all; with pandas,
+        `object` is a type too.
     """
+    _expected.refuse_unknown("read_sql", options, [*_OWN, *NAMES])
+    _expected.require(
+        {
+            **options,
+            "partition_on": partition_on,
+            "partition_num": partition_num,
+            "partition_range": partition_range,
+            "consistent": consistent,
+            "index_col": index_col,
+            "pre_execution_query": pre_execution_query,
+            "chunksize": chunksize,
+            "batch_size": batch_size,
+        }
+    )
     place, asked = endpoints(conn, query, con, sql)
     refuse({"columns": columns})
-    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size)
+    shape = Shape(
+        return_type,
+        index_col,
+        dtype_backend,
+        coerce_float,
+        parse_dates,
+        chunksize,
+        batch_size,
+        dtype=options.get("dtype"),
+        as_text=options.get("as_text"),
+    )
+    options["dtype"] = shape.converted
     queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = _partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import _convert, _numpy, _pandas
+from . import _convert, _numpy, _pandas, _values
+from ._core import Stream
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from ._core import Stream, Table
+    from ._core import Table
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,10 @@ class Result:
     others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
     """
 
-    def __init__(self, stream: Stream, *, in_parts: bool = False) -> None:
+    def __init__(self, stream: Stream, *, in_parts: bool = False, named: frozenset[str] | None = frozenset()) -> None:
         self._stream: Stream | None = stream
+        #: Columns whose types were asked for, which the stream has already; None are all.
+        self._named = named
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
@@ -96,7 +99,7 @@ class Result:
         """The number of rows, known once all were read."""
         if self._kept is not None:
             return self._kept.num_rows
-        if self._used is None or self._used == "unfinished iteration":
+        if self._used in (None, "unfinished iteration", "close()"):
             raise InterfaceError("the number of rows is known only after the last one was read")
         return self._source.stats()["rows"]
 
@@ -125,20 +128,27 @@ class Result:
         _convert.require("pyarrow", "to_arrow()")
         return _convert.table(self._whole("to_arrow()"))
 
-    def to_pandas(self, dtype_backend: _pandas.Backend = "numpy") -> pd.DataFrame:
+    def to_pandas(self, dtype_backend: _pandas.Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
         """A pandas.DataFrame.
 
-        `dtype_backend` is `"numpy"` (pandas' own types; integers and booleans with NULLs have pandas' types that know
-        NULL, decimals are `decimal.Decimal`), `"numpy_nullable"` (all numbers and text in such types), `"pyarrow"`
-        (Arrow's types, with the least work) or `"connectorx"`, which has the types of `connectorx.read_sql`: its
-        decimals are floats, so values may change there, and only there.
+        `dtype_backend` is `"numpy"` (the default: pandas.read_sql's types, so numbers have 64 bits, and decimals are
+        the nearest float), `"numpy_nullable"` or `"pyarrow"` (pandas' other two), `"exact"` (every value and type as
+        the database has it: decimals are `decimal.Decimal`, integers and booleans with NULLs have pandas' types that
+        know NULL) or `"connectorx"`, which has the types of `connectorx.read_sql`.
+
+        `coerce_float` is whether decimals become the nearest float: yes if nothing is said, but not with `"exact"`.
         """
-        backend = _pandas.checked(dtype_backend)
+        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, self._named)
         _convert.require("pandas", "to_pandas()")
         _convert.require("pyarrow", "to_pandas()", "pandas")
-        if backend == "connectorx":
-            self._retype(_pandas.conversions(self.schema, backend), "to_pandas()")
-        return _pandas.frame(self.schema, self._each("to_pandas()"), backend)
+        conversions = layout.conversions(self.schema)
+        if self._kept is not None and conversions:
+            stats = self._source.stats()
+            again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
+            again = again.converted(conversions)
+            return _pandas.frame(_convert.schema(again), self._batches(again, "column()"), layout)
+        self._retype(conversions, "to_pandas()")
+        return _pandas.frame(self.schema, self._each("to_pandas()"), layout)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """An array a column, by name.
@@ -155,11 +165,13 @@ class Result:
         """A DuckDB relation over the result in memory, for more SQL: of the connection, or of DuckDB's default one."""
         _convert.require("duckdb", "to_duckdb()")
         _convert.require("pyarrow", "to_duckdb()")
+        self._require_types("duckdb")
         return _convert.duckdb(self._table("to_duckdb()"), connection)
 
     def to_polars(self) -> pl.DataFrame:
         """A polars.DataFrame."""
         _convert.require("polars", "to_polars()")
+        self._require_types("polars")
         return _convert.polars(self._whole("to_polars()"))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -251,18 +263,24 @@ class Result:
         """Gives columns other types before the first batch is read."""
         if not conversions:
             return
-        if self._kept is not None:
-            raise InterfaceError("column() has read the result already: run the query again for other types")
         self._take(use)
         self._used = None
         self._stream = self._source = self._source.converted(conversions)
         self._schema = None
+
+    def _require_types(self, library: str) -> None:
+        """Refuses what the library, or the kind of file, would fail at, before it is read."""
+        if library == "polars":
+            _values.require_names(library, self._names)
+        _values.require_types(library, self._names, self._source.uncommon_types)
 
     def _whole(self, use: str) -> Table:
         return self._kept if self._kept is not None else self._take(use).read(True)
 
     def _take(self, use: str) -> Stream:
         """The stream, for its one use."""
+        if self._used == "close()":
+            raise InterfaceError("the result was closed: run the query again")
         if self._stream is None or self._used is not None:
             raise InterfaceError(
                 f"the result was already read by {self._used}: run the query again, or keep what that gave"

@@ -125,7 +125,7 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension ma
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
-fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
+fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Fuzz each target and a server for a while each (FUZZ_SECONDS=30)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
@@ -134,6 +134,7 @@ fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=
 		echo "== $$target"; \
 		$(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
+	$(BIN)/python tests/fuzz_statements.py --seconds $(FUZZ_SECONDS)
 
 deny: target/tools/bin/cargo-deny ## Check what is in the dependency tree: licences, sources, advisories
 	target/tools/bin/cargo-deny check

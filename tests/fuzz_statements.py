@@ -145,8 +145,10 @@ class Client:
                     if fields[b"V"] == b"FATAL":
                         return answered
                 elif kind == b"G":
-                    # It waits for data that nobody has.
-                    unsent = memoryview(message(b"f", b"none\0") + bytes(unsent))
+                    # It waits for data that nobody has. A Sync that was sent before does not count.
+                    is_extended = requests[answered].startswith(b"P")
+                    end_of_copy = message(b"f", b"none\0") + (message(b"S", b"") if is_extended else b"")
+                    unsent = memoryview(end_of_copy + bytes(unsent))
                 at = end
             received = received[at:]
         return answered

@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 DEMO_SF ?= 1
 FUZZ_SECONDS ?= 30
+FUZZ_TARGETS ?=
+FUZZ_SANITIZER ?= address
 BENCH_ROUNDS ?= 5
 LINKS_ROUNDS ?= 1
 LINKS_ARGS ?=
@@ -136,15 +138,16 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension ma
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
-fuzz: target/tools/bin/cargo-fuzz ## Fuzz each target for a while (FUZZ_SECONDS=30)
+fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Fuzz each target and a server for a while each (FUZZ_SECONDS=30, FUZZ_TARGETS, FUZZ_SANITIZER)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
 	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH" LSAN_OPTIONS="suppressions=$(CURDIR)/fuzz/leaks.supp"; \
-	for target in $$($(CARGO) fuzz list); do \
+	for target in $(or $(FUZZ_TARGETS),$$($(CARGO) fuzz list)); do \
 		echo "== $$target"; \
-		$(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
+		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
+	$(BIN)/python tests/fuzz_statements.py --seconds $(FUZZ_SECONDS)
 
 deny: target/tools/bin/cargo-deny ## Check what is in the dependency tree: licences, sources, advisories
 	target/tools/bin/cargo-deny check

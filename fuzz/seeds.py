@@ -271,6 +271,28 @@ def noise() -> dict[str, bytes]:
     return {f"noise-{number}": source.randbytes(source.randint(40, 1500)) for number in range(200)}
 
 
+def statements() -> dict[str, bytes]:
+    """Decisions for the grammar of the target `statement`, and texts with decisions before them."""
+    source = random.Random(2)
+    found = {
+        f"grammar-{number}": bytes([number % 3]) + source.randbytes(source.randint(4, 80)) for number in range(500)
+    }
+    texts = (
+        "select e'\\'' || $a$;$a$ from \"t\" -- x\n",
+        "explain (analyze) commit",
+        "with a as (copy t to 'x') select 1",
+        "set /**/ global TimeZone = 'UTC'",
+        "select `read_text` /* ( */ ('x')",
+        "\u200bbegin",
+        "prepare a as insert into t values (1)",
+    )
+    for number, text in enumerate(texts):
+        found |= {
+            f"text-{number}-{user}": bytes([3, 4 + user]) + source.randbytes(8) + text.encode() for user in (0, 1)
+        }
+    return found
+
+
 def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
     seeds_of["frontend"] = conversations()
@@ -279,6 +301,7 @@ def main() -> None:
     seeds_of["backend"]["rows"] = rows_of_postgres()
     seeds_of["copy_in"] = copied(seeds_of["stream"])
     seeds_of["mysql"] = answers_of_mysql()
+    seeds_of["statement"] = statements()
     # The first byte is the kind of the server, a zero the honest message.
     seeds_of["client_session"] = {
         f"{name}-{kind}": bytes([kind]) + 60 * what

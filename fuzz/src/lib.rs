@@ -9,6 +9,7 @@ mod parrot;
 mod read;
 mod repair;
 mod script;
+pub mod statement;
 mod values;
 
 pub use case::Case;

@@ -5,6 +5,7 @@ A new version of DuckDB fails these tests until each new name has a line in serv
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,3 +187,9 @@ def test_kinds_of_statements_run_or_are_refused_as_decided(client: psycopg.Conne
             assert found == "42501", statement
         if kind == "transaction":
             client.execute("rollback")
+
+
+def test_the_fuzzers_words_are_this_duckdbs() -> None:
+    fuzz = Path(__file__).parents[2] / "fuzz"
+    namespace = runpy.run_path(str(fuzz / "words.py"))
+    assert (fuzz / "words.txt").read_text("utf-8") == namespace["words"](), "run fuzz/words.py"

@@ -1,0 +1,239 @@
+//! Expressions, calls and names, and what the lists say of them.
+
+use super::words::UNDECIDED;
+use super::{ALL, Choices, NONE, Permits, Statement, WORDS};
+
+/// Names of users' own.
+const NAMES: [&str; 8] = ["t", "i", "canary", "\"A b\"", "`a``b`", "é", "main . t", "\"it's\""];
+/// Values, some of which look like something else.
+const VALUES: [&str; 14] = [
+    "1",
+    "'x'",
+    "null",
+    "1.5e-3",
+    "'read_text('",
+    "e'\\'; copy ('",
+    "$$ ' /* $$",
+    "$a$ $$ ; $a$",
+    "'it''s'",
+    "x'00'",
+    "true",
+    "1_000",
+    "'(((((('",
+    "*",
+];
+const OPERATORS: [&str; 14] =
+    ["+", "-", "*", "and", "or", "=", "<", ":: int , ", "like", "is not distinct from", "||", "->", "^", "in"];
+
+/// Writes a statement, and keeps what has to be found of it.
+pub struct Grammar<'a, 'b> {
+    /// What decides.
+    pub choices: &'b mut Choices<'a>,
+    /// What is written.
+    pub out: Statement,
+    /// How many parentheses, brackets and CASEs are open.
+    open: usize,
+    /// How many more parts there may be.
+    fuel: usize,
+}
+
+impl<'a, 'b> Grammar<'a, 'b> {
+    /// An empty statement, which everybody may send.
+    pub fn new(choices: &'b mut Choices<'a>) -> Self {
+        const PARTS: usize = 40;
+        let out = Statement { permits: ALL, is_whole: true, ..Statement::default() };
+        Self { choices, out, open: 0, fuel: PARTS }
+    }
+
+    /// Whether there may be one more part.
+    pub fn burn(&mut self) -> bool {
+        self.fuel = self.fuel.saturating_sub(1);
+        self.fuel > 0
+    }
+
+    /// Writes tokens with spaces between them. Brackets count as open until they are closed.
+    pub fn write(&mut self, tokens: &str) {
+        if tokens.contains(['\'', '"', '`', '$']) {
+            return self.token(tokens);
+        }
+        for token in tokens.split_ascii_whitespace() {
+            match token {
+                "(" | "[" | "{" | "case" => self.open += 1,
+                ")" | "]" | "}" | "end" => self.open = self.open.saturating_sub(1),
+                _ => {}
+            }
+            self.limit(self.open, 250);
+            self.token(token);
+        }
+    }
+
+    fn token(&mut self, token: &str) {
+        if !self.out.text.is_empty() {
+            self.out.text.push(' ');
+        }
+        let start = self.out.text.len();
+        self.out.text.push_str(token);
+        // A sign of several characters is a token each.
+        if token.starts_with(|c: char| c.is_ascii_punctuation() && !matches!(c, '\'' | '"' | '`' | '$' | '_')) {
+            self.out.tokens.extend((start..self.out.text.len()).map(|at| at..at + 1));
+        } else {
+            self.out.tokens.push(start..self.out.text.len());
+        }
+    }
+
+    /// Takes the right to send it from everybody else.
+    pub fn permit(&mut self, permits: Permits) {
+        self.out.permits &= permits;
+    }
+
+    /// Notes that there are `count` of something of which there may be `most`.
+    pub fn limit(&mut self, count: usize, most: usize) {
+        self.out.is_too_deep |= count > most;
+    }
+
+    /// Writes a word of the lists, quoted if it is none or by choice.
+    pub fn listed(&mut self, name: &str) {
+        let is_bare = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        match self.choices.byte() % 8 {
+            0..=5 if is_bare => self.token(name),
+            7 => self.token(&format!("`{}`", name.replace('`', "``"))),
+            _ => self.token(&format!("\"{}\"", name.replace('"', "\"\""))),
+        }
+        self.permit(WORDS.name(name));
+    }
+
+    /// A name of a user's own.
+    pub fn name(&mut self) {
+        let name = self.choices.one(&NAMES);
+        self.write(name);
+    }
+
+    /// A call: of a function that everybody may call, of any function, or of a user's own.
+    pub fn call(&mut self) {
+        let name = match self.choices.byte() % 16 {
+            0 => "abs",
+            1 => UNDECIDED,
+            2 => "mine",
+            3..8 => WORDS.functions[self.choices.below(WORDS.functions.len())],
+            _ => WORDS.listed[self.choices.below(WORDS.listed.len())].0,
+        };
+        self.permit(WORDS.call(name));
+        match self.choices.byte() % 8 {
+            0 => self.write("system . main ."),
+            1 => {
+                self.token("'x'");
+                self.write(".");
+            }
+            _ => {}
+        }
+        // A text in a name's place is called likewise.
+        if self.choices.once_in(16) && !name.contains('\'') {
+            self.token(&format!("'{name}'"));
+            self.out.is_whole = false;
+        } else {
+            self.listed(name);
+        }
+        self.write("(");
+        for at in 0..self.choices.below(3) {
+            self.write(if at > 0 { "," } else { "" });
+            self.expression();
+        }
+        self.write(")");
+        match self.choices.byte() % 16 {
+            14 => self.write("over ( )"),
+            15 => self.write("filter ( where true )"),
+            _ => {}
+        }
+    }
+
+    /// Anything that has a value.
+    pub fn expression(&mut self) {
+        if !self.burn() {
+            return self.write("1");
+        }
+        match self.choices.byte() % 16 {
+            0..3 => {
+                let value = self.choices.one(&VALUES);
+                self.write(value);
+            }
+            3..6 => self.name(),
+            6..9 => self.call(),
+            9 => {
+                self.expression();
+                let operator = self.choices.one(&OPERATORS);
+                self.write(operator);
+                if operator == "in" {
+                    self.write("(");
+                }
+                self.expression();
+                if operator == "in" {
+                    self.write(")");
+                }
+            }
+            10 => self.between("(", ")"),
+            11 => {
+                self.write("( ");
+                self.query();
+                self.write(")");
+            }
+            12 => {
+                let (before, after) = self.choices.one(&[
+                    ("[", "]"),
+                    ("{ a :", "}"),
+                    ("case when true then", "end"),
+                    ("cast (", "as int )"),
+                    ("not", ""),
+                    ("-", ""),
+                    ("~", ""),
+                    ("lambda x :", ""),
+                    ("coalesce ( 1 ,", ")"),
+                ]);
+                self.between(before, after);
+            }
+            13 => {
+                let type_ = self.choices.one(&WORDS.types);
+                self.write("1 :: ");
+                self.listed(type_);
+            }
+            14 if self.choices.once_in(16) => self.tower(),
+            15 if self.choices.once_in(8) => {
+                // DuckDB's operators under their own names.
+                self.write("operator ( + ) ( 1 , 2 )");
+                self.permit(NONE);
+            }
+            _ => self.write("$ 1"),
+        }
+    }
+
+    fn between(&mut self, before: &str, after: &str) {
+        self.write(before);
+        self.expression();
+        self.write(after);
+    }
+
+    /// One construct in itself, around the bound of it.
+    fn tower(&mut self) {
+        let (before, after, most) = self.choices.one(&[
+            ("(", ")", 250),
+            ("[", "]", 250),
+            ("case when true then", "end", 250),
+            ("abs (", ")", 250),
+            ("not", "", 50),
+            ("-", "", 50),
+            ("list_transform ( a , lambda x :", ")", 12),
+            ("( select", ")", 250),
+            ("( pivot (", ") on i )", 12),
+            ("a .", "", 100),
+        ]);
+        let times = self.choices.one(&[2, most / 2, most, most + 1, most + 50]);
+        self.limit(times, most);
+        for _ in 0..times {
+            self.write(before);
+        }
+        self.write(if before == "( pivot (" { "select i" } else { "i" });
+        for _ in 0..times {
+            self.write(after);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Other ways to write the same statement: letter case, space of every kind, and comments.
+
+use std::ops::Range;
+
+use colonnade_server::fence::{Refusal, Tokens};
+
+use super::Choices;
+
+/// What may stand between two tokens. A comment needs something before it that no sign can join.
+const SPACES: [&str; 12] = [
+    " ",
+    "\n",
+    "\t\r\n",
+    " /* ' ( */",
+    "\u{a0}",
+    " -- ; ' \n",
+    "\u{200b}\u{3000}",
+    " /* /* ; */ copy */ ",
+    "\u{feff}",
+    " --\r",
+    "\x0b\x0c",
+    "\u{2060} /**/\u{2009}",
+];
+
+/// Where each token of a text is.
+///
+/// # Errors
+/// If the fence refuses to cut it.
+pub fn tokens(text: &str) -> Result<Vec<Range<usize>>, Refusal> {
+    Tokens::new(text).map(|token| token.map(|token| token.start..token.end())).collect()
+}
+
+/// The same tokens, written otherwise; where each begins.
+pub fn rewritten(text: &str, tokens: &[Range<usize>], choices: &mut Choices<'_>) -> (String, Vec<usize>) {
+    let (mut out, mut starts) = (String::with_capacity(text.len() * 2), Vec::with_capacity(tokens.len()));
+    for token in tokens {
+        out.push_str(choices.one(&SPACES));
+        starts.push(out.len());
+        let token = &text[token.clone()];
+        if token.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '`')) && !is_text(token) {
+            let style = choices.byte();
+            out.extend(token.chars().enumerate().map(|(at, c)| cased(c, at, style)));
+        } else {
+            out.push_str(token);
+        }
+    }
+    out.push_str(choices.one(&SPACES));
+    (out, starts)
+}
+
+/// Whether it is a text with a letter before its quote.
+fn is_text(token: &str) -> bool {
+    token.as_bytes().get(1) == Some(&b'\'')
+}
+
+fn cased(c: char, at: usize, style: u8) -> char {
+    match style % 4 {
+        0 => c,
+        1 => c.to_ascii_uppercase(),
+        2 => c.to_ascii_lowercase(),
+        _ if at % 2 == usize::from(style / 4 % 2) => c.to_ascii_uppercase(),
+        _ => c.to_ascii_lowercase(),
+    }
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Literal
 from uuid import UUID
 
 import adbc_driver_postgresql.dbapi as adbc
@@ -75,7 +76,9 @@ def test_tables_are_described(running: Shop, user: str) -> None:
 def test_tables_are_ingested(running: Shop) -> None:
     table = pa.table({"i": pa.array([1, 2, None], pa.int64()), "s": ["a", "ß", None], "d": [1.5, None, 2.5]})
     with adbc.connect(running.uri("writer")) as connection, connection.cursor() as cursor:
-        for mode, expected in (("create", 1), ("append", 2), ("replace", 1), ("create_append", 2)):
+        modes: list[tuple[Literal["create", "append", "replace", "create_append"], int]]
+        modes = [("create", 1), ("append", 2), ("replace", 1), ("create_append", 2)]
+        for mode, expected in modes:
             assert cursor.adbc_ingest("ingested", table, mode=mode) == 3
             connection.commit()
             cursor.execute("SELECT * FROM ingested")
@@ -101,7 +104,8 @@ def test_polars_reads_and_writes(running: Shop) -> None:
         found = polars.read_database_uri("SELECT id, name FROM customers ORDER BY id", running.uri(user), engine="adbc")
         assert found.to_dicts() == [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}]
     frame = polars.DataFrame({"a": [1, 2], "b": ["x", None]})
-    for how, expected in (("fail", 1), ("append", 2), ("replace", 1)):
+    ways: list[tuple[Literal["fail", "append", "replace"], int]] = [("fail", 1), ("append", 2), ("replace", 1)]
+    for how, expected in ways:
         assert frame.write_database("from_polars", running.uri("writer"), engine="adbc", if_table_exists=how) == 2
         back = polars.read_database_uri("SELECT * FROM from_polars", running.uri("reader"), engine="adbc")
         assert back.equals(polars.concat([frame] * expected))

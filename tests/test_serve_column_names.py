@@ -145,3 +145,15 @@ def test_duckdbs_own_syntax_keeps_working(connection: Connection) -> None:
         ("FROM range(1)", ["range"]),
     ):
         assert names(connection, query) == expected, query
+
+
+@pytest.mark.parametrize("depth", [10, 300, 900])
+def test_no_statement_fails_for_its_names(connection: Connection, depth: int) -> None:
+    for query, expected in (
+        ("SELECT 1" + " + 1" * depth, depth + 1),
+        ("SELECT 1" + "::bigint::integer" * (depth // 2), 1),
+    ):
+        ((value,),) = connection.execute(query.encode()).fetchall()
+        assert value == expected
+    long = "SELECT count(*) FROM t WHERE id IN (" + "1, " * 40_000 + "1)"
+    assert connection.execute(long.encode()).fetchall() == [(0,)]

@@ -177,5 +177,12 @@ def test_postgres_fdw(server: Server, stock: pg.Cluster) -> None:
                 session.execute("insert into written values (3, 'three')")
                 raise RuntimeError
             assert session.execute("select count(*) from written").fetchall() == [(2,)]
+            session.execute("analyze numbers")
+            rows = "select reltuples from pg_class where relname = 'numbers'"
+            assert session.execute(rows).fetchall() == [(10_000,)]
+            session.execute("create schema imported")
+            session.execute("import foreign schema public limit to (written) from server colonnade into imported")
+            assert session.execute("select count(*) from imported.written").fetchall() == [(2,)]
+            session.execute("drop schema imported cascade")
         finally:
             session.execute("drop server colonnade cascade")

@@ -85,9 +85,9 @@ def test_the_catalog_is_reflected(server: Server, classpath: str) -> None:
     assert [schema for (schema,) in seen["schemas"] if not schema.startswith("pg_")] == ["other", "public"]
     assert seen["schemas like"] == [["other"]]
     assert seen["tables"] == [
+        ["other", "elsewhere", "TABLE", "null"],
         ["public", "sales", "TABLE", "null"],
         ["public", "shops", "TABLE", "where"],
-        ["other", "elsewhere", "TABLE", "null"],
         ["public", "big_sales", "VIEW", "null"],
     ]
     assert ["shops", "TABLE"] in seen["all tables"]

@@ -39,13 +39,13 @@ COUNT = "SELECT count(*) FROM {}"
     "table", ["public.orders", "main.orders", "shop.public.orders", '"shop"."public"."orders"', "PUBLIC . Orders"]
 )
 def test_tables_are_found_in_it(connection: Connection, table: str) -> None:
-    query = COUNT.format(table)
+    query = COUNT.format(table).encode()
     assert connection.execute(query).fetchall() == [(3,)]
     assert connection.execute(query, prepare=True).fetchall() == [(3,)]
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} TO STDOUT") as copy:
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} TO STDOUT".encode()) as copy:
         assert len(list(copy.rows())) == 3
     with connection.transaction():
-        connection.execute(f"DECLARE c CURSOR FOR {query}")
+        connection.execute(b"DECLARE c CURSOR FOR " + query)
         assert connection.execute("FETCH c").fetchall() == [(3,)]
     assert connection.execute("SELECT public.orders.id FROM public.orders WHERE orders.id = %s", [2]).fetchall() == [
         (2,)
@@ -69,7 +69,7 @@ def test_the_catalog_knows_it(connection: Connection) -> None:
         ("SELECT schemaname FROM pg_indexes WHERE indexname = 'orders_placed'", ["public"]),
         ("SELECT DISTINCT constraint_schema FROM information_schema.key_column_usage", ["public"]),
     ):
-        assert [row[0] for row in connection.execute(query)] == expected, query
+        assert [row[0] for row in connection.execute(query.encode())] == expected, query
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_information_schema_has_the_databases_name_in_front(connection: Conn
     query = (
         f"SELECT column_name FROM {name} WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position"
     )
-    assert [column for (column,) in connection.execute(query, ["customers"])] == ["id", "name", "joined"]
+    assert [column for (column,) in connection.execute(query.encode(), ["customers"])] == ["id", "name", "joined"]
     assert connection.execute("SELECT count(*) > 9 FROM shop.pg_catalog.pg_type").fetchall() == [(True,)]
 
 

@@ -3,6 +3,8 @@ writers."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,3 +41,44 @@ def test_recorded_statements_run(running: Shop, source: Path, user: str) -> None
             except psycopg.Error as error:
                 failed.append(f"{error}\n    {statement}")
     assert not failed, "\n".join(failed)
+
+
+#: Of psql, with what is in their answers.
+COMMANDS = {
+    r"\d+": "public|orders|table|",
+    r"\d+ orders": "For the driver",
+    r"\d+ spent": "customer|integer",
+    r"\dt+": "What was ordered",
+    r"\db": "pg_default",
+    r"\det": "",
+    r"\des": "",
+    r"\dew": "",
+    r"\dC": "",
+    r"\do": "",
+    r"\dc": "",
+    r"\da": "",
+    r"\dD": "",
+    r"\dA": "btree",
+    r"\dy": "",
+    r"\dP": "",
+    r"\df+": "twice",
+    r"\sf twice": "CREATE OR REPLACE FUNCTION public.twice(x)",
+    r"\sv spent": "SELECT customer",
+    r"\l+": "shop",
+    r"\dn+": "public",
+    r"\di+": "orders_placed",
+    r"\ds+": "numbers",
+    r"\dRp": "",
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_psql_commands(running: Shop, user: str) -> None:
+    with running.connect("writer") as connection:
+        connection.execute("CREATE OR REPLACE MACRO twice(x) AS x + x")
+    for command, expected in COMMANDS.items():
+        arguments = ["psql", "--no-psqlrc", "--no-align", "--tuples-only", "--command", command]
+        environment = os.environ | running.environment(user)
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.stderr == "", command
+        assert expected in done.stdout, command

@@ -10,6 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -59,14 +61,22 @@ def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -
     """The names of the columns of a query, given those that DuckDB has for them."""
     if all(map(is_chosen, columns)) or len(sql) > LONGEST:
         return tuple(columns)
+    try:
+        found = tree_names(parser, sql, len(columns))
+    except (RecursionError, LookupError, duckdb.Error):
+        # A statement that runs is not to fail for its names: its tree is too deep, or has parts unknown here.
+        return tuple(columns)
+    return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))
+
+
+def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | None]:
     options = "skip_null := true, skip_empty := true, skip_default := true"
     ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
     tree = json.loads(text)
     if tree["error"]:
         # DuckDB shows the trees of queries only.
-        return tuple(columns)
-    found = Tree(sql.encode()).columns(tree["statements"][-1]["node"], len(columns))
-    return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))
+        return [None] * count
+    return Tree(sql.encode()).columns(tree["statements"][-1]["node"], count)
 
 
 def is_chosen(name: str) -> bool:
@@ -192,7 +202,7 @@ def type_name(type_: dict[str, Any]) -> str:
     """PostgreSQL's name of a type; of an array that of its items."""
     while type_["type_name"].lower() in ("list", "array") and type_.get("children"):
         type_ = type_["children"][0]
-    name = type_["type_name"]
+    name: str = type_["type_name"]
     return TYPES.get(name.upper(), name.lower())
 
 

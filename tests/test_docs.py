@@ -69,7 +69,7 @@ def test_shell_examples(server: Server, tmp_path: Path) -> None:
     read, psql = (shlex.split(here(command, server)) for command in commands)
     subprocess.run([sys.executable, "-m", *read], check=True, cwd=tmp_path, timeout=60)
     assert pq.read_table(tmp_path / "orders.parquet").num_rows == 1000
-    environment = os.environ | {"PGUSER": "tester", "PGDATABASE": "test"}
+    environment = os.environ | {"PGUSER": "tester"}
     csv = subprocess.run(psql, check=True, capture_output=True, text=True, timeout=60, env=environment).stdout
     assert csv.splitlines()[:2] == ["id,note,total", "0,note 0,0.00"]
     assert len(csv.splitlines()) == 1001

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import data
 from study import arrow, bandwidth, pandas_breakdown, partitions, queries, report
 from study.experiment import SIZES, Context, Experiment, Finding, Row, Unmeasurable
-from study.medians import those
+from study.medians import cell, those
 from study.parted import DASK, in_parts, named
 from study.systems import EXTENSION, POSTGRES, by_name
 
@@ -107,6 +107,26 @@ def test_parts(context: Context, tmp_path: Path) -> None:
     assert "MySQL, ConnectorX (paper)" in text and "partitions made by the server, 16 parts (paper)" in text
     assert "No module named" in text
     assert [finding.holds for finding in partitions.EXPERIMENT.findings(rows)][:3] == [None] * 3
+
+
+def test_parts_that_have_no_cores_of_their_own_tell_nothing() -> None:
+    def claims(cores: int) -> list[bool | None]:
+        walls = {named(CONNECTORX.name, parts): wall for parts, wall in ((0, 4.0), (4, 1.0))}
+        rows = [
+            {"part": "client", "table": "lineitem", "system": system, "wall": wall, "cores": cores}
+            for system, wall in walls.items()
+        ]
+        return [finding.holds for finding in partitions.findings(rows) if "four make ConnectorX" in finding.claim]
+
+    assert claims(2) == [None]
+    assert claims(8) == [True]
+
+
+def test_a_cell_of_several_readings_has_their_spread() -> None:
+    rows: list[Row] = [{"system": "a", "wall": wall} for wall in (3.0, 1.0, 2.0)] + [{"system": "b", "wall": 4.0}]
+    assert report.number(cell(rows, "wall", system="a")) == "2.00 <small>1.00–3.00</small>"
+    assert report.number(cell(rows, "wall", 10, system="b")) == "40.0"
+    assert cell([{"system": "c", "error": "why"}], "wall", system="c") == "why"
 
 
 def test_into_arrow(context: Context, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from laboratory import Link
 
 from study import databases, figures, systems
 from study.experiment import Context, Experiment, Finding, Part, Row, Table, Text, Unmeasurable
-from study.medians import median, names, ratio, reason
+from study.medians import cell, median, names, ratio, reason
 
 #: Mbit/s; none is this machine itself.
 RATES: dict[str, tuple[float | None, ...]] = {
@@ -70,11 +70,11 @@ def show(rows: list[Row]) -> list[Part]:
     links = [named(rate) for rate in RATES["full"]]
     lines = []
     for name in names(rows):
-        times = [per_million(rows, name, link) for link in links]
-        shown = [
-            time * 1e6 if time is not None else reason(rows, system=name, link=link)
-            for time, link in zip(times, links, strict=True)
-        ]
+        shown = []
+        for link in links:
+            where = {"system": name, "link": link}
+            rows_read = median(rows, "rows", **where)
+            shown.append(cell(rows, "wall", 1e6 / rows_read, **where) if rows_read else reason(rows, **where))
         size = median(rows, "wire_bytes", system=name, link="100 Mbit/s")
         count = median(rows, "rows", system=name, link="100 Mbit/s")
         lines.append([name, *shown, ratio(size, count)])

@@ -61,12 +61,21 @@ class Unmeasurable(Exception):
 
 
 @dataclass(frozen=True)
+class Spread:
+    """What several readings of the same gave."""
+
+    median: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
 class Table:
     """Cells as they are to be read: text stands left, all else right. `None` is a cell without a value."""
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | float | int | None]]
+    rows: Sequence[Sequence[str | float | int | Spread | None]]
 
 
 @dataclass(frozen=True)

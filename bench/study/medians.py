@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from study.experiment import Row
+from study.experiment import Row, Spread
 
 
 def those(rows: Iterable[Row], **where: Any) -> list[Row]:
@@ -32,9 +32,19 @@ def reason(rows: Iterable[Row], **where: Any) -> str | None:
     return next((row["error"] for row in those(rows, **where) if "error" in row), None)
 
 
-def cell(rows: Iterable[Row], field: str, **where: Any) -> float | str | None:
-    """The median, or why there is none."""
-    found = median(rows, field, **where)
+def spread(rows: Iterable[Row], field: str, times: float = 1.0, **where: Any) -> float | Spread | None:
+    """The median of a field, multiplied, with the least and the most if there are several readings."""
+    found = [row[field] * times for row in those(rows, **where) if row.get(field) is not None]
+    if not found:
+        return None
+    middle = statistics.median(found)
+    return middle if len(found) == 1 else Spread(middle, min(found), max(found))
+
+
+def cell(rows: Iterable[Row], field: str, times: float = 1.0, **where: Any) -> float | str | Spread | None:
+    """The same, or why there is none."""
+    rows = list(rows)
+    found = spread(rows, field, times, **where)
     return reason(rows, **where) if found is None else found
 
 

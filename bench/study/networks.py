@@ -9,7 +9,7 @@ from laboratory import Link, congestion_controls
 from matplotlib.axes import Axes
 
 from study import databases, figures, systems
-from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table, Unmeasurable
+from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Spread, Table, Unmeasurable
 from study.medians import cell, median, names, ratio, reason, span
 
 #: The paper's data sets: what is read for each, the user's files where there are any, and rows of the quick size.
@@ -117,10 +117,10 @@ def shown(rows: list[Row], table: str) -> list[Part]:
     ]
 
 
-def per_million(rows: list[Row], system: str, link: str) -> float | str | None:
-    wall = cell(rows, "wall", system=system, link=link)
+def per_million(rows: list[Row], system: str, link: str) -> float | str | Spread | None:
     count = median(rows, "rows", system=system, link=link)
-    return wall / count * 1e6 if isinstance(wall, float) and count else reason(rows, system=system, link=link)
+    where = {"system": system, "link": link}
+    return cell(rows, "wall", 1e6 / count, **where) if count else reason(rows, **where)
 
 
 def lines_of(rows: list[Row]) -> Callable[[Axes], None]:

@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from study.experiment import Experiment, Finding, Part, Plot, Row, Table, Text
+from study.experiment import Experiment, Finding, Part, Plot, Row, Spread, Table, Text
 
 mpl.use("svg")
 # Words stay words, and the same numbers give the same file.
@@ -31,9 +31,17 @@ figure { margin: 1rem 0 } figcaption { font-weight: 600 } svg { max-width: 100%;
 pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; font-size: 85%; line-height: 1.35 }
 .source, .ran { color: #666; font-size: 90% } .yes { color: #17692c } .no { color: #a3261c }
 """
-INTRODUCTION = """<p>The measurements of “Don't Hold My Data Hostage” (Raasveldt &amp; Mühleisen, VLDB 2017) and of
-“ConnectorX” (Wang et al., VLDB 2022), made again with the systems of today and with Colonnade. <code>make study</code>
-does it all again.</p>"""
+INTRODUCTION = """<p>This report repeats the measurements of two papers with the systems of today and with Colonnade:
+“Don't Hold My Data Hostage” (Raasveldt &amp; Mühleisen, VLDB 2017) and “ConnectorX” (Wang et al., VLDB 2022).
+<code>make study</code> makes it.</p>
+<p>A table's cell is one reading. If there are several readings of the same, the cell is their median, and the least and
+the most stand behind it in small type. Client and server share the machine that each chapter names at its end. Lines
+marked “(paper)” are the papers' own figures, from their machines.</p>
+<p>First come the figures that the README shows too. The next chapter compares each claim of the papers with what was
+measured here: a claim still holds, no longer holds, or cannot be told on this machine. The other chapters have one
+experiment each, with all of its tables.</p>"""
+#: Figures that stand at the beginning.
+FIRST = ("systems", "networks", "wire_bytes")
 VERDICTS = {
     True: '<b class="yes">still holds</b>',
     False: '<b class="no">no longer holds</b>',
@@ -41,10 +49,12 @@ VERDICTS = {
 }
 
 
-def number(value: str | float | int | None) -> str:
-    """Three digits where there is a fraction; thousands are set apart."""
+def number(value: str | float | int | Spread | None) -> str:
+    """Three digits where there is a fraction; thousands are set apart. Of a spread, the median stands first."""
     if value is None:
         return "–"
+    if isinstance(value, Spread):
+        return f"{number(value.median)} <small>{number(value.least)}–{number(value.most)}</small>"
     if isinstance(value, float):
         digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 4
         return f"{value:,.{digits}f}"
@@ -119,7 +129,8 @@ def changes(findings: list[tuple[str, Experiment, Finding]]) -> list[str]:
 
 def write(into: Path, measured: list[tuple[Experiment, dict[str, Any]]]) -> Path:
     """Writes `index.html`, and a file for each figure that has a name."""
-    findings, sections, links = [], [], ['<a href="#changes">What changed since 2017</a>']
+    findings, sections, first = [], [], []
+    links = ['<a href="#changes">What changed since 2017</a>']
     for one, found in measured:
         name = found["experiment"]
         links.append(f'<a href="#{name}">{escape(one.title)}</a>')
@@ -129,6 +140,8 @@ def write(into: Path, measured: list[tuple[Experiment, dict[str, Any]]]) -> Path
             for part in one.show(found["rows"]):
                 if isinstance(part, Plot) and part.name:
                     (into / f"{part.name}.svg").write_text(drawn(part))
+                    if part.name in FIRST:
+                        first.append(shown(part))
     html = [
         '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -136,6 +149,7 @@ def write(into: Path, measured: list[tuple[Experiment, dict[str, Any]]]) -> Path
         "<h1>Result sets, measured again</h1>",
         INTRODUCTION,
         f"<nav>{''.join(links)}</nav>",
+        *first,
         *changes(findings),
         *sections,
         "</html>\n",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from study import databases, figures, systems
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table
-from study.medians import median, names, ratio, reason, span
+from study.medians import median, names, ratio, reason, span, spread
 
 TABLE = "lineitem"
 #: More rows than this are not made objects of.
@@ -68,7 +68,8 @@ def show(rows: list[Row]) -> list[Part]:
         times = [median(rows, field, system=name) for field in (*STEPS, "client_cpu", "server_cpu")]
         peak = (median(rows, "client_peak", system=name) or 0.0) / 1e6
         theirs = paper.get(PAPER.get(name, ""), (None, None))
-        lines.append([name, wall, *times, peak, bytes_a_row(rows, name), wall / count * 1e6, *theirs])
+        walls = (spread(rows, "wall", system=name), spread(rows, "wall", 1e6 / count, system=name))
+        lines.append([name, walls[0], *times, peak, bytes_a_row(rows, name), walls[1], *theirs])
     lines += [[f"{name} (paper)", *[None] * 9, *theirs] for name, theirs in paper.items() if name not in beside]
     count = next((row["rows"] for row in rows if "rows" in row), 0)
     caption = f"{count:,} rows of lineitem on one machine. Bytes are those on the wire, with all headers"

@@ -67,6 +67,8 @@ struct Talk<'a> {
 struct Prepared {
     number: [u8; 4],
     columns: Vec<Definition>,
+    /// Whether only running tells what it gives.
+    unforeseen: bool,
 }
 
 impl Talk<'_> {
@@ -87,9 +89,8 @@ impl Talk<'_> {
             }
             prepared => prepared?,
         };
-        let unforeseen = prepared.columns.is_empty() && is_unforeseen(&statement.sql);
-        let undo = if unforeseen { Some(Undo::begin(self.link, self.tick)?) } else { None };
-        let mut result = self.run(&prepared, unforeseen, pool, statement, options, wanted, tell);
+        let undo = if prepared.unforeseen { Some(Undo::begin(self.link, self.tick)?) } else { None };
+        let mut result = self.run(&prepared, pool, statement, options, wanted, tell);
         if let Some(undo) = undo {
             result = undo.end(self.link, self.tick, result);
         }
@@ -135,24 +136,24 @@ impl Talk<'_> {
                 Error::new(ErrorKind::Usage, message).with_hint("write placeholders as $1 or $name"),
             ));
         }
-        Ok(Prepared { number, columns })
+        let unforeseen = columns.is_empty() && is_unforeseen(&statement.sql);
+        Ok(Prepared { number, columns, unforeseen })
     }
 
     fn run(
         &mut self,
         prepared: &Prepared,
-        unforeseen: bool,
         pool: &Pool,
         statement: &Bound,
         options: &QueryOptions,
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<Option<u64>, End> {
-        if prepared.columns.is_empty() && !unforeseen && wanted == Wanted::Rows {
+        if prepared.columns.is_empty() && !prepared.unforeseen && wanted == Wanted::Rows {
             return Err(no_rows());
         }
         // What cannot be told afterwards is settled before anything runs. Nobody expects rows of a statement without columns.
-        let utc = match unforeseen || prepared.columns.iter().any(kind::is_instant) {
+        let utc = match prepared.unforeseen || prepared.columns.iter().any(kind::is_instant) {
             true => self.is_utc()?,
             false => !prepared.columns.is_empty(),
         };

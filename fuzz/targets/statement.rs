@@ -58,7 +58,8 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
             // part is judged.
             let several = format!(";; select ';' ; {text} ;\n; select 1 -- ;\n;");
             let parts = query::split(&several);
-            if text.is_ascii() && !text.contains('`') && !starts.is_empty() {
+            let is_one = !starts.iter().any(|start| text[*start..].starts_with(';')) && !starts.is_empty();
+            if is_one && text.is_ascii() && !text.contains('`') {
                 let [_, found, _] = parts.as_slice() else { panic!("{} statements: {several:?}", parts.len()) };
                 let found_at = |start: usize| position(starts, starts[0] + start);
                 assert_eq!(judge(&FENCE, found.text, found_at, rights), *judgement, "{several:?}");

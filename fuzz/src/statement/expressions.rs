@@ -53,7 +53,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
 
     /// Writes tokens with spaces between them. Brackets count as open until they are closed.
     pub fn write(&mut self, tokens: &str) {
-        if tokens.contains(['\'', '"', '`', '$']) {
+        if tokens.contains(['\'', '"', '`']) || tokens.starts_with("$$") || tokens.starts_with("$a$") {
             return self.token(tokens);
         }
         for token in tokens.split_ascii_whitespace() {

@@ -34,6 +34,8 @@ pub fn tokens(text: &str) -> Result<Vec<Range<usize>>, Refusal> {
 pub fn rewritten(text: &str, tokens: &[Range<usize>], choices: &mut Choices<'_>) -> (String, Vec<usize>) {
     let (mut out, mut starts) = (String::with_capacity(text.len() * 2), Vec::with_capacity(tokens.len()));
     for token in tokens {
+        // A dollar sign and a space beyond ASCII would begin a dollar quote.
+        out.push_str(if out.ends_with('$') { " " } else { "" });
         out.push_str(choices.one(&SPACES));
         starts.push(out.len());
         let token = &text[token.clone()];

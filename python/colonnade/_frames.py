@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _numpy, _pandas
+from ._errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ _PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
 #: Rows of a Dask partition at most.
 _PARTITION_ROWS = 1_000_000
 #: Units of numbers that pandas' parse_dates reads as moments.
-_UNITS = ("D", "s", "ms", "us", "ns")
+_UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 
 ParseDates = list[str] | Mapping[str, str | Mapping[str, Any]]
 
@@ -122,8 +123,8 @@ class Shape:
     def _finished(self, made: pd.DataFrame) -> Any:
         """The frame with what was asked for besides."""
         for name in self.parse_dates or ():
-            how = self.parse_dates[name] if isinstance(self.parse_dates, Mapping) else {}
-            made[name] = _parsed(made[name], how)
+            how = self.parse_dates[name] if isinstance(self.parse_dates, Mapping) else None
+            made[name] = _parsed(name, made[name], how)
         if self.index_col is not None:
             made = _pandas.set_index(made, self.index_col)
         match self.return_type:
@@ -135,12 +136,27 @@ class Shape:
                 return made
 
 
-def _parsed(series: Any, how: str | Mapping[str, Any]) -> pd.Series:
-    """A column as moments, by pandas' rules: a unit of numbers, a format, or arguments of pandas.to_datetime."""
+def _parsed(name: str, series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
+    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
+    pandas.to_datetime."""
     pd = _convert.require("pandas", "parse_dates")
     if isinstance(how, Mapping):
         return pd.to_datetime(series, **how)
-    return pd.to_datetime(series, **({"unit": how} if how in _UNITS else {"format": how}))
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if how in _UNITS or (how is None and kind in ("integer", "floating", "mixed-integer-float", "decimal")):
+        unit = how or "s"
+        if kind == "decimal":
+            # As pandas has it, whose decimals are floats here.
+            series = series.astype("float64")
+        try:
+            return pd.to_datetime(series, unit=unit)
+        except (ValueError, OverflowError) as error:
+            raise DataError(
+                f"column {name!r} has a number that is no moment in the unit {unit!r}: {error}",
+                hint="name another unit in parse_dates, such as {'column': 'ms'}, or leave the column out",
+                sqlstate="22008",
+            ) from error
+    return pd.to_datetime(series, **({} if how is None else {"format": how}))
 
 
 def resliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

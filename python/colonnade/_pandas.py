@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import _convert
+from . import _convert, _gaps
 from . import _fixed as fixed
 from . import _objects as objects
-from ._errors import DataError, InterfaceError
+from ._errors import InterfaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _TYPE_KEY = b"colonnade.type"
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
-_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
 
 
 def checked(backend: str) -> Backend:
@@ -139,16 +139,32 @@ def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
-    if backend == "connectorx" and pa.types.is_nested(kind):
-        return pd.Series(_lists(held.pop()), dtype=object)
+    if pa.types.is_nested(kind):
+        return _nested(field, held, backend)
     if pa.types.is_time(kind):
-        _within_a_day(field, held[0])
-    if pa.types.is_nested(kind) and any(map(_rounds, held[0].chunks)):
-        return pd.Series(held.pop().to_pylist(), dtype=object)
+        _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True)
+    return _converted(held)
+
+
+def _converted(held: list[Any]) -> Any:
+    """One column as pyarrow converts it."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     table = pa.table([held.pop()], names=["v"])
     converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
     del table
     return converted["v"]
+
+
+def _nested(field: pa.Field, held: list[Any], backend: Backend) -> Any:
+    """One column of lists, structs or maps."""
+    pd = _convert.require("pandas", "to_pandas()")
+    as_objects = backend == "connectorx" or any(_changes(part, backend) for part in held[0].chunks)
+    # NumPy's moments, which lists have otherwise, have more years than Python's.
+    years = _gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
+    _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
+    if backend == "connectorx":
+        return pd.Series(_lists(held.pop()), dtype=object)
+    return pd.Series(held.pop().to_pylist(), dtype=object) if as_objects else _converted(held)
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:
@@ -168,30 +184,29 @@ def _lists(column: pa.ChunkedArray) -> list[Any]:
     return column.to_pylist()
 
 
-def _rounds(array: pa.Array) -> bool:
-    """Whether pyarrow would make floats of integers within: it does where some of them are NULL."""
+def _changes(array: pa.Array, backend: Backend, *, in_field: bool = False) -> bool:
+    """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
+    floats that are NULL, and integers of nanoseconds in structs."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = array.type
     if pa.types.is_struct(kind):
-        return any(map(_rounds, array.flatten()))
+        return any(_changes(part, backend, in_field=True) for part in array.flatten())
     if pa.types.is_map(kind):
-        return _rounds(array.keys) or _rounds(array.items)
+        return any(_changes(part, backend, in_field=True) for part in (array.keys, array.items))
     if pa.types.is_nested(kind):
-        return _rounds(array.flatten())
-    return pa.types.is_integer(kind) and array.null_count > 0
+        return _changes(array.flatten(), backend, in_field=in_field)
+    if pa.types.is_timestamp(kind):
+        return in_field and kind.unit == "ns"
+    is_number = pa.types.is_integer(kind) or (backend == "numpy_nullable" and pa.types.is_floating(kind))
+    return is_number and array.null_count > 0
 
 
-def _within_a_day(field: pa.Field, column: pa.ChunkedArray) -> None:
-    """Python's times end before 24:00:00, which SQL has."""
-    compute = _convert.require("pyarrow.compute", "to_pandas()", "pandas")
+def _has_fields(kind: pa.DataType) -> bool:
+    """Whether there is a struct or a map in it."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    last = compute.max(column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64())).as_py()
-    if last is not None and last >= _DAY[field.type.unit]:
-        raise DataError(
-            f"column {field.name!r} has the time 24:00:00, which Python does not",
-            hint="use dtype_backend 'pyarrow', or cast the column to text in the query",
-            sqlstate="22008",
-        )
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return True
+    return pa.types.is_nested(kind) and _has_fields(kind.value_type)
 
 
 def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import colonnade
@@ -177,12 +178,64 @@ def test_every_rounding_is_of_a_decimal(types_place: str) -> None:
         read(types_place, "select '5874897-12-31'::date as v")
 
 
-def test_the_default_is_exact(types_place: str) -> None:
-    frame = colonnade.read_sql(
-        types_place, "select d, i from (values (521.34::numeric(10,2), 1), (null::numeric(10,2), null)) t(d, i)"
-    )
-    assert [str(dtype) for dtype in frame.dtypes] == ["object", "Int32"]
-    assert str(frame["d"][0]) == "521.34"
+def test_the_default_is_pandas_and_exact_is_a_choice(types_place: str) -> None:
+    query = """
+        select d, n, i, s, b, e from (values
+            (521.34::numeric(10,2), 0.1000000000000000000001::numeric, 1, 2::int2, true, 'happy'::mood),
+            (null, null, null, null, null, null)) t(d, n, i, s, b, e)
+    """
+    frame = colonnade.read_sql(types_place, query)
+    assert [str(dtype) for dtype in frame.dtypes] == ["float64"] * 4 + ["object", "str"]
+    assert frame.iloc[0].tolist() == [521.34, 0.1, 1, 2, True, "happy"]
+    frame = colonnade.read_sql(types_place, query, dtype_backend="exact")
+    assert [str(dtype) for dtype in frame.dtypes] == ["object", "object", "Int32", "Int16", "boolean", "category"]
+    assert [str(value) for value in frame.iloc[0]][:2] == ["521.34", "0.1000000000000000000001"]
+    for backend in ("numpy", "numpy_nullable", "exact"):
+        frame = colonnade.read_sql(types_place, query, dtype_backend=backend, coerce_float=False)
+        assert frame["n"].tolist() == [Decimal("0.1000000000000000000001"), None]
+
+
+def test_an_integer_that_no_float_has_stays_an_integer(types_place: str) -> None:
+    """pandas.read_sql changes 9007199254740993 to 9007199254740992."""
+    query = "select i from (values ({}::int8, 1), (null, 2)) t(i, k) order by k"
+    frame = colonnade.read_sql(types_place, query.format(9007199254740993))
+    assert (str(frame["i"].dtype), frame["i"][0]) == ("Int64", 9007199254740993)
+    for fits in (9007199254740992, -9007199254740992):
+        frame = colonnade.read_sql(types_place, query.format(fits))
+        assert (str(frame["i"].dtype), frame["i"][0]) == ("float64", fits)
+    frame = colonnade.read_sql(types_place, "select null::int8 as i, null::bool as b")
+    assert (str(frame["i"].dtype), str(frame["b"].dtype), frame["b"][0]) == ("float64", "object", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtypes"),
+    [
+        ("18446744073709551615", {"numpy": "uint64", "numpy_nullable": "UInt64", "exact": "uint64"}),
+        ("9223372036854775807", {"numpy": "int64", "numpy_nullable": "Int64", "exact": "uint64"}),
+    ],
+)
+def test_unsigned_integers_of_mysql(mysql_place: Place, value: str, dtypes: dict[str, str]) -> None:
+    for backend, dtype in dtypes.items():
+        query = f"select cast({value} as unsigned) as v"
+        frame = colonnade.read_sql(mysql_place.uri, query, dtype_backend=backend)  # type: ignore[call-overload]
+        assert (str(frame["v"].dtype), str(frame["v"][0])) == (dtype, value)
+
+
+def test_intervals_are_lengths_of_time_unless_they_have_months(types_place: str) -> None:
+    query = "select i from (values (interval '{}', 1), (null, 2)) t(i, k) order by k"
+    column = colonnade.read_sql(types_place, query.format("-1 day 02:00:00.5"))["i"]
+    assert (str(column.dtype), column[0]) == ("timedelta64[us]", pd.Timedelta(days=-1, hours=2, milliseconds=500))
+    assert pd.isna(column[1])
+    column = colonnade.read_sql(types_place, query.format("1 month 2 days"))["i"]
+    assert (column.dtype, column[0]) == (object, pd.DateOffset(months=1, days=2, nanoseconds=0))
+    column = colonnade.read_sql(types_place, query.format("106751992 days"))["i"]
+    assert column.dtype == object
+    assert colonnade.read_sql(types_place, "select interval '1 day' where false")["interval"].dtype == "timedelta64[us]"
+
+
+def test_arrays_are_lists(types_place: str) -> None:
+    frame = colonnade.read_sql(types_place, "select array[1, null] as i, array[0.5] as n, null::text[] as t")
+    assert frame.iloc[0].tolist() == [[1, None], [0.5], None]
 
 
 def test_the_page_lists_every_argument() -> None:

@@ -18,7 +18,8 @@ pub struct Batch {
     schema: SchemaRef,
     rows: Rows,
     part: usize,
-    conversion: Option<Conversion>,
+    /// In their order: a result that was converted may be converted again.
+    conversions: Vec<Conversion>,
     share: Option<Arc<Share>>,
 }
 
@@ -42,7 +43,7 @@ const PINNED_EIGHTHS: usize = 7;
 impl Batch {
     /// `message` is the range of addresses of the bytes that `chunk` was opened from.
     pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversion: None, share: None }
+        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversions: Vec::new(), share: None }
     }
 
     /// The same rows as those of a part, by its number from 0 on.
@@ -60,7 +61,7 @@ impl Batch {
     /// The same rows in the types that `plan` gives them, which are those of `schema`.
     pub(crate) fn converted(mut self, schema: SchemaRef, plan: Arc<Plan>, first_row: u64) -> Self {
         self.schema = schema;
-        self.conversion = Some(Conversion { plan, first_row });
+        self.conversions.push(Conversion { plan, first_row });
         self
     }
 
@@ -109,7 +110,7 @@ impl Batch {
             }
             Rows::Decoded(batch) => batch.column(index).clone(),
         };
-        retyped(self.conversion.as_ref(), index, array)
+        retyped(&self.conversions, index, array)
     }
 
     /// Decodes all columns. The received bytes are kept only if they are most of what the result needs anyway.
@@ -118,7 +119,7 @@ impl Batch {
     /// The bytes are damaged.
     pub fn decode(self) -> Result<RecordBatch, Error> {
         let (chunk, message) = match self.rows {
-            Rows::Decoded(batch) => return recorded(batch, self.schema, self.conversion.as_ref()),
+            Rows::Decoded(batch) => return recorded(batch, self.schema, &self.conversions),
             Rows::Encoded { chunk, message } => (chunk, message),
         };
         let mut columns = Vec::with_capacity(chunk.columns());
@@ -140,7 +141,7 @@ impl Batch {
             };
             columns.iter_mut().for_each(|column| each_buffer(column, &mut unpin));
         }
-        let convert = |index, column| retyped(self.conversion.as_ref(), index, array(&chunk, index, column)?);
+        let convert = |index, column| retyped(&self.conversions, index, array(&chunk, index, column)?);
         let arrays = columns.into_iter().enumerate().map(|(index, column)| convert(index, column));
         let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
@@ -151,24 +152,21 @@ impl Batch {
 
 impl From<RecordBatch> for Batch {
     fn from(batch: RecordBatch) -> Self {
-        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0, conversion: None, share: None }
+        Self { schema: batch.schema(), rows: Rows::Decoded(batch), part: 0, conversions: Vec::new(), share: None }
     }
 }
 
-fn retyped(conversion: Option<&Conversion>, index: usize, array: ArrayRef) -> Result<ArrayRef, Error> {
-    match conversion {
-        Some(conversion) => conversion.plan.convert(index, array, conversion.first_row),
-        None => Ok(array),
-    }
+fn retyped(conversions: &[Conversion], index: usize, array: ArrayRef) -> Result<ArrayRef, Error> {
+    conversions.iter().try_fold(array, |array, conversion| conversion.plan.convert(index, array, conversion.first_row))
 }
 
 /// A batch that came as arrays.
-fn recorded(batch: RecordBatch, schema: SchemaRef, conversion: Option<&Conversion>) -> Result<RecordBatch, Error> {
-    if conversion.is_none() {
+fn recorded(batch: RecordBatch, schema: SchemaRef, conversions: &[Conversion]) -> Result<RecordBatch, Error> {
+    if conversions.is_empty() {
         return Ok(batch);
     }
     let (_, columns, rows) = batch.into_parts();
-    let columns = columns.into_iter().enumerate().map(|(index, array)| retyped(conversion, index, array));
+    let columns = columns.into_iter().enumerate().map(|(index, array)| retyped(conversions, index, array));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, columns, &options)

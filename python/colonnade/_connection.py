@@ -66,7 +66,7 @@ class Connection:
         """
         dtype = options.pop("dtype", None)
         stream = bounded(lambda: self._source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype))
+        return Result(_dtype.converted(stream, dtype), dtype=dtype)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 #: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
 Dtype: TypeAlias = object
 
+#: One type for all columns, or types of columns by name.
+Dtypes: TypeAlias = Mapping[str, Dtype] | Dtype
+
 #: What else a type is called, by Python, NumPy and pandas.
 _ALIASES = {
     "int": "int64",
+    "boolean": "bool",
     "str": "utf8",
     "bytes": "binary",
     "category": "dictionary",
@@ -56,9 +60,9 @@ def lossy(dtype: Dtype) -> Lossy:
     return Lossy(dtype)
 
 
-def converted(stream: Stream, dtype: Mapping[str, Dtype] | None) -> Stream:
+def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
     """The stream, with these columns in other types."""
-    if not dtype:
+    if dtype is None or dtype == {}:
         return stream
     try:
         return stream.converted(conversions(stream.names, dtype))
@@ -67,10 +71,17 @@ def converted(stream: Stream, dtype: Mapping[str, Dtype] | None) -> Stream:
         raise
 
 
-def conversions(names: Sequence[str], dtype: Mapping[str, Dtype]) -> list[tuple[int, object, bool]]:
+def named(dtype: Dtypes | None) -> frozenset[str] | None:
+    """The columns whose types it gives; None stands for all of them."""
+    if dtype is None:
+        return frozenset()
+    return frozenset(dtype) if isinstance(dtype, Mapping) else None
+
+
+def conversions(names: Sequence[str], dtype: Dtypes) -> list[tuple[int, object, bool]]:
     """For each column that gets another type: its number, the type, and whether values may change."""
     if not isinstance(dtype, Mapping):
-        raise TypeError("dtype is a mapping from columns to types: write dtype={'price': 'float64'}")
+        dtype = dict.fromkeys(names, dtype)
     unknown = [name for name in dtype if name not in names]
     if unknown:
         raise InterfaceError(

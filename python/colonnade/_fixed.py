@@ -22,27 +22,34 @@ if TYPE_CHECKING:
 #: Rows of the first allocation.
 _FIRST = 1024
 _DAY_MILLISECONDS = 86_400_000
+#: Floats have room for every integer up to this one.
+_FLOAT_INTEGERS = 2**53
+_INT64_MAX = 2**63 - 1
 
 
-def column(field: pa.Field, backend: Backend) -> Growing | None:
-    """A column that grows, if NumPy has such a type."""
+def column(field: pa.Field, backend: Backend, *, widens: bool) -> Growing | None:
+    """A column that grows, if NumPy has such a type. With `widens`, numbers get 64 bits, and NULLs are kept as pandas
+    keeps them."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = field.type
+    #: Whether the type knows NULL although there is none.
+    masks = backend in ("numpy_nullable", "connectorx")
     if pa.types.is_integer(kind):
-        if backend == "connectorx" and kind.bit_width <= 32:
-            return Growing("int64", "Int64", always=True, source=str(kind))
         prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
+        if widens and kind.bit_width <= 32:
+            return Integers("int64", masks=masks, source=str(kind))
+        if widens and backend != "connectorx":
+            return Integers(str(kind), masks=masks)
         # A float has no room for every integer, and NumPy no integer for NULL.
-        return Growing(f"{prefix.lower()}{kind.bit_width}", f"{prefix}{kind.bit_width}", always=backend != "numpy")
+        return Growing(str(kind), f"{prefix}{kind.bit_width}", always=masks)
     if pa.types.is_boolean(kind):
-        return Growing("bool", "boolean", always=backend != "numpy")
+        return Flags() if widens and not masks else Growing("bool", "boolean", always=masks)
     if pa.types.is_float32(kind) or pa.types.is_float64(kind):
-        name = f"float{kind.bit_width}"
-        if backend == "connectorx":
-            return Growing("float64", None, source=name)
+        source = f"float{kind.bit_width}"
+        name = "float64" if widens else source
         if backend == "numpy_nullable":
-            return Growing(name, name.capitalize(), always=True)
-        return Growing(name, None)
+            return Growing(name, name.capitalize(), always=True, source=source)
+        return Growing(name, None, source=source)
     if pa.types.is_date32(kind):
         return Growing("datetime64[ms]", None, source="int32", factor=_DAY_MILLISECONDS)
     if pa.types.is_timestamp(kind) and kind.tz is None:
@@ -145,6 +152,50 @@ class Growing:
             return pd.Series(pd.arrays.BooleanArray(values, mask), copy=False)
         made = pd.arrays.FloatingArray if values.dtype.kind == "f" else pd.arrays.IntegerArray
         return pd.Series(made(values, mask), copy=False)
+
+
+class Integers(Growing):
+    """Integers of 64 bits as pandas.read_sql keeps them: with NULLs as floats, and unsigned only if one of them is
+    beyond the signed ones. Where a float has no room for one of them, they stay integers, in pandas' type that knows
+    NULL; with `masks` they always do."""
+
+    def __init__(self, dtype: str, *, masks: bool, source: str | None = None) -> None:
+        super().__init__(dtype, dtype.replace("i", "I").replace("u", "U"), always=masks, source=source)
+
+    def finish(self) -> pd.Series:
+        pd = _convert.require("pandas", "to_pandas()")
+        np = _convert.require("numpy", "to_pandas()", "pandas")
+        values = self._values.finish(self._rows)
+        assert self._mask is not None
+        mask = self._mask.finish(self._rows)
+        if self._nulls:
+            np.putmask(values, mask, 0)
+        low, high = (int(values.min()), int(values.max())) if self._rows else (0, 0)
+        if values.dtype == "uint64" and high <= _INT64_MAX:
+            values = values.view("int64")
+        if self._nulls and not self._always and max(-low, high) <= _FLOAT_INTEGERS:
+            floats = values.astype("float64")
+            np.putmask(floats, mask, float("nan"))
+            return pd.Series(floats, copy=False)
+        if self._nulls or self._always:
+            return pd.Series(pd.arrays.IntegerArray(values, mask), copy=False)
+        return pd.Series(values, copy=False)
+
+
+class Flags(Growing):
+    """Booleans as pandas.read_sql keeps them: with NULLs as objects, True, False and None."""
+
+    def __init__(self) -> None:
+        super().__init__("bool", "boolean")
+
+    def finish(self) -> pd.Series:
+        if self._nulls == 0:
+            return super().finish()
+        pd = _convert.require("pandas", "to_pandas()")
+        np = _convert.require("numpy", "to_pandas()", "pandas")
+        assert self._mask is not None
+        codes = np.where(self._mask.finish(self._rows), 2, self._values.finish(self._rows))
+        return pd.Series(np.array([False, True, None], dtype=object)[codes], dtype=object, copy=False)
 
 
 def _find_nulls(array: pa.Array, to: np.ndarray) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _numpy, _pandas
-from ._errors import DataError
+from . import _convert, _dtype, _numpy, _pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +22,8 @@ _PARTITION_ROWS = 1_000_000
 #: Units of numbers that pandas' parse_dates reads as moments.
 _UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 
-ParseDates = list[str] | Mapping[str, str | Mapping[str, Any]]
+#: A list may name columns that the result does not have, as in pandas; True stands for none.
+ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Shape:
     parse_dates: ParseDates | None = None
     chunksize: int | None = None
     batch_size: int | None = None
+    dtype: _dtype.Dtypes | None = None
 
     def __post_init__(self) -> None:
         if self.return_type not in RETURN_TYPES:
@@ -46,8 +47,6 @@ class Shape:
                 raise ValueError(f"{name} needs return_type 'pandas'")
         if self.dtype_backend is not None:
             _pandas.checked(self.dtype_backend)
-        if isinstance(self.parse_dates, (bool, str)):
-            raise ValueError("parse_dates is a list of columns, or a mapping from columns to formats or units")
         if self.chunksize is not None and (self.return_type != "pandas" or self.chunksize < 1):
             raise ValueError("chunksize needs return_type 'pandas', and must be at least 1")
         if self.batch_size is not None and (self.return_type != "arrow_stream" or self.batch_size < 1):
@@ -65,15 +64,35 @@ class Shape:
             _convert.require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
 
     @property
-    def _backend(self) -> _pandas.Backend:
-        return self.dtype_backend or "numpy"
+    def converted(self) -> _dtype.Dtypes | None:
+        """The types that columns get as they are decoded; pandas makes objects at the end."""
+        if self.return_type not in _PANDAS:
+            return self.dtype
+        if isinstance(self.dtype, Mapping):
+            return {name: kind for name, kind in self.dtype.items() if not _pandas.is_object(kind)}
+        return None if self.dtype is None or _pandas.is_object(self.dtype) else self.dtype
+
+    @property
+    def _layout(self) -> _pandas.Layout:
+        return _pandas.Layout(self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted))
+
+    @property
+    def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
+        """The columns to read as moments, and how."""
+        match self.parse_dates:
+            case None | bool():
+                return {}
+            case str():
+                return {self.parse_dates: None}
+            case Mapping():
+                return self.parse_dates
+            case _:
+                return dict.fromkeys(self.parse_dates)
 
     def prepare(self, result: Result) -> Result:
         """The result with the types that the shape needs, before it is read."""
-        if self.return_type in _PANDAS and (self.dtype_backend == "connectorx" or self.coerce_float):
-            schema = result.schema
-            conversions = _pandas.conversions(schema, self._backend, coerce_float=bool(self.coerce_float))
-            result._retype(conversions, "read_sql()")
+        if self.return_type in _PANDAS:
+            result._retype(self._layout.conversions(result.schema), "read_sql()")
         return result
 
     def of_result(self, result: Result) -> Any:
@@ -81,7 +100,7 @@ class Shape:
         if self.return_type == "polars":
             return result.to_polars()
         if self.return_type in _PANDAS:
-            return self._finished(_pandas.frame(result.schema, result._each("read_sql()"), self._backend))
+            return self._finished(_pandas.frame(result.schema, result._each("read_sql()"), self._layout))
         return self.of_table([result._table("read_sql()")])
 
     def of_table(self, held: list[pa.Table]) -> Any:
@@ -110,21 +129,23 @@ class Shape:
             waiting.append(batch.slice(0, room))
             rows += min(room, batch.num_rows)
             if rows == size:
-                yield self._finished(_pandas.frame(schema, waiting, self._backend))
+                yield self._finished(_pandas.frame(schema, waiting, self._layout))
                 first = False
                 rest = batch.slice(room)
                 waiting, rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
         if waiting or first:
-            yield self._finished(_pandas.frame(schema, waiting, self._backend))
+            yield self._finished(_pandas.frame(schema, waiting, self._layout))
 
     def _frame(self, table: pa.Table) -> pd.DataFrame:
-        return _pandas.frame(table.schema, table.to_batches(), self._backend)
+        return _pandas.frame(table.schema, table.to_batches(), self._layout)
 
     def _finished(self, made: pd.DataFrame) -> Any:
         """The frame with what was asked for besides."""
-        for name in self.parse_dates or ():
-            how = self.parse_dates[name] if isinstance(self.parse_dates, Mapping) else None
-            made[name] = _parsed(name, made[name], how)
+        if self.dtype is not None:
+            made = _pandas.astype(made, self.dtype)
+        for name, how in self._moments.items():
+            if name in made.columns:
+                made[name] = _parsed(made[name], how)
         if self.index_col is not None:
             made = _pandas.set_index(made, self.index_col)
         match self.return_type:
@@ -136,27 +157,19 @@ class Shape:
                 return made
 
 
-def _parsed(name: str, series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
+def _parsed(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
     """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
-    pandas.to_datetime."""
+    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
     pd = _convert.require("pandas", "parse_dates")
     if isinstance(how, Mapping):
         return pd.to_datetime(series, **how)
     kind = pd.api.types.infer_dtype(series, skipna=True)
-    if how in _UNITS or (how is None and kind in ("integer", "floating", "mixed-integer-float", "decimal")):
-        unit = how or "s"
-        if kind == "decimal":
-            # As pandas has it, whose decimals are floats here.
-            series = series.astype("float64")
-        try:
-            return pd.to_datetime(series, unit=unit)
-        except (ValueError, OverflowError) as error:
-            raise DataError(
-                f"column {name!r} has a number that is no moment in the unit {unit!r}: {error}",
-                hint="name another unit in parse_dates, such as {'column': 'ms'}, or leave the column out",
-                sqlstate="22008",
-            ) from error
-    return pd.to_datetime(series, **({} if how is None else {"format": how}))
+    if kind == "decimal":
+        # As in pandas, whose decimals are floats here.
+        series = series.astype("float64")
+    if how is None and kind in ("integer", "floating", "decimal"):
+        how = "s"
+    return pd.to_datetime(series, errors="coerce", **({"unit": how} if how in _UNITS else {"format": how}))
 
 
 def resliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -28,8 +28,8 @@ def refuse(
     """Raises for the first column of a table with a value that the destination has no form for.
 
     `midnight` is the time 24:00:00; `years` are those that dates and timestamps may have, which infinite ones do not;
-    `seconds` are timestamps of that unit that do not fit into milliseconds. With `only_nested`, this is so within lists,
-    structs and maps only.
+    `seconds` are timestamps of that unit that do not fit into milliseconds. With `only_nested`, this is so only within
+    lists, structs and maps.
     """
     found = _core.unrepresentable(data, midnight=midnight, years=years, seconds=seconds, only_nested=only_nested)
     if found is not None:

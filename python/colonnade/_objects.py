@@ -19,18 +19,20 @@ _SHARED = 2
 _EXACT = decimal.Context(prec=80)
 
 
-def column(field: pa.Field, *, texts: bool) -> Objects | None:
-    """A column of objects, if it is one of decimals or, with `texts`, of text."""
+def column(field: pa.Field, *, texts: bool, digits: bool) -> Objects | None:
+    """A column of objects, if it is one of decimals or, with `texts`, of text. With `digits`, its text is that of
+    decimals."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    if pa.types.is_decimal128(field.type) or (texts and pa.types.is_string(field.type)):
-        return Objects()
+    if pa.types.is_decimal128(field.type) or ((texts or digits) and pa.types.is_string(field.type)):
+        return Objects(decimals=digits)
     return None
 
 
 class Objects:
-    """One column."""
+    """One column. `decimals` makes decimals of text."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, decimals: bool = False) -> None:
+        self._decimals = decimals
         self._values = Buffer("object")
         self._rows = 0
         self._shares = True
@@ -41,19 +43,31 @@ class Objects:
         self._values.values[start : self._rows] = self._made(array)
 
     def _made(self, array: pa.Array) -> np.ndarray:
+        make = _decimals if self._decimals else _objects
         if not self._shares or len(array) == 0:
-            return _objects(array)
+            return make(array)
         labels = array.dictionary_encode()
         self._shares = len(labels.dictionary) * _SHARED <= len(array)
         if not self._shares:
-            return _objects(array)
+            return make(array)
         numpy = _convert.require("numpy", "to_pandas()", "pandas")
-        values = numpy.append(_objects(labels.dictionary), [None])
+        values = numpy.append(make(labels.dictionary), [None])
         return values[labels.indices.fill_null(len(values) - 1).to_numpy()]
 
     def finish(self) -> pd.Series:
         pd = _convert.require("pandas", "to_pandas()")
         return pd.Series(self._values.finish(self._rows), dtype=object, copy=False)
+
+
+def _decimals(array: pa.Array) -> np.ndarray:
+    """A decimal a text."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    if not pa.types.is_string(array.type):
+        return _objects(array)
+    numpy = _convert.require("numpy", "to_pandas()", "pandas")
+    made = numpy.empty(len(array), object)
+    made[:] = [None if text is None else decimal.Decimal(text) for text in array.to_pylist()]
+    return made
 
 
 def _objects(array: pa.Array) -> np.ndarray:

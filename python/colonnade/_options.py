@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from ._dtype import Dtype
+from ._dtype import Dtypes
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class QueryOptions(TypedDict, total=False):
     as_text: Sequence[str] | None
     #: PostgreSQL with the extension: `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`.
     parallel: str | None
-    #: The types that columns are to have, by name; see `Connection.query`.
-    dtype: Mapping[str, Dtype] | None
+    #: The types that columns are to have, by name, or one for all; see `Connection.query`.
+    dtype: Dtypes | None
 
 
 def bounded(start: Callable[[], S], options: QueryOptions) -> S:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from . import _convert, _gaps
 from . import _fixed as fixed
 from . import _objects as objects
+from ._dtype import Dtype, Dtypes
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-#: How a frame keeps its columns. docs/drop-in.md has the table.
-Backend = Literal["numpy", "numpy_nullable", "pyarrow", "connectorx"]
+#: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
+#: ConnectorX does. docs/drop-in.md has the table.
+Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
@@ -24,6 +28,9 @@ _TYPE_KEY = b"colonnade.type"
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
 _WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
+#: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
+_LONGEST = 100_000_000
+_DAY_MICROSECONDS = 86_400_000_000
 
 
 def checked(backend: str) -> Backend:
@@ -33,22 +40,56 @@ def checked(backend: str) -> Backend:
     return backend  # type: ignore[return-value]
 
 
-def conversions(schema: pa.Schema, backend: Backend, *, coerce_float: bool = False) -> list[tuple[int, object, bool]]:
-    """The types that columns get before they arrive here: their number, the type, whether values may change."""
-    found: list[tuple[int, object, bool]] = []
-    for index, field in enumerate(schema):
-        target = _connectorx(field) if backend == "connectorx" else None
-        if coerce_float and _is_decimal(field):
-            target = "lossy:float64"
-        if target is not None:
-            found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
-    return found
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a frame are kept."""
+
+    backend: Backend = "numpy"
+    #: Whether decimals become the nearest float; None leaves it to the back-end.
+    coerce_float: bool | None = None
+    #: Columns whose types were asked for one by one, by name; None are all of them.
+    named: frozenset[str] | None = frozenset()
+
+    @property
+    def coerces(self) -> bool:
+        """Whether decimals become floats, which is pandas' default."""
+        return self.backend != "exact" if self.coerce_float is None else self.coerce_float
+
+    def names(self, column: str) -> bool:
+        """Whether this column keeps the type that it has."""
+        return self.named is None or column in self.named
+
+    def conversions(self, schema: pa.Schema) -> list[tuple[int, object, bool]]:
+        """The types that columns get before they arrive here: their number, the type, whether values may change."""
+        found: list[tuple[int, object, bool]] = []
+        for index, field in enumerate(schema):
+            target = None if self.names(field.name) else self._target(field)
+            if target is not None:
+                found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
+        return found
+
+    def _target(self, field: pa.Field) -> str | None:
+        pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+        if self.backend == "connectorx":
+            return _connectorx(field)
+        if _is_decimal(field) and self.coerces:
+            return "lossy:float64"
+        # What the values of an enumeration are, and in which order, is text for pandas.
+        if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
+            return "utf8" if pa.types.is_string(field.type.value_type) else None
+        return None
 
 
 def _is_decimal(field: pa.Field) -> bool:
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     metadata = field.metadata or {}
     return pa.types.is_decimal(field.type) or metadata.get(_TYPE_KEY, b"").startswith(b"numeric")
+
+
+def _is_digits(field: pa.Field) -> bool:
+    """Whether it is a numeric without a precision, whose text arrives."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    return pa.types.is_string(field.type) and _is_decimal(field)
 
 
 def _connectorx(field: pa.Field) -> str | None:
@@ -64,10 +105,10 @@ def _connectorx(field: pa.Field) -> str | None:
     return None
 
 
-def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], backend: Backend) -> pd.DataFrame:
+def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
     """A frame of the batches, each of which may go once its rows are in place."""
     pd = _convert.require("pandas", "to_pandas()")
-    columns = [_column(field, backend) for field in schema]
+    columns = [_column(field, layout) for field in schema]
     rows = 0
     for batch in _larger(batches):
         rows += batch.num_rows
@@ -100,23 +141,26 @@ def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _column(field: pa.Field, backend: Backend) -> fixed.Growing | objects.Objects | _Chunks:
+def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects | _Chunks:
+    backend = layout.backend
     if backend == "pyarrow":
-        return _Chunks(field, backend)
-    found = fixed.column(field, backend) or objects.column(field, texts=backend == "connectorx")
-    return found or _Chunks(field, backend)
+        return _Chunks(field, layout)
+    widens = backend != "exact" and not layout.names(field.name)
+    found = fixed.column(field, backend, widens=widens)
+    found = found or objects.column(field, texts=backend == "connectorx", digits=_is_digits(field))
+    return found or _Chunks(field, layout)
 
 
 class _Chunks:
     """A column that is converted as a whole, or stays Arrow's."""
 
-    def __init__(self, field: pa.Field, backend: Backend) -> None:
+    def __init__(self, field: pa.Field, layout: Layout) -> None:
         self._field = field
-        self._backend: Backend = backend
+        self._layout = layout
         self._arrays: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:
-        if self._backend != "pyarrow":
+        if self._layout.backend != "pyarrow":
             # A column keeps the memory of its whole batch, and that of the other columns is to go. Joined with nothing,
             # it is a copy.
             pa = _convert.require("pyarrow", "to_pandas()", "pandas")
@@ -127,20 +171,24 @@ class _Chunks:
         pa = _convert.require("pyarrow", "to_pandas()", "pandas")
         held = [pa.chunked_array(self._arrays, type=self._field.type)]
         self._arrays.clear()
-        return _series(self._field, held, self._backend)
+        return _series(self._field, held, self._layout)
 
 
-def _series(field: pa.Field, held: list[Any], backend: Backend) -> Any:
+def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     """One column; the list holds it, so that it goes when it was converted."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     pd = _convert.require("pandas", "to_pandas()")
-    kind = field.type
+    kind, backend = field.type, layout.backend
     if backend == "pyarrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
     if pa.types.is_nested(kind):
-        return _nested(field, held, backend)
+        return _nested(field, held, layout)
+    if backend in ("numpy", "numpy_nullable") and pa.types.is_interval(kind):
+        lengths = _lengths(held[0])
+        if lengths is not None:
+            return pd.Series(lengths, copy=False)
     if pa.types.is_time(kind):
         _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True)
     return _converted(held)
@@ -155,16 +203,17 @@ def _converted(held: list[Any]) -> Any:
     return converted["v"]
 
 
-def _nested(field: pa.Field, held: list[Any], backend: Backend) -> Any:
+def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     """One column of lists, structs or maps."""
     pd = _convert.require("pandas", "to_pandas()")
-    as_objects = backend == "connectorx" or any(_changes(part, backend) for part in held[0].chunks)
+    is_exact = layout.backend == "exact"
+    as_objects = not is_exact or any(map(_changes, held[0].chunks))
     # NumPy's moments, which lists have otherwise, have more years than Python's.
     years = _gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
     _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
-    if backend == "connectorx":
-        return pd.Series(_lists(held.pop()), dtype=object)
-    return pd.Series(held.pop().to_pylist(), dtype=object) if as_objects else _converted(held)
+    if as_objects:
+        return pd.Series(_lists(held.pop(), floats=layout.coerces and not is_exact), dtype=object)
+    return _converted(held)
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:
@@ -172,11 +221,30 @@ def _extension(dtype: Any, held: list[Any]) -> Any:
     return pd.Series(dtype.__from_arrow__(held.pop()), copy=False)
 
 
-def _lists(column: pa.ChunkedArray) -> list[Any]:
-    """Python's lists, with floats in place of decimals."""
+def _lengths(column: pa.ChunkedArray) -> Any:
+    """Intervals as lengths of time, with days of 24 hours as in PostgreSQL's own comparisons; None if a month is among
+    them, whose length nobody knows, or if one is too long."""
+    np = _convert.require("numpy", "to_pandas()", "pandas")
+    parts = []
+    for chunk in column.chunks:
+        fields = np.dtype([("months", "int32"), ("days", "int32"), ("nanoseconds", "int64")])
+        values = np.frombuffer(chunk.buffers()[1] or b"", fields)[chunk.offset : chunk.offset + len(chunk)]
+        null = chunk.is_null().to_numpy(zero_copy_only=False)
+        days, part = values["days"].astype("int64"), values["nanoseconds"]
+        odd = (values["months"] != 0) | (part % 1000 != 0) | (np.abs(days) > _LONGEST)
+        if bool((odd & ~null).any()):
+            return None
+        made = (days * _DAY_MICROSECONDS + part // 1000).view("timedelta64[us]")
+        np.putmask(made, null, np.timedelta64("NaT", "us"))
+        parts.append(made)
+    return np.concatenate(parts) if parts else np.empty(0, "timedelta64[us]")
+
+
+def _lists(column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
+    """Python's lists, with `floats` in place of decimals."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = column.type
-    if pa.types.is_list(kind) and _is_decimal(kind.value_field):
+    if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
             for row in column.to_pylist()
@@ -184,21 +252,20 @@ def _lists(column: pa.ChunkedArray) -> list[Any]:
     return column.to_pylist()
 
 
-def _changes(array: pa.Array, backend: Backend, *, in_field: bool = False) -> bool:
+def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
     """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
     floats that are NULL, and integers of nanoseconds in structs."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = array.type
     if pa.types.is_struct(kind):
-        return any(_changes(part, backend, in_field=True) for part in array.flatten())
+        return any(_changes(part, in_field=True) for part in array.flatten())
     if pa.types.is_map(kind):
-        return any(_changes(part, backend, in_field=True) for part in (array.keys, array.items))
+        return any(_changes(part, in_field=True) for part in (array.keys, array.items))
     if pa.types.is_nested(kind):
-        return _changes(array.flatten(), backend, in_field=in_field)
+        return _changes(array.flatten(), in_field=in_field)
     if pa.types.is_timestamp(kind):
         return in_field and kind.unit == "ns"
-    is_number = pa.types.is_integer(kind) or (backend == "numpy_nullable" and pa.types.is_floating(kind))
-    return is_number and array.null_count > 0
+    return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and array.null_count > 0
 
 
 def _has_fields(kind: pa.DataType) -> bool:
@@ -207,6 +274,29 @@ def _has_fields(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return True
     return pa.types.is_nested(kind) and _has_fields(kind.value_type)
+
+
+def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
+    """The frame with pandas' own types where they were asked for; NumPy's are there already, or know NULL."""
+    pd = _convert.require("pandas", "dtype")
+    wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(made.columns, dtype)
+    own = {name: kind for name, kind in wanted.items() if is_object(kind) or _is_extension(kind)}
+    return made.astype(own) if own else made
+
+
+def is_object(dtype: Dtype) -> bool:
+    """Whether it is the type of Python's objects, which no other library has."""
+    return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"
+
+
+def _is_extension(dtype: Dtype) -> bool:
+    """Whether it is a type of pandas' own."""
+    pd = _convert.require("pandas", "dtype")
+    try:
+        return isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
+    except TypeError:
+        # A name of spec/TYPES.md, or another library's object.
+        return False
 
 
 def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:

@@ -66,7 +66,8 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     options = options.copy()
     dtype = options.pop("dtype", None)
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        return Result(_dtype.converted(bounded(lambda: source.query(sql, params, **options), options), dtype))
+        stream = bounded(lambda: source.query(sql, params, **options), options)
+        return Result(_dtype.converted(stream, dtype), dtype=dtype)
     if isinstance(source, _core.Connection):
         stream = bounded(
             lambda: source.partitioned(
@@ -74,7 +75,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
             ),
             options,
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True)
+        return Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -91,7 +92,7 @@ def start_each(
     options = options.copy()
     dtype = options.pop("dtype", None)
     stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
 
 
 def _text(bound: Any) -> str:

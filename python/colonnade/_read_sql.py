@@ -169,22 +169,26 @@ def read_sql(
     batch_size
         With `"arrow_stream"`: rows of a batch at most.
     dtype_backend
-        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`; `"numpy"` if nothing is said.
-        `"connectorx"` gives ConnectorX's types.
+        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`. The default is pandas.read_sql's
+        types; `"exact"` gives the database's own, `"connectorx"` ConnectorX's.
     coerce_float
-        With pandas and Dask: whether decimals become floats, the nearest. They stay exact if nothing is said.
+        With pandas and Dask: whether decimals become floats, the nearest. The default is True, as in pandas, and False
+        with `dtype_backend="exact"`.
     parse_dates
-        With pandas and Dask: columns to read as moments, by pandas' rules.
+        With pandas and Dask: a column to read as moments, by pandas' rules, or several.
     chunksize
         With pandas: an iterator of frames of so many rows each, made as they arrive.
     columns
         Not supported, since a query names its columns.
     options
-        See `Connection.query`; `dtype` is one of them.
+        See `Connection.query`. `dtype` is one of them: types of columns by name, or one type for all; with pandas,
+        `object` is a type too.
     """
     place, asked = endpoints(conn, query, con, sql)
     refuse({"columns": columns})
-    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size)
+    dtype = options.get("dtype")
+    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, dtype)
+    options["dtype"] = shape.converted
     queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = _partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _numpy, _pandas
+from ._core import Stream
+from ._dtype import Dtypes, named
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from ._core import Stream, Table
+    from ._core import Table
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,10 @@ class Result:
     others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
     """
 
-    def __init__(self, stream: Stream, *, in_parts: bool = False) -> None:
+    def __init__(self, stream: Stream, *, in_parts: bool = False, dtype: Dtypes | None = None) -> None:
         self._stream: Stream | None = stream
+        #: The types that columns were asked to have, which the stream has already.
+        self._dtype = dtype
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
@@ -125,20 +129,27 @@ class Result:
         _convert.require("pyarrow", "to_arrow()")
         return _convert.table(self._whole("to_arrow()"))
 
-    def to_pandas(self, dtype_backend: _pandas.Backend = "numpy") -> pd.DataFrame:
+    def to_pandas(self, dtype_backend: _pandas.Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
         """A pandas.DataFrame.
 
-        `dtype_backend` is `"numpy"` (pandas' own types; integers and booleans with NULLs have pandas' types that know
-        NULL, decimals are `decimal.Decimal`), `"numpy_nullable"` (all numbers and text in such types), `"pyarrow"`
-        (Arrow's types, with the least work) or `"connectorx"`, which has the types of `connectorx.read_sql`: its
-        decimals are floats, so values may change there, and only there.
+        `dtype_backend` is `"numpy"` (the default: pandas.read_sql's types, so numbers have 64 bits, and decimals are
+        the nearest float), `"numpy_nullable"` or `"pyarrow"` (pandas' other two), `"exact"` (every value and type as
+        the database has it: decimals are `decimal.Decimal`, integers and booleans with NULLs have pandas' types that
+        know NULL) or `"connectorx"`, which has the types of `connectorx.read_sql`.
+
+        `coerce_float` is whether decimals become the nearest float: yes if nothing is said, but not with `"exact"`.
         """
-        backend = _pandas.checked(dtype_backend)
+        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, named(self._dtype))
         _convert.require("pandas", "to_pandas()")
         _convert.require("pyarrow", "to_pandas()", "pandas")
-        if backend == "connectorx":
-            self._retype(_pandas.conversions(self.schema, backend), "to_pandas()")
-        return _pandas.frame(self.schema, self._each("to_pandas()"), backend)
+        conversions = layout.conversions(self.schema)
+        if self._kept is not None and conversions:
+            stats = self._source.stats()
+            again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
+            again = again.converted(conversions)
+            return _pandas.frame(_convert.schema(again), self._batches(again, "column()"), layout)
+        self._retype(conversions, "to_pandas()")
+        return _pandas.frame(self.schema, self._each("to_pandas()"), layout)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """An array a column, by name.
@@ -251,8 +262,6 @@ class Result:
         """Gives columns other types before the first batch is read."""
         if not conversions:
             return
-        if self._kept is not None:
-            raise InterfaceError("column() has read the result already: run the query again for other types")
         self._take(use)
         self._used = None
         self._stream = self._source = self._source.converted(conversions)

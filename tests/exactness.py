@@ -7,7 +7,9 @@ A value's form is made of Arrow's type and the value: integers of days, nanoseco
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -49,9 +51,16 @@ def of_arrow(value: pa.Scalar) -> Form:
 def _plain(kind: pa.DataType, value: Any) -> Form:
     if pa.types.is_floating(kind) or isinstance(value, float):
         return repr(float(value))
+    if isinstance(value, Decimal):
+        return str(value)
     if pa.types.is_interval(kind):
-        return tuple(value)
-    return str(value) if pa.types.is_decimal(kind) else value
+        return _interval(*value)
+    return value
+
+
+def _interval(months: int, days: int, nanoseconds: int) -> Form:
+    """Without months it is a length of time, whose days have 24 hours: docs/drop-in.md."""
+    return (months, days, nanoseconds) if months else days * 86_400 * 10**9 + nanoseconds
 
 
 def of_python(kind: pa.DataType, value: Any) -> Form:
@@ -74,9 +83,8 @@ def of_python(kind: pa.DataType, value: Any) -> Form:
     if pa.types.is_nested(kind):
         return tuple(of_python(kind.value_type, item) for item in value)
     if pa.types.is_date(kind):
-        nanoseconds = _moment(value)
-        assert nanoseconds % (86_400 * 10**9) == 0
-        return nanoseconds // (86_400 * 10**9)
+        days, rest = divmod(_moment(value), 86_400 * 10**9)
+        return days if rest == 0 else days * 86_400 * 10**9 + rest
     if pa.types.is_timestamp(kind):
         return _moment(value)
     if pa.types.is_time(kind):
@@ -90,13 +98,12 @@ def of_python(kind: pa.DataType, value: Any) -> Form:
         # A float with the same value is lucky.
         assert isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         return int(value)
+    if pa.types.is_interval(kind) and isinstance(value, (pd.Timedelta, np.timedelta64)):
+        return _length(value)
     if pa.types.is_interval(kind) and isinstance(value, pd.DateOffset):
         parts = value.kwds
-        return (
-            parts.get("months", 0),
-            parts.get("days", 0),
-            parts.get("nanoseconds", 0) + 1000 * parts.get("microseconds", 0),
-        )
+        small = parts.get("nanoseconds", 0) + 1000 * parts.get("microseconds", 0)
+        return _interval(parts.get("months", 0), parts.get("days", 0), small)
     return _plain(kind, value)
 
 
@@ -136,54 +143,80 @@ def _length(value: Any) -> int:
 # --- destinations -----------------------------------------------------------------------------------------------------
 
 
-def arrow(connection: colonnade.Connection, sql: str) -> tuple[pa.Field, list[Form]]:
-    """The only column, and its values."""
-    table = connection.query(sql).to_arrow()
-    return table.schema.field(0), [of_arrow(value) for value in table.column(0)]
+def of_table(table: pa.Table) -> list[Form]:
+    """The values of its only column."""
+    return [of_arrow(value) for value in table.column(0)]
 
 
-def expected(destination: str, field: pa.Field, form: Form) -> Form:
-    """What docs/drop-in.md says that becomes of a value."""
-    if destination == "pandas connectorx":
-        numeric = (field.metadata or {}).get(b"colonnade.type", b"").startswith(b"numeric")
-        form = _nearest(field.type, form, numeric=numeric and not pa.types.is_nested(field.type))
-        return None if form == "nan" else form
-    return _blind(form) if destination == "pandas numpy" else form
+def result(table: pa.Table) -> colonnade.Result:
+    """The rows as a source in this process gives them."""
+    stream, _ = colonnade._core.Stream.from_arrow(table, "exactness", "Arrow", lambda: None, {})
+    return colonnade.Result(stream)
 
 
-def _nearest(kind: pa.DataType, form: Form, *, numeric: bool) -> Form:
-    """A decimal's float."""
-    if form is None or pa.types.is_struct(kind) or pa.types.is_map(kind):
-        return form
-    if pa.types.is_list(kind) and pa.types.is_decimal(kind.value_type):
-        return tuple(_nearest(kind.value_type, item, numeric=False) for item in form)
-    return repr(float(form)) if numeric or pa.types.is_decimal(kind) else form
+#: Where decimals become the nearest float: docs/drop-in.md.
+COERCING = {"pandas numpy", "pandas numpy_nullable", "pandas pyarrow", "pandas connectorx"}
+#: Where NaN among floats is NULL.
+BLIND = {"pandas numpy", "pandas exact", "pandas connectorx"}
+#: Texts that are the digits of a number.
+DIGITS = re.compile("(numeric|decimal|uhugeint|bignum)", re.IGNORECASE)
+#: Infinity in microseconds, in nanoseconds.
+INFINITY = (2**63 - 1) * 1000
 
 
-def _blind(form: Form) -> Form:
-    """Where NaN stands for NULL."""
-    if isinstance(form, tuple):
-        return tuple(map(_blind, form))
-    return None if form == "nan" else form
+def is_same(destination: str, field: pa.Field, found: Form, expected: Form) -> bool:
+    """Whether a destination's value is what docs/drop-in.md says that becomes of Arrow's."""
+    kind = field.type
+    if found == expected:
+        return True
+    is_digits = DIGITS.match((field.metadata or {}).get(b"colonnade.type", b"").decode()) is not None
+    is_number = is_digits or pa.types.is_decimal(kind) or pa.types.is_floating(kind)
+    if pa.types.is_list(kind) and isinstance(found, tuple) and isinstance(expected, tuple):
+        # Of nested numbers, only those of lists are converted.
+        item = kind.value_field.with_metadata(field.metadata or kind.value_field.metadata or {})
+        return len(found) == len(expected) and all(
+            is_same(destination, item, one, other) for one, other in zip(found, expected, strict=True)
+        )
+    if destination == "pandas connectorx" and (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        # Microseconds have an infinity of their own.
+        last = 2**31 - 1 if pa.types.is_date(kind) else (2**63 - 1) * NANOSECONDS[kind.unit]
+        return (found, expected) in ((INFINITY, last), (-INFINITY, -last))
+    if expected is None or not is_number:
+        return False
+    if destination in COERCING and not pa.types.is_floating(kind):
+        expected = repr(float(expected))
+    return found == expected or (found is None and expected == "nan" and destination in BLIND)
 
 
-def _in_pandas(backend: str) -> Callable[[colonnade.Connection, str, Path], list[Form]]:
-    def read(connection: colonnade.Connection, sql: str, _: Path) -> list[Form]:
-        kind = connection.query(sql).to_arrow().schema.field(0).type
-        column = connection.query(sql).to_pandas(backend).iloc[:, 0]  # type: ignore[arg-type]
+def _in_pandas(backend: str) -> Callable[[pa.Table, Path], list[Form]]:
+    def read(table: pa.Table, _: Path) -> list[Form]:
+        kind = table.schema.field(0).type
+        column = result(table).to_pandas(backend).iloc[:, 0]  # type: ignore[arg-type]
         if backend == "pyarrow":
             return [of_arrow(value) for value in pa.chunked_array(column.array.__arrow_array__())]
-        found = [of_python(kind, value) for value in column]
-        if backend == "numpy":
-            return [_blind(form) for form in found]
-        return [None if backend == "connectorx" and form == "nan" else form for form in found]
+        if column.dtype == pd.Float64Dtype():
+            # Digits arrive as text.
+            kind = pa.float64()
+        elif column.dtype.kind == "f":
+            # NaN stands for NULL; and floats for integers beside a NULL, if they have room for all of them.
+            values = [None if np.isnan(value) else value for value in column]
+            if pa.types.is_integer(kind):
+                assert None in values
+                values = [value if value is None else round(value) for value in values]
+            return [of_python(kind, value) for value in values]
+        return [None if _is_missing(kind, value) else of_python(kind, value) for value in column]
 
     return read
 
 
-def _numpy(connection: colonnade.Connection, sql: str, _: Path) -> list[Form]:
-    kind = connection.query(sql).to_arrow().schema.field(0).type
-    (values,) = connection.query(sql).to_numpy().values()
+def _is_missing(kind: pa.DataType, value: Any) -> bool:
+    """Whether it is NaN that stands for NULL in a column of text."""
+    return isinstance(value, float) and np.isnan(value) and not pa.types.is_floating(kind)
+
+
+def _numpy(table: pa.Table, _: Path) -> list[Form]:
+    kind = table.schema.field(0).type
+    (values,) = result(table).to_numpy().values()
     if np.ma.isMaskedArray(values):
         return [
             None if is_null else of_python(kind, value) for value, is_null in zip(values.data, values.mask, strict=True)
@@ -191,27 +224,28 @@ def _numpy(connection: colonnade.Connection, sql: str, _: Path) -> list[Form]:
     return [of_python(kind, value) for value in values]
 
 
-def _polars(connection: colonnade.Connection, sql: str, _: Path) -> list[Form]:
-    series = connection.query(sql).to_polars().to_series(0)
+def _polars(table: pa.Table, _: Path) -> list[Form]:
+    series = result(table).to_polars().to_series(0)
     return [of_arrow(value) for value in series.to_arrow()]
 
 
-def _duckdb(connection: colonnade.Connection, sql: str, _: Path) -> list[Form]:
-    with duckdb.connect() as other:
-        found = connection.query(sql).to_duckdb(other)
-        if found.types[0].id == "interval":
-            # A duration becomes an interval.
-            return [value and of_arrow(value) for value in found.to_arrow_table().column(0)]
-        return [of_arrow(value) for value in found.to_arrow_table().column(0)]
+def _duckdb(table: pa.Table, _: Path) -> list[Form]:
+    # A length of time becomes an interval.
+    found = result(table).to_duckdb(_engine()).to_arrow_table()
+    return [of_arrow(value) for value in found.column(0)]
+
+
+@functools.cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def _in_file(suffix: str, read: Callable[[Path, pa.DataType], list[Form]]) -> Callable[..., list[Form]]:
-    def write(connection: colonnade.Connection, sql: str, directory: Path) -> list[Form]:
+    def write(table: pa.Table, directory: Path) -> list[Form]:
         path = directory / f"out{suffix}"
-        result = connection.query(sql)
-        kind = result.schema.field(0).type
-        _output.write(path, _output.writer_of(path), result.schema, result)
-        return read(path, kind)
+        made = result(table)
+        _output.write(path, _output.writer_of(path), made.schema, made)
+        return read(path, table.schema.field(0).type)
 
     return write
 
@@ -259,8 +293,11 @@ def _from_csv(kind: pa.DataType, cell: str) -> Form:
     return cell
 
 
-DESTINATIONS: dict[str, Callable[[colonnade.Connection, str, Path], list[Form]]] = {
-    **{f"pandas {backend}": _in_pandas(backend) for backend in ("numpy", "numpy_nullable", "pyarrow", "connectorx")},
+DESTINATIONS: dict[str, Callable[[pa.Table, Path], list[Form]]] = {
+    **{
+        f"pandas {backend}": _in_pandas(backend)
+        for backend in ("numpy", "numpy_nullable", "pyarrow", "exact", "connectorx")
+    },
     "polars": _polars,
     "numpy": _numpy,
     "duckdb": _duckdb,

@@ -43,7 +43,13 @@ const PINNED_EIGHTHS: usize = 7;
 impl Batch {
     /// `message` is the range of addresses of the bytes that `chunk` was opened from.
     pub(crate) fn encoded(schema: SchemaRef, chunk: EncodedChunk, message: Range<usize>) -> Self {
-        Self { schema, rows: Rows::Encoded { chunk: Arc::new(chunk), message }, part: 0, conversions: Vec::new(), share: None }
+        Self {
+            schema,
+            rows: Rows::Encoded { chunk: Arc::new(chunk), message },
+            part: 0,
+            conversions: Vec::new(),
+            share: None,
+        }
     }
 
     /// The same rows as those of a part, by its number from 0 on.

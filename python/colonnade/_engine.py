@@ -172,10 +172,10 @@ class Session:
             else:
                 self._connection.execute(sql)
             return Answer()
-        if is_plain(statement):
+        if is_plain(statement, sql):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
-            return rows(self._connection.sql(sql, params=parameters), limits)
+            return rows(self._connection.sql(sql, params=parameters), sql, limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
             self._keep_path()
@@ -217,7 +217,7 @@ class Session:
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
-        columns = shown(statement.columns, statement.types) if statement.is_query else None
+        columns = shown(statement.columns, statement.types, sql) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
         named = [(name, str(type_)) for name, type_ in statement.parameters]
@@ -322,43 +322,52 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
-def is_plain(statement: Statement) -> bool:
+def is_plain(statement: Statement, sql: str) -> bool:
     """Whether it is a query whose rows leave as DuckDB gives them."""
     if statement.kind != "select" or statement.is_late or not statement.is_query:
         return False
-    columns = zip(statement.columns, statement.types, strict=True)
-    return all(name not in VECTORS and leaves_as_it_is(name, type_) for name, type_ in columns)
+    columns, vectors = zip(statement.columns, statement.types, strict=True), vectors_of(sql)
+    return all(name not in vectors and leaves_as_it_is(name, type_) for name, type_ in columns)
 
 
 def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
 
 
-def rows(relation: DuckDBPyRelation | None, limits: tuple[int, int]) -> Answer:
+def rows(relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int]) -> Answer:
     if relation is None:
         return Answer()
-    types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
-    exported = exact(with_vectors(relation))
+    types = tuple(type_ for _, type_ in shown(relation.columns, relation.types, sql))
+    exported = exact(with_vectors(relation, sql))
     return Answer(stream=reader(exported.relation, limits), types=types, cast=tuple(exported.cast_from))
 
 
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
 VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
 VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
+#: The views that have them.
+WITH_VECTORS = ("pg_index", "pg_proc")
 
 
-def shown(names: Sequence[str], types: Sequence[DuckDBPyType]) -> list[tuple[str, str]]:
+def vectors_of(sql: str) -> dict[str, str]:
+    """Which columns of a statement's are such lists, if they have their types: in a statement that does not read these
+    views, a column is what its table says, whatever it is called."""
+    text = sql.lower()
+    return VECTORS if any(view in text for view in WITH_VECTORS) else {}
+
+
+def shown(names: Sequence[str], types: Sequence[DuckDBPyType], sql: str) -> list[tuple[str, str]]:
     """Columns and their types, as clients are to see them."""
-    columns = zip(names, map(str, types), strict=True)
-    return [(name, "VARCHAR" if VECTORS.get(name) == type_ else type_) for name, type_ in columns]
+    columns, vectors = zip(names, map(str, types), strict=True), vectors_of(sql)
+    return [(name, "VARCHAR" if vectors.get(name) == type_ else type_) for name, type_ in columns]
 
 
-def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
+def with_vectors(relation: DuckDBPyRelation, sql: str) -> DuckDBPyRelation:
     """The same rows, with the texts of such lists."""
     names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
-    texts = list(names)
+    texts, vectors = list(names), vectors_of(sql)
     for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
-        if VECTORS.get(name) == str(type_):
+        if vectors.get(name) == str(type_):
             texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
     return relation if texts == names else relation.project(", ".join(texts))
 

@@ -16,6 +16,7 @@ SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
 PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
+DROP_IN ?= .venv-drop-in
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -29,7 +30,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest of Debian's PostgreSQLs, or the one in the PATH. Asked anew each time: a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 soak lint bench bench-wire bench-end-to-end
+.PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-drop-in soak lint bench bench-wire bench-end-to-end
 .PHONY: bench-postgres bench-sources bench-links study fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -68,6 +69,12 @@ test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
+
+test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/drop-in.md's table
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/test_drop_in_scripts.py
+	PYTHONPATH=tests $(DROP_IN)/bin/python tests/drop_in/evidence.py
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, load on the server, hostile clients beside it (SOAK_SECONDS=600 each)
 	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
@@ -152,7 +159,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove all that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) dist bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DROP_IN) dist bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.
@@ -190,7 +197,8 @@ $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 
 $(PEERS)/.peers: requirements/peers.txt
 $(PANDAS2)/.pandas2: requirements/pandas2.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2: | $(BIN)/python
+$(DROP_IN)/.drop-in: requirements/drop-in.txt
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DROP_IN)/.drop-in: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

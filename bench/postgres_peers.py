@@ -41,6 +41,8 @@ def ours(options: str, *before: str) -> dict[str, Any]:
 
 
 PANDAS = {"return_type": "pandas"}
+#: As the tables say.
+EXACT = {**PANDAS, "dtype_backend": "exact"}
 THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 STOCK = {"extension": False}
 WORKERS = "SET max_parallel_workers_per_gather = 2"
@@ -73,8 +75,8 @@ END_TO_END = [
     Contender("ConnectorX", "connectorx", other=True),
     Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
     Contender("ADBC", "adbc", other=True),
-    Contender("Colonnade into pandas", "colonnade", PANDAS),
-    Contender("Colonnade into pandas, no extension", "colonnade", {**PANDAS, **STOCK}),
+    Contender("Colonnade into pandas", "colonnade", EXACT),
+    Contender("Colonnade into pandas, no extension", "colonnade", {**EXACT, **STOCK}),
     Contender(
         "Colonnade into pandas, no extension, ConnectorX's types",
         "colonnade",

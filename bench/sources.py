@@ -27,13 +27,15 @@ TABLES = {"lineitem": 1_000_000, "flights": 1_000_000}
 #: The primary key, which the tables have beside the data's own columns. ConnectorX needs to be told of it.
 KEY = "id"
 PANDAS = {"return_type": "pandas"}
+#: As the tables say.
+EXACT = {**PANDAS, "dtype_backend": "exact"}
 THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 COMMON = [
     Contender("Colonnade", "colonnade"),
     Contender("Colonnade, 2 partitions", "colonnade", {"partition_num": 2}),
     Contender("ConnectorX", "connectorx", other=True),
     Contender("ConnectorX, 2 partitions", "connectorx", {"partition_num": 2}, other=True),
-    Contender("Colonnade into pandas", "colonnade", PANDAS),
+    Contender("Colonnade into pandas", "colonnade", EXACT),
     Contender("Colonnade into pandas, ConnectorX's types", "colonnade", THEIR_TYPES),
     Contender("ConnectorX into pandas", "connectorx", PANDAS, other=True),
 ]

@@ -110,7 +110,7 @@ def read(uri: str, into: str) -> None:
     with colonnade.connect(uri) as connection:
         start = time.perf_counter()
         result = connection.query(QUERY)
-        data = result.to_arrow() if into == "arrow" else result.to_pandas()
+        data = result.to_arrow() if into == "arrow" else result.to_pandas("exact")
         seconds = time.perf_counter() - start
     peak = peak_bytes()
     table = data if into == "arrow" else pa.Table.from_pandas(data, schema=result.schema, preserve_index=False)

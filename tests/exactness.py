@@ -244,6 +244,8 @@ def _in_file(suffix: str, read: Callable[[Path, pa.DataType], list[Form]]) -> Ca
     def write(table: pa.Table, directory: Path) -> list[Form]:
         path = directory / f"out{suffix}"
         made = result(table)
+        # As the command line does.
+        made._require_types(suffix[1:])
         _output.write(path, _output.writer_of(path), made.schema, made)
         return read(path, table.schema.field(0).type)
 

@@ -267,7 +267,7 @@ def test_numpy_without_nulls_has_no_mask(connection: colonnade.Connection) -> No
     assert list(made) == ["i", "q", "t"]
     assert not any(map(np.ma.isMaskedArray, made.values()))
     assert made["i"].tolist() == list(range(1000))
-    with pytest.raises(colonnade.InterfaceError, match="columns of one name"):
+    with pytest.raises(colonnade.InterfaceError, match="columns are called"):
         connection.query("select 1 as a, 2 as a").to_numpy()
 
 

@@ -195,6 +195,28 @@ def test_the_default_is_pandas_and_exact_is_a_choice(types_place: str) -> None:
         assert frame["n"].tolist() == [Decimal("0.1000000000000000000001"), None]
 
 
+def test_what_was_asked_for_as_text_stays_text(types_place: str) -> None:
+    query = "select 521.34::numeric(10,2) as d, 0.10::numeric as n, 7::int2 as s"
+    for backend in ("numpy", "numpy_nullable", "exact", "connectorx"):
+        frame = colonnade.read_sql(types_place, query, as_text=["d", "n"], dtype_backend=backend)  # type: ignore[call-overload]
+        assert frame.iloc[0].tolist() == ["521.34", "0.10", 7]
+        with colonnade.connect(types_place) as connection:
+            frame = connection.query(query, as_text=["d", "n"]).to_pandas(backend)  # type: ignore[arg-type]
+            assert frame.iloc[0].tolist() == ["521.34", "0.10", 7]
+
+
+def test_a_frame_after_a_column(types_place: str) -> None:
+    with colonnade.connect(types_place) as connection:
+        result = connection.query("select 521.34::numeric(10,2) as d, 7::int2 as s")
+        assert str(result.column("d")[0].as_py()) == "521.34"
+        frame = result.to_pandas()
+        assert [str(dtype) for dtype in frame.dtypes] == ["float64", "int64"]
+        assert frame.iloc[0].tolist() == [521.34, 7]
+        assert str(result.to_pandas("exact")["d"][0]) == "521.34"
+        result = connection.query("select 521.34::numeric(10,2) as d, 7::int2 as s", dtype={"s": "int8"})
+        assert [str(dtype) for dtype in result.to_pandas(coerce_float=False).dtypes] == ["object", "int8"]
+
+
 def test_an_integer_that_no_float_has_stays_an_integer(types_place: str) -> None:
     """pandas.read_sql changes 9007199254740993 to 9007199254740992."""
     query = "select i from (values ({}::int8, 1), (null, 2)) t(i, k) order by k"

@@ -99,13 +99,13 @@ def written(uri: str, value: str, path: Path) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ("time '24:00'", "has the time 24:00:00, which CSV does not have"),
+        ("time '24:00'", "has the time 24:00:00, which CSV lacks"),
         ("date 'infinity'", "has an infinite date"),
         ("timestamp '-infinity'", "has an infinite timestamp"),
         # Written with a year of 16 bits by pyarrow.
         ("timestamptz '294246-12-31'", "has a timestamp of the year 294246"),
-        ("'\\x00'::bytea", "has type binary, which CSV does not have"),
-        ("array[1]", "has type list"),
+        ("'\\x00'::bytea", "has the type binary"),
+        ("array[1]", "has the type list or composite"),
     ],
 )
 def test_a_csv_file_has_no_other_values(uri: str, tmp_path: Path, value: str, what: str) -> None:
@@ -117,5 +117,5 @@ def test_a_csv_file_has_no_other_values(uri: str, tmp_path: Path, value: str, wh
 
 def test_a_parquet_file_has_no_intervals(uri: str, tmp_path: Path) -> None:
     status, said = written(uri, "interval '1 day'", tmp_path / "out.parquet")
-    assert (status, "column 'odd' has type month_day_nano_interval" in said) == (1, True)
+    assert (status, "column 'odd' has the type interval" in said) == (1, True)
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@
 
 pub(crate) mod sqlite;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::scan::{Token, tokens};
 use crate::{Error, ErrorKind};
@@ -165,7 +165,7 @@ pub(crate) fn replace<'p>(
         }
     }
     match used.iter().position(|used| !used) {
-        Some(index) => Err(usage(format!("the query has no ${} for a given value", parameters.name(index)))),
+        Some(index) => Err(unused(parameters.name(index))),
         None => Ok(bound),
     }
 }
@@ -381,6 +381,13 @@ pub(crate) fn uuid(bytes: [u8; 16]) -> String {
 pub(crate) fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = sql.write_fmt(text);
+}
+
+/// A value was given for which the query has no placeholder.
+pub(crate) fn unused(name: impl fmt::Display) -> Error {
+    usage(format!("the query has no ${name} for a given value")).with_hint(
+        "write placeholders as $1, $2, … for a list of values and as $name for a mapping, in place of %s, %(name)s, ? and :name",
+    )
 }
 
 fn usage(message: String) -> Error {

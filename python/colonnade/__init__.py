@@ -6,6 +6,7 @@
 
 from ._connection import Connection, connect
 from ._core import __version__
+from ._drop_in import get_meta, read_sql_query, read_sql_table
 from ._dtype import lossy
 from ._errors import (
     DatabaseError,
@@ -36,6 +37,9 @@ __all__ = [
     "Stats",
     "__version__",
     "connect",
+    "get_meta",
     "lossy",
     "read_sql",
+    "read_sql_query",
+    "read_sql_table",
 ]

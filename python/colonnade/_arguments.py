@@ -29,6 +29,7 @@ def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connecti
         query = _either("query", query, "sql", sql)
     if conn is None or query is None:
         raise TypeError("read_sql() needs a connection and a query")
+    conn, query = _text(conn), _text(query)
     if _is_connection(query) and not _is_connection(conn):
         conn, query = query, conn
     if isinstance(conn, Mapping):
@@ -41,6 +42,19 @@ def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connecti
     if not isinstance(query, (str, list, tuple)):
         raise InterfaceError(f"the query is a {type(query).__name__}: give text, or a list of texts")
     return conn, query if isinstance(query, str) else list(query)
+
+
+def _text(value: Any) -> Any:
+    """SQLAlchemy's text() as text; anything else as it is."""
+    kind = type(value)
+    if kind.__name__ != "TextClause" or not kind.__module__.startswith("sqlalchemy."):
+        return value
+    if value._bindparams:
+        names = ", ".join(f":{name}" for name in value._bindparams)
+        raise InterfaceError(
+            f"the query is a text() of SQLAlchemy with {names}: write it as a str, with $name for :name"
+        )
+    return str(value)
 
 
 def _either(name: str, value: Any, other_name: str, other: Any) -> Any:

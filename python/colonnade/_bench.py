@@ -7,7 +7,7 @@ import json
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ._secrets import redacted, secrets
@@ -104,10 +104,11 @@ def _measure(asked: dict[str, Any]) -> _Reading:
     # The question has a password in it, which a command line would show to everybody.
     command = [sys.executable, "-m", "colonnade._bench_client"]
     found = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return _Reading(**json.loads(found.stdout.splitlines()[-1]))
-    lines = [line for line in found.stderr.splitlines() if line and not line.startswith(" ")]
     hidden = secrets({"uri": asked["uri"]})
+    if found.returncode == 0:
+        reading = _Reading(**json.loads(found.stdout.splitlines()[-1]))
+        return replace(reading, error=redacted(reading.error, hidden))
+    lines = [line for line in found.stderr.splitlines() if line and not line.startswith(" ")]
     return _Reading(error=redacted(lines[-1] if lines else f"ended with status {found.returncode}", hidden))
 
 

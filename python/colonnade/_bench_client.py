@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 import time
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -87,4 +88,9 @@ def _made(table: Any, return_type: str) -> Any:
 _READERS = {"colonnade": _colonnade, "connectorx": _connectorx, "adbc": _adbc, "pandas": _pandas}
 
 if __name__ == "__main__":
-    print(json.dumps(_read(json.load(sys.stdin))))
+    try:
+        answer = _read(json.load(sys.stdin))
+    except BaseException as error:
+        # A library's panic is no Exception. The cause may be in any line of the message.
+        answer = {"error": " ".join("".join(traceback.format_exception_only(error)).split())}
+    print(json.dumps(answer))

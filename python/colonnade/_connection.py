@@ -6,9 +6,9 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from . import _core, _dtype
+from . import _core, _dtype, _expected
 from ._errors import InterfaceError
-from ._options import Params, QueryOptions, bounded
+from ._options import NAMES, Params, QueryOptions, bounded
 from ._result import Result
 
 if TYPE_CHECKING:
@@ -64,9 +64,12 @@ class Connection:
         of spec/TYPES.md, or pyarrow's, NumPy's or pandas' objects. Text is read as numbers, dates and times. A value
         that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
         """
+        _expected.refuse_unknown("query", options, NAMES)
+        _expected.require(options)
         dtype = options.pop("dtype", None)
+        named = _dtype.named(dtype, options.get("as_text"))
         stream = bounded(lambda: self._source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), named=named)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""
@@ -140,8 +143,13 @@ def connect(uri: str) -> Connection:
 _KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
 
 
+def is_keywords(uri: str) -> bool:
+    """Whether it is libpq's `host=… dbname=…`."""
+    return _KEYWORDS.match(uri) is not None
+
+
 def _source(uri: str, gateway: bool = False) -> Source:
-    if _KEYWORDS.match(uri):
+    if is_keywords(uri):
         return _core.connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
     # SQLAlchemy's URIs name a driver, which does not matter here.

@@ -71,11 +71,11 @@ def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
         raise
 
 
-def named(dtype: Dtypes | None) -> frozenset[str] | None:
-    """The columns whose types it gives; None stands for all of them."""
+def named(dtype: Dtypes | None, as_text: Sequence[str] | None) -> frozenset[str] | None:
+    """The columns whose types somebody asked for, and which keep them; None stands for all of them."""
     if dtype is None:
-        return frozenset()
-    return frozenset(dtype) if isinstance(dtype, Mapping) else None
+        return frozenset(as_text or ())
+    return frozenset(dtype) | frozenset(as_text or ()) if isinstance(dtype, Mapping) else None
 
 
 def conversions(names: Sequence[str], dtype: Dtypes) -> list[tuple[int, object, bool]]:

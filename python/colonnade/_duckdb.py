@@ -45,7 +45,9 @@ class DuckdbSource(ArrowSource[str]):
             )
         relation = self._connection.sql(query)
         if relation is None:
-            raise _errors.ProgrammingError("the statement returns no rows: use execute()", source=self.name)
+            raise _errors.ProgrammingError(
+                "the statement returns no rows", hint="in Python, Connection.execute runs it", source=self.name
+            )
         try:
             made = exact(relation)
         except UnsupportedType as error:

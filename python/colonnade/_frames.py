@@ -38,6 +38,7 @@ class Shape:
     chunksize: int | None = None
     batch_size: int | None = None
     dtype: _dtype.Dtypes | None = None
+    as_text: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.return_type not in RETURN_TYPES:
@@ -74,7 +75,9 @@ class Shape:
 
     @property
     def _layout(self) -> _pandas.Layout:
-        return _pandas.Layout(self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted))
+        return _pandas.Layout(
+            self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted, self.as_text)
+        )
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -93,6 +96,8 @@ class Shape:
         """The result with the types that the shape needs, before it is read."""
         if self.return_type in _PANDAS:
             result._retype(self._layout.conversions(result.schema), "read_sql()")
+        if self.return_type in ("polars", "duckdb"):
+            result._require_types(self.return_type)
         return result
 
     def of_result(self, result: Result) -> Any:

@@ -34,9 +34,7 @@ def refuse(
     found = _core.unrepresentable(data, midnight=midnight, years=years, seconds=seconds, only_nested=only_nested)
     if found is not None:
         name, what = found
-        raise DataError(
-            f"column {name!r} has {what}, which {destination} does not have", hint=way_out, sqlstate="22008"
-        )
+        raise DataError(f"column {name!r} has {what}, which {destination} lacks", hint=way_out, sqlstate="22008")
 
 
 def refuse_in_column(name: str, column: pa.ChunkedArray, destination: str, way_out: str, **gaps: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _gaps
-from ._errors import InterfaceError
+from . import _convert, _gaps, _values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,17 +19,16 @@ def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
     _gaps.refuse(table, "Python", way_out, midnight=True, years=_gaps.PYTHON_YEARS, only_nested=True)
     names, columns = table.column_names, list(table.columns)
     del table
-    if len(set(names)) != len(names):
-        raise InterfaceError(f"columns of one name cannot all be in a dict: name them apart in the query: {names}")
+    _values.require_names("a dict of arrays", names)
     made: dict[str, Any] = {}
     for index, name in enumerate(names):
         column, columns[index] = columns[index], None
-        made[name] = _array(column)
+        made[name] = _array(name, column)
         del column
     return made
 
 
-def _array(column: pa.ChunkedArray) -> Any:
+def _array(name: str, column: pa.ChunkedArray) -> Any:
     np = _convert.require("numpy", "to_numpy()")
     pa = _convert.require("pyarrow", "to_numpy()", "numpy")
     kind = column.type
@@ -49,7 +47,7 @@ def _array(column: pa.ChunkedArray) -> Any:
     row = 0
     for chunk in column.chunks:
         # One by one: NumPy takes lists for further dimensions.
-        for value in chunk.to_pylist():
+        for value in _values.of_column(name, chunk):
             made[row] = value
             row += 1
     return made

@@ -107,7 +107,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         )
         told = described[0]
         if len(told) == 0:
-            raise NoRows("the statement returns no rows: use execute()", source=self.name)
+            raise NoRows(
+                "the statement returns no rows", hint="in Python, Connection.execute runs it", source=self.name
+            )
         if missing := as_text - set(told.names):
             raise InterfaceError(
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name

@@ -42,6 +42,10 @@ class QueryOptions(TypedDict, total=False):
     dtype: Dtypes | None
 
 
+#: The options' names.
+NAMES = tuple(QueryOptions.__annotations__)
+
+
 def bounded(start: Callable[[], S], options: QueryOptions) -> S:
     """Starts a stream that is no larger than `max_result_bytes`."""
     most = options.get("max_result_bytes")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _convert, _gaps
-from ._errors import InterfaceError, NotSupportedError
+from ._errors import InterfaceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,39 +45,14 @@ class _Checked:
 
 
 def _parquet(path: Path, schema: pa.Schema) -> Any:
-    pa = _convert.require("pyarrow", "writing Parquet")
-    _refuse(schema, "Parquet", lambda kind: pa.types.is_interval(kind))
     writer = _convert.require("pyarrow.parquet", "writing Parquet").ParquetWriter(path, schema, compression="zstd")
     # Parquet has no seconds; milliseconds are written.
     return _Checked(writer, "Parquet", seconds=True)
 
 
 def _csv(path: Path, schema: pa.Schema) -> Any:
-    pa = _convert.require("pyarrow", "writing CSV")
-    types = pa.types
-    without_text = (types.is_nested, types.is_interval, types.is_binary, types.is_large_binary)
-    _refuse(schema, "CSV", lambda kind: any(is_such(kind) for is_such in without_text))
     writer = _convert.require("pyarrow.csv", "writing CSV").CSVWriter(path, schema)
     return _Checked(writer, "CSV", midnight=True, years=_CSV_YEARS)
-
-
-def _refuse(schema: pa.Schema, name: str, is_refused: Callable[[pa.DataType], bool]) -> None:
-    """Raises for the first column with a type that a file has no form for, itself or within."""
-    for field in schema:
-        for kind in _kinds(field.type):
-            if is_refused(kind):
-                raise NotSupportedError(
-                    f"column {field.name!r} has type {field.type}, which {name} does not have",
-                    hint="cast the column to text in the query, or write a file that ends in .arrow",
-                    sqlstate="0A000",
-                )
-
-
-def _kinds(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """A type and all that is nested in it."""
-    yield kind
-    for index in range(kind.num_fields):
-        yield from _kinds(kind.field(index).type)
 
 
 def _arrow(path: Path, schema: pa.Schema) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import _convert, _gaps
+from . import _convert, _gaps, _values
 from . import _fixed as fixed
 from . import _objects as objects
 from ._dtype import Dtype, Dtypes
@@ -24,13 +25,15 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
+#: Those whose text is the digits of a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
 _WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
 #: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
 _LONGEST = 100_000_000
-_DAY_MICROSECONDS = 86_400_000_000
+_DAY = 86_400_000_000
 
 
 def checked(backend: str) -> Backend:
@@ -82,8 +85,8 @@ class Layout:
 
 def _is_decimal(field: pa.Field) -> bool:
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    metadata = field.metadata or {}
-    return pa.types.is_decimal(field.type) or metadata.get(_TYPE_KEY, b"").startswith(b"numeric")
+    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
 
 
 def _is_digits(field: pa.Field) -> bool:
@@ -145,9 +148,9 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
     backend = layout.backend
     if backend == "pyarrow":
         return _Chunks(field, layout)
-    widens = backend != "exact" and not layout.names(field.name)
-    found = fixed.column(field, backend, widens=widens)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=_is_digits(field))
+    named = layout.names(field.name)
+    found = fixed.column(field, backend, widens=backend != "exact" and not named)
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not named and _is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -191,14 +194,17 @@ def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
             return pd.Series(lengths, copy=False)
     if pa.types.is_time(kind):
         _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True)
-    return _converted(held)
+    return _converted(field.name, held)
 
 
-def _converted(held: list[Any]) -> Any:
+def _converted(name: str, held: list[Any]) -> Any:
     """One column as pyarrow converts it."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     table = pa.table([held.pop()], names=["v"])
-    converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    try:
+        converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    except (ValueError, OverflowError) as error:
+        raise _values.out_of_range(name, error) from error
     del table
     return converted["v"]
 
@@ -212,8 +218,8 @@ def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     years = _gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
     _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
     if as_objects:
-        return pd.Series(_lists(held.pop(), floats=layout.coerces and not is_exact), dtype=object)
-    return _converted(held)
+        return pd.Series(_lists(field.name, held.pop(), floats=layout.coerces and not is_exact), dtype=object)
+    return _converted(field.name, held)
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:
@@ -234,22 +240,22 @@ def _lengths(column: pa.ChunkedArray) -> Any:
         odd = (values["months"] != 0) | (part % 1000 != 0) | (np.abs(days) > _LONGEST)
         if bool((odd & ~null).any()):
             return None
-        made = (days * _DAY_MICROSECONDS + part // 1000).view("timedelta64[us]")
+        made = (days * _DAY + part // 1000).view("timedelta64[us]")
         np.putmask(made, null, np.timedelta64("NaT", "us"))
         parts.append(made)
     return np.concatenate(parts) if parts else np.empty(0, "timedelta64[us]")
 
 
-def _lists(column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
+def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     """Python's lists, with `floats` in place of decimals."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = column.type
     if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
-            for row in column.to_pylist()
+            for row in _values.of_column(name, column)
         ]
-    return column.to_pylist()
+    return _values.of_column(name, column)
 
 
 def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
@@ -278,9 +284,9 @@ def _has_fields(kind: pa.DataType) -> bool:
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
     """The frame with pandas' own types where they were asked for; NumPy's are there already, or know NULL."""
-    pd = _convert.require("pandas", "dtype")
-    wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(made.columns, dtype)
-    own = {name: kind for name, kind in wanted.items() if is_object(kind) or _is_extension(kind)}
+    if not isinstance(dtype, Mapping):
+        return made.astype(dtype) if _is_pandas(dtype) else made
+    own = {name: kind for name, kind in dtype.items() if _is_pandas(kind)}
     return made.astype(own) if own else made
 
 
@@ -289,11 +295,11 @@ def is_object(dtype: Dtype) -> bool:
     return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"
 
 
-def _is_extension(dtype: Dtype) -> bool:
-    """Whether it is a type of pandas' own."""
+def _is_pandas(dtype: Dtype) -> bool:
+    """Whether it is that, or a type of pandas' own."""
     pd = _convert.require("pandas", "dtype")
     try:
-        return isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
+        return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
     except TypeError:
         # A name of spec/TYPES.md, or another library's object.
         return False

@@ -49,8 +49,12 @@ class Split:
             return cls(key, number, None, consistent, before)
         if key is None:
             raise ValueError("partition_range needs partition_on")
-        if len(between) != 2 or between[0] > between[1]:
-            raise ValueError("partition_range must be (low, high)")
+        try:
+            is_ordered = bool(between[0] <= between[1])
+        except TypeError:
+            raise TypeError(f"partition_range is {between!r}: give two values of one type, such as (1, 1000)") from None
+        if not is_ordered:
+            raise ValueError(f"partition_range is {between!r}: give the lower value first")
         return cls(key, number, (_text(between[0]), _text(between[1])), consistent, before)
 
     @property
@@ -65,9 +69,10 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     """Starts a query, in parts if it is to have any."""
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = bounded(lambda: source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), named=named)
     if isinstance(source, _core.Connection):
         stream = bounded(
             lambda: source.partitioned(
@@ -75,7 +80,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
             ),
             options,
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
+        return Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -91,8 +96,9 @@ def start_each(
         return None
     options = options.copy()
     dtype = options.pop("dtype", None)
+    named = _dtype.named(dtype, options.get("as_text"))
     stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, dtype=dtype)
+    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
 
 
 def _text(bound: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _output, _partition
+from . import _convert, _output, _partition, _shown
 from ._connection import connect
 from ._errors import InterfaceError
 from ._options import QueryOptions
@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         )
         result = _partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None and writer is not None:
+            result._require_types(output.suffix.lower().removeprefix("."))
             _output.write(output, writer, result.schema, _with_progress(result, verbose=args.verbose))
         else:
             _show(result)
@@ -193,7 +194,7 @@ def _show(result: Result) -> None:
     for batch in result:
         take = batch.slice(0, _SHOWN - len(rows))
         more = take.num_rows < batch.num_rows
-        columns = [column.to_pylist() for column in take.columns]
+        columns = [_shown.values(column) for column in take.columns]
         rows += [[_cell(column[row]) for column in columns] for row in range(take.num_rows)]
         if more:
             break

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from . import _convert, _partition
+from . import _convert, _expected, _partition
 from ._arguments import endpoints, refuse
 from ._connection import Connection, connect
 from ._errors import InterfaceError, NotSupportedError
 from ._frames import ParseDates, Shape, resliced
-from ._options import Params, QueryOptions
+from ._options import NAMES, Params, QueryOptions
 from ._pandas import Backend
 from ._result import Result
 
@@ -43,6 +43,16 @@ class ReadOptions(QueryOptions, total=False):
     parse_dates: ParseDates | None
     batch_size: int | None
     columns: None
+
+
+#: The names of its arguments, but for the options of a query.
+_OWN = (
+    "conn",
+    "query",
+    "return_type",
+    "chunksize",
+    *(name for name in ReadOptions.__annotations__ if name not in NAMES),
+)
 
 
 # The defaults and the names are those of connectorx.read_sql and of pandas.read_sql: changing the import is enough.
@@ -184,10 +194,33 @@ def read_sql(
         See `Connection.query`. `dtype` is one of them: types of columns by name, or one type for all; with pandas,
         `object` is a type too.
     """
+    _expected.refuse_unknown("read_sql", options, [*_OWN, *NAMES])
+    _expected.require(
+        {
+            **options,
+            "partition_on": partition_on,
+            "partition_num": partition_num,
+            "partition_range": partition_range,
+            "consistent": consistent,
+            "index_col": index_col,
+            "pre_execution_query": pre_execution_query,
+            "chunksize": chunksize,
+            "batch_size": batch_size,
+        }
+    )
     place, asked = endpoints(conn, query, con, sql)
     refuse({"columns": columns})
-    dtype = options.get("dtype")
-    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, dtype)
+    shape = Shape(
+        return_type,
+        index_col,
+        dtype_backend,
+        coerce_float,
+        parse_dates,
+        chunksize,
+        batch_size,
+        dtype=options.get("dtype"),
+        as_text=options.get("as_text"),
+    )
     options["dtype"] = shape.converted
     queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _numpy, _pandas
+from . import _convert, _numpy, _pandas, _values
 from ._core import Stream
-from ._dtype import Dtypes, named
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -66,10 +65,10 @@ class Result:
     others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
     """
 
-    def __init__(self, stream: Stream, *, in_parts: bool = False, dtype: Dtypes | None = None) -> None:
+    def __init__(self, stream: Stream, *, in_parts: bool = False, named: frozenset[str] | None = frozenset()) -> None:
         self._stream: Stream | None = stream
-        #: The types that columns were asked to have, which the stream has already.
-        self._dtype = dtype
+        #: Columns whose types were asked for, which the stream has already; None are all.
+        self._named = named
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
@@ -100,7 +99,7 @@ class Result:
         """The number of rows, known once all were read."""
         if self._kept is not None:
             return self._kept.num_rows
-        if self._used is None or self._used == "unfinished iteration":
+        if self._used in (None, "unfinished iteration", "close()"):
             raise InterfaceError("the number of rows is known only after the last one was read")
         return self._source.stats()["rows"]
 
@@ -139,7 +138,7 @@ class Result:
 
         `coerce_float` is whether decimals become the nearest float: yes if nothing is said, but not with `"exact"`.
         """
-        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, named(self._dtype))
+        layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, self._named)
         _convert.require("pandas", "to_pandas()")
         _convert.require("pyarrow", "to_pandas()", "pandas")
         conversions = layout.conversions(self.schema)
@@ -166,11 +165,13 @@ class Result:
         """A DuckDB relation over the result in memory, for more SQL: of the connection, or of DuckDB's default one."""
         _convert.require("duckdb", "to_duckdb()")
         _convert.require("pyarrow", "to_duckdb()")
+        self._require_types("duckdb")
         return _convert.duckdb(self._table("to_duckdb()"), connection)
 
     def to_polars(self) -> pl.DataFrame:
         """A polars.DataFrame."""
         _convert.require("polars", "to_polars()")
+        self._require_types("polars")
         return _convert.polars(self._whole("to_polars()"))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -267,11 +268,19 @@ class Result:
         self._stream = self._source = self._source.converted(conversions)
         self._schema = None
 
+    def _require_types(self, library: str) -> None:
+        """Refuses what the library, or the kind of file, would fail at, before it is read."""
+        if library == "polars":
+            _values.require_names(library, self._names)
+        _values.require_types(library, self._names, self._source.uncommon_types)
+
     def _whole(self, use: str) -> Table:
         return self._kept if self._kept is not None else self._take(use).read(True)
 
     def _take(self, use: str) -> Stream:
         """The stream, for its one use."""
+        if self._used == "close()":
+            raise InterfaceError("the result was closed: run the query again")
         if self._stream is None or self._used is not None:
             raise InterfaceError(
                 f"the result was already read by {self._used}: run the query again, or keep what that gave"

@@ -165,6 +165,18 @@ impl Stream {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
+    /// For each column, which types it has, itself or within, that some libraries and files lack: interval, decimal256, nested,
+    /// binary.
+    #[getter]
+    fn uncommon_types(&self) -> Vec<Vec<&'static str>> {
+        let within = |field: &Arc<Field>| {
+            let mut found = Vec::new();
+            uncommon(field.data_type(), &mut found);
+            found
+        };
+        self.schema.fields().iter().map(within).collect()
+    }
+
     /// Whether it was neither read to its end nor closed.
     #[getter]
     fn is_open(&self, py: Python<'_>) -> bool {
@@ -299,6 +311,30 @@ impl Production {
 /// The struct that stands for a result in Arrow's interfaces.
 pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
+}
+
+fn uncommon(data_type: &DataType, found: &mut Vec<&'static str>) {
+    if data_type.is_nested() && !found.contains(&"nested") {
+        found.push("nested");
+    }
+    match data_type {
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            found.push("binary");
+        }
+        DataType::Interval(_) => found.push("interval"),
+        DataType::Decimal256(..) => found.push("decimal256"),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _)
+        | DataType::RunEndEncoded(_, field) => uncommon(field.data_type(), found),
+        DataType::Struct(fields) => fields.iter().for_each(|field| uncommon(field.data_type(), found)),
+        DataType::Union(fields, _) => fields.iter().for_each(|(_, field)| uncommon(field.data_type(), found)),
+        DataType::Dictionary(_, values) => uncommon(values, found),
+        _ => {}
+    }
 }
 
 fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {

@@ -225,7 +225,7 @@ impl Session {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
-            StatementKind::Notification => Err(Failure::NotSupported("LISTEN")),
+            StatementKind::Notification => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Cursor => self.cursors(text),
             StatementKind::Numbered => self.create_numbered(text),

@@ -1,6 +1,6 @@
-"""Prints the table of scripts in docs/drop-in.md: each under each library, over each source. `make test-drop-in` shows it.
+"""Prints docs/drop-in.md's table of scripts: each under each library, over each source.
 
-Run it with tests/ in PYTHONPATH.
+`make test-drop-in` runs it, with tests/ in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import mariadb
 import postgres as pg
-
 from drop_in import tables
 from drop_in.running import SCRIPTS, Script, differences
 

@@ -281,7 +281,10 @@ impl Talk<'_> {
 }
 
 fn no_rows() -> End {
-    End::Refused(Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it"))
+    End::Refused(
+        Error::new(ErrorKind::Usage, "the statement returns no rows")
+            .with_hint("in Python, Connection.execute runs it"),
+    )
 }
 
 /// Whether a statement may return rows although it has no columns yet.

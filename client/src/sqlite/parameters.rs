@@ -2,6 +2,7 @@
 
 use super::library::{Database, Statement};
 use crate::literal::sqlite::atom;
+use crate::literal::unused;
 use crate::{Error, ErrorKind, Parameters, Value};
 
 /// Compiles the first statement of `sql` and gives its placeholders their values. Gives what follows it, too.
@@ -25,7 +26,7 @@ pub(super) fn prepare<'d, 's>(
         }
     }
     if let (Some(index), Some(parameters)) = (used.iter().position(|used| !used), parameters) {
-        return Err(usage(format!("the query has no ${} for a given value", parameters.name(index))));
+        return Err(unused(parameters.name(index)));
     }
     Ok((statement, rest))
 }

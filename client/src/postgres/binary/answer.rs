@@ -112,7 +112,8 @@ impl Talk<'_> {
             if wanted == Wanted::Any {
                 return self.effect(&statement.values);
             }
-            let error = Error::new(ErrorKind::Usage, "the statement returns no rows").with_hint("use execute for it");
+            let error = Error::new(ErrorKind::Usage, "the statement returns no rows")
+                .with_hint("in Python, Connection.execute runs it");
             return Err(End::Refused(error));
         };
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };

@@ -136,6 +136,9 @@ CASES = [
 REFUSED = [
     ("'NaN'::numeric(5,2)", "22003"),
     ("'294276-12-31'::timestamp", "22008"),
+    # Its number is that of infinity.
+    ("'294247-01-10 04:00:54.775807'::timestamp", "22008"),
+    ("array['294247-01-10 04:00:54.775807+00'::timestamptz]", "22008"),
     ("'294276-12-31'::timestamptz", "22008"),
     ("'2562048 hours'::interval", "22008"),
     ("'-2562048 hours'::interval", "22008"),

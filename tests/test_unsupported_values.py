@@ -84,7 +84,7 @@ def test_moments_that_python_lacks(uri_of_oddities: str, name: str, arguments: d
         # NumPy has them.
         assert str(colonnade.read_sql(uri_of_oddities, MOMENTS[name], **arguments)["v"][0][0])[:5] == "20000"  # type: ignore[call-overload]
         return
-    with pytest.raises(colonnade.DataError, match=r"column 'v' has (a value|the time 24:00:00)") as caught:
+    with pytest.raises(colonnade.DataError, match=r"column 'v' has (an? |the time 24:00:00)") as caught:
         colonnade.read_sql(uri_of_oddities, MOMENTS[name], **arguments)  # type: ignore[call-overload]
     assert "pyarrow" in (caught.value.hint or "")
 

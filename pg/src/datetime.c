@@ -25,7 +25,7 @@ timestamp_extreme(const Column *column, Timestamp timestamp)
         return PG_INT64_MAX;
     if (TIMESTAMP_IS_NOBEGIN(timestamp))
         return -PG_INT64_MAX;
-    refuse(column, "microseconds from 1970 do not reach beyond 294247-01-10");
+    refuse(column, "microseconds from 1970 do not reach beyond 294247-01-10 04:00:54.775806");
     return 0;
 }
 

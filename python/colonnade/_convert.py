@@ -6,6 +6,8 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import _gaps
+
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
@@ -35,6 +37,8 @@ def table(data: Any) -> pa.Table:
 def polars(data: Any) -> pl.DataFrame:
     """A DataFrame over the same memory, where polars' types allow that."""
     pl = require("polars", "to_polars()")
+    # polars makes NULL of 24:00:00, and multiplies seconds without looking.
+    _gaps.refuse(data, "polars", "cast the column to text in the query", midnight=True, seconds=True)
     return pl.DataFrame(data)
 
 

@@ -88,9 +88,10 @@ class DuckdbSource(ArrowSource[str]):
 
     def _effect(self, query: str) -> int | None:
         done = self._connection.execute(query)
-        columns = [column[0] for column in done.description or []]
-        rows = done.fetchall() if columns == ["Count"] else []
-        return int(rows[0][0]) if rows else None
+        changed = done.rowcount
+        # What it returns is given up; the connection is free again.
+        done.complete()
+        return changed if changed >= 0 else None
 
     def _interrupt(self) -> None:
         self._connection.interrupt()

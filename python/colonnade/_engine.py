@@ -193,7 +193,7 @@ class Session:
             else:
                 self._connection.execute(sql)
             return Answer()
-        if is_plain(statement):
+        if is_plain(statement, sql):
             return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
             if not statement.is_late:
@@ -220,9 +220,9 @@ class Session:
         """The rows of a query some of whose columns may leave in another form."""
         if relation is None:
             return Answer()
-        types = tuple(type_ for _, type_ in shown(relation.columns, relation.types))
+        types = tuple(type_ for _, type_ in shown(relation.columns, relation.types, sql))
         names = column_names(self._parser, sql, relation.columns)
-        exported = exact(with_vectors(relation))
+        exported = exact(with_vectors(relation, sql))
         return Answer(
             stream=reader(exported.relation, limits), names=names, types=types, cast=tuple(exported.cast_from)
         )
@@ -253,7 +253,7 @@ class Session:
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
-        columns = shown(statement.columns, statement.types) if statement.is_query else None
+        columns = shown(statement.columns, statement.types, sql) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
         if columns is not None and not is_late:
@@ -367,12 +367,12 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
-def is_plain(statement: Statement) -> bool:
+def is_plain(statement: Statement, sql: str) -> bool:
     """Whether it is a query whose rows leave as DuckDB gives them."""
     if statement.kind != "select" or statement.is_late or not statement.is_query:
         return False
-    columns = zip(statement.columns, statement.types, strict=True)
-    return all(name not in VECTORS and leaves_as_it_is(name, type_) for name, type_ in columns)
+    columns, vectors = zip(statement.columns, statement.types, strict=True), vectors_of(sql)
+    return all(name not in vectors and leaves_as_it_is(name, type_) for name, type_ in columns)
 
 
 def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
@@ -384,24 +384,33 @@ def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
 #: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
 VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
 VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
+#: The views that have them.
+WITH_VECTORS = ("pg_index", "pg_proc")
 
 
 #: The catalog's type of functions (`_catalog.sql`). Its name for each is what clients see.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
 
 
-def shown(names: Sequence[str], types: Sequence[DuckDBPyType]) -> list[tuple[str, str]]:
+def vectors_of(sql: str) -> dict[str, str]:
+    """Which columns of a statement's are such lists, if they have their types: in a statement that does not read these
+    views, a column is what its table says, whatever it is called."""
+    text = sql.lower()
+    return VECTORS if any(view in text for view in WITH_VECTORS) else {}
+
+
+def shown(names: Sequence[str], types: Sequence[DuckDBPyType], sql: str) -> list[tuple[str, str]]:
     """Columns and their types, as clients are to see them."""
-    columns = zip(names, map(str, types), strict=True)
-    return [(name, "VARCHAR" if type_ in (VECTORS.get(name), REGPROC) else type_) for name, type_ in columns]
+    columns, vectors = zip(names, map(str, types), strict=True), vectors_of(sql)
+    return [(name, "VARCHAR" if type_ in (vectors.get(name), REGPROC) else type_) for name, type_ in columns]
 
 
-def with_vectors(relation: DuckDBPyRelation) -> DuckDBPyRelation:
+def with_vectors(relation: DuckDBPyRelation, sql: str) -> DuckDBPyRelation:
     """The same rows, with the texts of such lists and of functions."""
     names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
-    texts = list(names)
+    texts, vectors = list(names), vectors_of(sql)
     for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
-        if VECTORS.get(name) == str(type_):
+        if vectors.get(name) == str(type_):
             texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
         elif str(type_) == REGPROC:
             texts[position] = f"CAST(#{position + 1} AS VARCHAR) AS {quoted(name)}"

@@ -134,7 +134,7 @@ class Statement:
     @property
     def is_query(self) -> bool:
         """Whether it gives rows of its own, and not DuckDB's word that it is done."""
-        return self.gives == "query_result" and not (self.kind == "call" and self.columns == ["Success"])
+        return self.gives == "query_result"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
 #: Rows of a Dask partition at most.
 _PARTITION_ROWS = 1_000_000
 #: Units of numbers that pandas' parse_dates reads as moments.
-_UNITS = ("D", "s", "ms", "us", "ns")
+_UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 
 #: A list may name columns that the result does not have, as in pandas; True stands for none.
 ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
@@ -163,11 +163,17 @@ class Shape:
 
 
 def _parsed(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
-    """A column as moments, by pandas' rules: a unit of numbers, a format, or arguments of pandas.to_datetime. What is
-    no moment is NaT, unless these arguments say otherwise."""
+    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
+    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
     pd = _convert.require("pandas", "parse_dates")
     if isinstance(how, Mapping):
         return pd.to_datetime(series, **how)
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind == "decimal":
+        # As in pandas, whose decimals are floats here.
+        series = series.astype("float64")
+    if how is None and kind in ("integer", "floating", "decimal"):
+        how = "s"
     return pd.to_datetime(series, errors="coerce", **({"unit": how} if how in _UNITS else {"format": how}))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _values
+from . import _convert, _gaps, _values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
     """An array a column of the only table in the list, which is taken out of it."""
     table = held.pop()
+    # What is nested becomes Python's objects.
+    way_out = "cast the column to text in the query, or use return_type 'arrow'"
+    _gaps.refuse(table, "Python", way_out, midnight=True, years=_gaps.PYTHON_YEARS, only_nested=True)
     names, columns = table.column_names, list(table.columns)
     del table
     _values.require_names("a dict of arrays", names)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _convert
+from . import _convert, _gaps
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -18,12 +18,41 @@ if TYPE_CHECKING:
 Writer = Callable[[Path, "pa.Schema"], Any]
 
 
+#: The years that pyarrow writes into CSV: it counts them in 16 bits.
+_CSV_YEARS = (-32_766, 32_766)
+_WAY_OUT = "cast the column to text in the query"
+
+
+class _Checked:
+    """A writer that gets only the values that its file has a form for."""
+
+    def __init__(self, writer: Any, name: str, **gaps: Any) -> None:
+        self._writer = writer
+        self._name = name
+        self._gaps = gaps
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        pa = _convert.require("pyarrow", f"writing {self._name}")
+        _gaps.refuse(pa.Table.from_batches([batch]), self._name, _WAY_OUT, **self._gaps)
+        self._writer.write_batch(batch)
+
+    def __enter__(self) -> _Checked:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._writer.__exit__(*exception)
+
+
 def _parquet(path: Path, schema: pa.Schema) -> Any:
-    return _convert.require("pyarrow.parquet", "writing Parquet").ParquetWriter(path, schema, compression="zstd")
+    writer = _convert.require("pyarrow.parquet", "writing Parquet").ParquetWriter(path, schema, compression="zstd")
+    # Parquet has no seconds; milliseconds are written.
+    return _Checked(writer, "Parquet", seconds=True)
 
 
 def _csv(path: Path, schema: pa.Schema) -> Any:
-    return _convert.require("pyarrow.csv", "writing CSV").CSVWriter(path, schema)
+    writer = _convert.require("pyarrow.csv", "writing CSV").CSVWriter(path, schema)
+    return _Checked(writer, "CSV", midnight=True, years=_CSV_YEARS)
 
 
 def _arrow(path: Path, schema: pa.Schema) -> Any:

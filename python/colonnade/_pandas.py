@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import _convert, _values
+from . import _convert, _gaps, _values
 from . import _fixed as fixed
 from . import _objects as objects
 from ._dtype import Dtype, Dtypes
@@ -30,6 +30,7 @@ _DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORE
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
+_WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
 #: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
 _LONGEST = 100_000_000
 _DAY = 86_400_000_000
@@ -185,22 +186,40 @@ def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return _extension(pd.StringDtype(), held)
-    if backend != "exact" and pa.types.is_nested(kind):
-        return pd.Series(_lists(field.name, held.pop(), floats=layout.coerces), dtype=object)
+    if pa.types.is_nested(kind):
+        return _nested(field, held, layout)
     if backend in ("numpy", "numpy_nullable") and pa.types.is_interval(kind):
         lengths = _lengths(held[0])
         if lengths is not None:
             return pd.Series(lengths, copy=False)
-    if pa.types.is_nested(kind) and any(map(_rounds, held[0].chunks)):
-        return pd.Series(_values.of_column(field.name, held.pop()), dtype=object)
-    _values.within_a_day(field.name, held[0])
+    if pa.types.is_time(kind):
+        _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True)
+    return _converted(field.name, held)
+
+
+def _converted(name: str, held: list[Any]) -> Any:
+    """One column as pyarrow converts it."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     table = pa.table([held.pop()], names=["v"])
     try:
         converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
     except (ValueError, OverflowError) as error:
-        raise _values.out_of_range(field.name, error) from error
+        raise _values.out_of_range(name, error) from error
     del table
     return converted["v"]
+
+
+def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
+    """One column of lists, structs or maps."""
+    pd = _convert.require("pandas", "to_pandas()")
+    is_exact = layout.backend == "exact"
+    as_objects = not is_exact or any(map(_changes, held[0].chunks))
+    # NumPy's moments, which lists have otherwise, have more years than Python's.
+    years = _gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
+    _gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
+    if as_objects:
+        return pd.Series(_lists(field.name, held.pop(), floats=layout.coerces and not is_exact), dtype=object)
+    return _converted(field.name, held)
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:
@@ -239,17 +258,28 @@ def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     return _values.of_column(name, column)
 
 
-def _rounds(array: pa.Array) -> bool:
-    """Whether pyarrow would make floats of integers within: it does where some of them are NULL."""
+def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
+    """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
+    floats that are NULL, and integers of nanoseconds in structs."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = array.type
     if pa.types.is_struct(kind):
-        return any(map(_rounds, array.flatten()))
+        return any(_changes(part, in_field=True) for part in array.flatten())
     if pa.types.is_map(kind):
-        return _rounds(array.keys) or _rounds(array.items)
+        return any(_changes(part, in_field=True) for part in (array.keys, array.items))
     if pa.types.is_nested(kind):
-        return _rounds(array.flatten())
-    return pa.types.is_integer(kind) and array.null_count > 0
+        return _changes(array.flatten(), in_field=in_field)
+    if pa.types.is_timestamp(kind):
+        return in_field and kind.unit == "ns"
+    return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and array.null_count > 0
+
+
+def _has_fields(kind: pa.DataType) -> bool:
+    """Whether there is a struct or a map in it."""
+    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return True
+    return pa.types.is_nested(kind) and _has_fields(kind.value_type)
 
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:

@@ -8,6 +8,7 @@ mod connection;
 mod error;
 mod fence;
 mod ffi_stream;
+mod gaps;
 mod params;
 mod py_source;
 mod serve;
@@ -34,6 +35,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(capsule::has_columns, m)?)?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(error::printable, m)?)?;
+    m.add_function(wrap_pyfunction!(gaps::unrepresentable, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;

@@ -65,6 +65,14 @@ impl Table {
     pub(crate) fn new(schema: SchemaRef, batches: Vec<client::Batch>) -> Self {
         Self { schema, batches }
     }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(crate) fn batches(&self) -> &[client::Batch] {
+        &self.batches
+    }
 }
 
 #[pymethods]

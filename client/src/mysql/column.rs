@@ -116,6 +116,8 @@ impl Column {
             Values::Null => Ok(()),
             Values::Bool(to) => each(rows, nulls, validity, to, |block, at| match counted(block, at)? {
                 [bit @ 0..=1] => Ok(*bit),
+                // An expression's, in MariaDB.
+                [digit @ b'0'..=b'1'] => Ok(digit - b'0'),
                 _ => Err(Fault::Damaged),
             }),
             Values::Int8(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i8::from_le_bytes)),

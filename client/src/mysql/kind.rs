@@ -73,7 +73,7 @@ pub(super) enum Kind {
         precision: u8,
         scale: u8,
     },
-    /// One bit.
+    /// One bit, as a byte or as a digit.
     Bool,
     /// Up to 64 bits, the highest byte first.
     Bits,
@@ -140,6 +140,16 @@ fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Res
         return refused(
             "the session's time_zone is not UTC".to_owned(),
             "run SET time_zone = '+00:00' before, or convert the column to datetime in the query",
+        );
+    }
+    // MariaDB sends the BIT of a table's column in bytes. That of an expression may come in decimal digits, and nothing says
+    // which: the digit 9 is the byte 57. A column that names no database is an expression, or comes from a subquery or a
+    // view that may have one.
+    if kind == Kind::Bits && definition.origin[0].is_empty() {
+        return refused(
+            "it is computed, or comes from a subquery, and MariaDB does not say whether it sends bits or digits"
+                .to_owned(),
+            "make a number of it in the query: CAST(… AS UNSIGNED)",
         );
     }
     // JSON is UTF-8 whatever the session says.

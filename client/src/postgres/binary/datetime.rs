@@ -32,7 +32,9 @@ pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, Fault> {
         i64::MIN => Ok(-i64::MAX),
         microseconds => microseconds
             .checked_add(EPOCH_MICROSECONDS)
-            .ok_or_else(|| refused("microseconds from 1970 do not reach beyond 294247-01-10")),
+            // The greatest number is infinity.
+            .filter(|microseconds| *microseconds < i64::MAX)
+            .ok_or_else(|| refused("microseconds from 1970 do not reach beyond 294247-01-10 04:00:54.775806")),
     }
 }
 
@@ -75,7 +77,12 @@ mod tests {
         assert_eq!(timestamp([0xff, 0xfc, 0xa2, 0xfe, 0xc4, 0xc8, 0x20, 0x00]).unwrap(), 0);
         assert_eq!(timestamp(i64::MAX.to_be_bytes()).unwrap(), i64::MAX);
         assert_eq!(timestamp(i64::MIN.to_be_bytes()).unwrap(), -i64::MAX);
-        assert!(matches!(timestamp((i64::MAX - 1).to_be_bytes()), Err(Fault::Refused("22008", _))));
+        // select '294247-01-10 04:00:54.775806'::timestamp, and a microsecond later
+        let last = i64::MAX - 1 - EPOCH_MICROSECONDS;
+        assert_eq!(timestamp(last.to_be_bytes()).unwrap(), i64::MAX - 1);
+        for finite in [last + 1, last + 2, i64::MAX - 1] {
+            assert!(matches!(timestamp(finite.to_be_bytes()), Err(Fault::Refused("22008", _))));
+        }
     }
 
     #[test]

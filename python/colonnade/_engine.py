@@ -7,7 +7,6 @@ interpreter lock.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,16 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 
 from colonnade import _fences
+from colonnade._batch_rows import row_bytes, rows_per_batch
+from colonnade._catalog import (
+    REGPROC,
+    attach_catalog,
+    keep_catalog,
+    search_path,
+    shown,
+    vectors_of,
+    with_vectors,
+)
 from colonnade._column_names import column_names
 from colonnade._core import Refused, at_home
 from colonnade._exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
@@ -33,7 +42,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-    from colonnade._core import Fence
     from colonnade._fences import Statement
 
 
@@ -300,50 +308,6 @@ class Session:
         self._connection.close()
 
 
-#: The database that holds what `_catalog.sql` and its companions make.
-CATALOG = "colonnade_catalog"
-# Read before the process gives up its access to files.
-CATALOG_SQL = [
-    Path(__file__).with_name(part).read_text()
-    for part in ("_catalog.sql", "_catalog_functions.sql", "_information_schema.sql")
-]
-
-
-def attach_catalog(
-    root: DuckDBPyConnection, database: str, home: str, fence: Fence | None, scratch: Path | None = None
-) -> None:
-    """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can. `home` is what `main` is called there. With a fence, files are hidden there. In `scratch` it
-    stays for the next process."""
-    if scratch is not None:
-        path = scratch / "catalog.duckdb"
-        if not path.exists():
-            make_catalog(root, database, home, path, fence)
-        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
-        return
-    with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
-        path = Path(directory) / "catalog.duckdb"
-        make_catalog(root, database, home, path, fence)
-        # Open files stay where their names do not.
-        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
-
-
-def make_catalog(root: DuckDBPyConnection, database: str, home: str, path: Path, fence: Fence | None) -> None:
-    # Under another name until it is whole: the process may die meanwhile.
-    draft = path.with_name("draft.duckdb")
-    draft.unlink(missing_ok=True)
-    root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
-    root.execute(f"USE {CATALOG}")
-    root.execute(f"CREATE MACRO home() AS {literal(home)}")
-    for part in CATALOG_SQL:
-        root.execute(part)
-    if fence is not None:
-        _fences.hide_files(root, fence, CATALOG)
-    root.execute(f"USE {quoted(database)}")
-    root.execute(f"DETACH {CATALOG}")
-    draft.rename(path)
-
-
 def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     """Memory and threads as DuckDB understands them; for None what it takes by itself, by the machine's limits."""
     with duckdb.connect() as connection:
@@ -352,19 +316,6 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
         query = "SELECT current_setting('memory_limit'), current_setting('threads')"
         ((found_memory, found_threads),) = connection.execute(query).fetchall()
     return found_memory, threads or found_threads
-
-
-def search_path(connection: DuckDBPyConnection | ReadOnlyConnection) -> str:
-    ((path,),) = connection.execute("SELECT system.main.current_setting('search_path')").fetchall()
-    return path
-
-
-def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
-    """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
-    path = search_path(connection)
-    if f"{CATALOG}.main" not in path:
-        path = path or "main"
-        connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
 def is_plain(statement: Statement, sql: str) -> bool:
@@ -381,80 +332,8 @@ def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
 
 
-#: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
-VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
-VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
-#: The views that have them.
-WITH_VECTORS = ("pg_index", "pg_proc")
-
-
-#: The catalog's type of functions (`_catalog.sql`). Its name for each is what clients see.
-REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-
-
-def vectors_of(sql: str) -> dict[str, str]:
-    """Which columns of a statement's are such lists, if they have their types: in a statement that does not read these
-    views, a column is what its table says, whatever it is called."""
-    text = sql.lower()
-    return VECTORS if any(view in text for view in WITH_VECTORS) else {}
-
-
-def shown(names: Sequence[str], types: Sequence[DuckDBPyType], sql: str) -> list[tuple[str, str]]:
-    """Columns and their types, as clients are to see them."""
-    columns, vectors = zip(names, map(str, types), strict=True), vectors_of(sql)
-    return [(name, "VARCHAR" if type_ in (vectors.get(name), REGPROC) else type_) for name, type_ in columns]
-
-
-def with_vectors(relation: DuckDBPyRelation, sql: str) -> DuckDBPyRelation:
-    """The same rows, with the texts of such lists and of functions."""
-    names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
-    texts, vectors = list(names), vectors_of(sql)
-    for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
-        if vectors.get(name) == str(type_):
-            texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
-        elif str(type_) == REGPROC:
-            texts[position] = f"CAST(#{position + 1} AS VARCHAR) AS {quoted(name)}"
-    return relation if texts == names else relation.project(", ".join(texts))
-
-
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow DuckDB alone decides how many rows a batch has."""
     if pyarrow is None:
         return relation
     return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))
-
-
-# DuckDB's own unit of work; a batch of fewer rows costs more than it saves.
-VECTOR_ROWS = 2048
-# Bytes of a value in Arrow; what varies is guessed, which is good enough for the size of a batch.
-WIDTHS = {"boolean": 1, "tinyint": 1, "utinyint": 1, "smallint": 2, "usmallint": 2, "enum": 2}
-WIDTHS |= dict.fromkeys(("integer", "uinteger", "float", "date"), 4)
-WIDTHS |= dict.fromkeys(("hugeint", "decimal", "interval"), 16)
-WIDTHS |= dict.fromkeys(("varchar", "blob", "uuid", "uhugeint", "bignum", "json", "geometry", "variant"), 32)
-OTHER_WIDTH = 8
-LIST_ITEMS = 4
-
-
-def row_bytes(types: Sequence[DuckDBPyType]) -> int:
-    return max(1, sum(map(width, types)))
-
-
-def rows_per_batch(row_bytes: int, batch_rows: int, batch_bytes: int) -> int:
-    """How many rows stay within both limits, in whole vectors where that is possible."""
-    fitting = batch_bytes // row_bytes
-    vectors = max(VECTOR_ROWS, fitting // VECTOR_ROWS * VECTOR_ROWS)
-    return min(batch_rows, vectors)
-
-
-def width(type_: DuckDBPyType) -> int:
-    if type_.id in ("list", "map", "array"):
-        return LIST_ITEMS * sum(width(child) for child in children(type_))
-    if type_.id in ("struct", "tuple"):
-        return sum(width(child) for child in children(type_))
-    return WIDTHS.get(type_.id, OTHER_WIDTH)
-
-
-def children(type_: DuckDBPyType) -> list[DuckDBPyType]:
-    """The types nested in one; an array's size is not among them."""
-    parts = (part[1] for part in type_.children)
-    return [part for part in parts if not isinstance(part, (int, list))]

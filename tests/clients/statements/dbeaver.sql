@@ -1,4 +1,4 @@
--- DBeaver, as its source has them: connecting, the tree of a database, a table's properties.
+-- DBeaver, as it is known to ask; not recorded from a run: connecting, the tree of a database, a table's properties.
 
 SELECT current_schema(), session_user;
 SHOW search_path;

@@ -1,4 +1,4 @@
--- GORM's PostgreSQL driver, as its source has them: what AutoMigrate asks, with the values of its parameters in place.
+-- GORM's PostgreSQL driver, as it is known to ask; not recorded from a run: what AutoMigrate asks, with the values of its parameters in place.
 
 SELECT CURRENT_DATABASE();
 SELECT count(*) FROM information_schema.tables WHERE table_schema = CURRENT_SCHEMA() AND table_name = 'orders' AND table_type = 'BASE TABLE';

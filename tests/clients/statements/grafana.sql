@@ -1,4 +1,4 @@
--- Grafana's PostgreSQL data source, as its source has them: the test of the connection, columns, a time series.
+-- Grafana's PostgreSQL data source, as it is known to ask; not recorded from a run: the test of the connection, columns, a time series.
 
 SELECT 1;
 SELECT current_setting('server_version_num')::int/100 as version;

@@ -1,4 +1,4 @@
--- Metabase over pgjdbc, as its source has them: connecting and synchronizing.
+-- Metabase over pgjdbc, as it is known to ask; not recorded from a run: connecting and synchronizing.
 
 SET extra_float_digits = 3;
 SET application_name = 'Metabase v0.50';

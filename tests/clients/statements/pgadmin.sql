@@ -1,4 +1,4 @@
--- pgAdmin, as its source has them: connecting, the dashboard, the tree.
+-- pgAdmin, as it is known to ask; not recorded from a run: connecting, the dashboard, the tree.
 
 SET DateStyle=ISO;
 SET client_min_messages=notice;

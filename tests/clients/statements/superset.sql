@@ -1,4 +1,4 @@
--- Apache Superset over SQLAlchemy, as its engine's specification makes them: the test of the connection, a chart by months.
+-- Apache Superset over SQLAlchemy, as it is known to ask; not recorded from a run: the test of the connection, a chart by months.
 
 SELECT pg_catalog.version();
 select current_schema();

@@ -54,7 +54,7 @@ class Split:
         except TypeError:
             raise TypeError(f"partition_range is {between!r}: give two values of one type, such as (1, 1000)") from None
         if not is_ordered:
-            raise ValueError(f"partition_range is {between!r}: give the lower value first")
+            raise ValueError(f"partition_range is {between!r}: give (low, high), the lower value first")
         return cls(key, number, (_text(between[0]), _text(between[1])), consistent, before)
 
     @property

@@ -49,6 +49,8 @@ class Split:
             return cls(key, number, None, consistent, before)
         if key is None:
             raise ValueError("partition_range needs partition_on")
+        if len(between) != 2:
+            raise ValueError(f"partition_range is {between!r}: give (low, high)")
         try:
             is_ordered = bool(between[0] <= between[1])
         except TypeError:

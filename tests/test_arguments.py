@@ -55,7 +55,7 @@ def test_a_wrong_argument_of_query(place: Place) -> None:
 
 
 def test_the_lower_value_comes_first(place: Place) -> None:
-    with pytest.raises(ValueError, match=r"partition_range is \(5, 1\): give the lower value first"):
+    with pytest.raises(ValueError, match=r"partition_range is \(5, 1\): give \(low, high\), the lower value first"):
         colonnade.read_sql(place.uri, "select 1 as a", partition_on="a", partition_range=(5, 1))
 
 

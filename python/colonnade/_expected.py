@@ -16,8 +16,12 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_several(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
+    return _is_several(value) and len(value) == 2
 
 
 def _is_texts(value: Any) -> bool:
@@ -42,7 +46,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "parallel": (_is_text, "'auto', 'on' or 'off'"),
     "partition_on": (_is_text, "the name of a column"),
     "partition_num": (_is_whole, "a whole number, such as 4"),
-    "partition_range": (_is_pair, "two values, such as (1, 1000)"),
+    "partition_range": (_is_several, "two values, such as (1, 1000)"),
     "consistent": (lambda value: isinstance(value, bool), "True or False"),
     "chunksize": (_is_whole, "a whole number of rows"),
     "batch_size": (_is_whole, "a whole number of rows"),

@@ -50,12 +50,14 @@ class Split:
             return cls(key, number, None, consistent, before)
         if key is None:
             raise ValueError("partition_range needs partition_on")
+        if len(between) != 2:
+            raise ValueError(f"partition_range is {between!r}: give (low, high)")
         try:
             is_ordered = bool(between[0] <= between[1])
         except TypeError:
             raise TypeError(f"partition_range is {between!r}: give two values of one type, such as (1, 1000)") from None
         if not is_ordered:
-            raise ValueError(f"partition_range is {between!r}: give the lower value first")
+            raise ValueError(f"partition_range is {between!r}: give (low, high), the lower value first")
         return cls(key, number, (_text(between[0]), _text(between[1])), consistent, before)
 
     @property

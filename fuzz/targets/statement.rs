@@ -49,14 +49,15 @@ fn expect(statement: &Statement, judgement: &Judgement, index: usize) {
 fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, choices: &mut Choices<'_>) {
     let is_refused = matches!(judgement, Judgement::Refused(_));
     match choices.byte() % 4 {
+        // A comment in the text may reach to the end of its line.
         0 => {
-            let several = format!("{text} ; select 1");
+            let several = format!("{text}\n; select 1");
             assert!(FENCE.check(&several, rights).is_err(), "two statements pass as one: {several:?}");
         }
         1 => {
             // The server's own lexer has neither backticks nor spaces beyond ASCII: a text with those may be cut elsewhere, and each
             // part is judged.
-            let several = format!(";; select ';' ; {text} ;\n; select 1 -- ;\n;");
+            let several = format!(";; select ';' ; {text}\n;\n; select 1 -- ;\n;");
             let parts = query::split(&several);
             let is_one = !starts.iter().any(|start| text[*start..].starts_with(';')) && !starts.is_empty();
             if is_one && text.is_ascii() && !text.contains('`') {

@@ -22,6 +22,8 @@ const SETS: usize = 1000;
 const JOINS: usize = 300;
 /// PIVOT and UNPIVOT: time and memory double with each that is in another.
 const PIVOTS: usize = 12;
+/// SUMMARIZE: the time to plan grows with each that is in another, and DuckDB cannot be interrupted then; 30 take seconds.
+const SUMMARIES: usize = 12;
 /// Lambdas within each other: likewise; 20 of them take more than 3 GB.
 const LAMBDAS: usize = 12;
 /// Sets of GROUPING SETS, ROLLUP and CUBE, each of which has a hash table of its own.
@@ -39,6 +41,7 @@ pub struct Depth {
     sets: usize,
     joins: usize,
     pivots: usize,
+    summaries: usize,
     lambdas: usize,
     grouped: usize,
     /// Whether the next parenthesis is that of GROUPING SETS, ROLLUP or CUBE.
@@ -163,6 +166,7 @@ impl Depth {
             "from" | "using" => (self.level().is_from, self.is_relation_next) = (true, true),
             "join" | "lateral" => (self.joins, self.is_relation_next) = (self.joins + 1, true),
             "pivot" | "unpivot" | "pivot_wider" | "pivot_longer" => self.pivots += 1,
+            "summarize" => self.summaries += 1,
             // One outside of all parentheses is an error of syntax.
             "lambda" if !self.levels.is_empty() && !std::mem::replace(&mut self.level().is_lambda, true) => {
                 self.lambdas += 1;
@@ -182,6 +186,7 @@ impl Depth {
         most(self.joins, JOINS, "joins")?;
         most(self.sets, SETS, "set operations")?;
         most(self.pivots, PIVOTS, "PIVOTs")?;
+        most(self.summaries, SUMMARIES, "SUMMARIZEs")?;
         most(self.lambdas, LAMBDAS, "lambdas within each other")?;
         Ok(false)
     }

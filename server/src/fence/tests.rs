@@ -107,6 +107,9 @@ fn depth_and_length_are_bounded() {
     assert_eq!(code(&lambdas(20), READER).as_deref(), Some("54001"));
     let beside = format!("select {}", ["f([1], lambda x: 1)"; 100].join(", "));
     assert_eq!(code(&beside, READER), None);
+    let summarized = |depth: usize| format!("{}select 1{}", "from (summarize ".repeat(depth), ")".repeat(depth));
+    assert_eq!(code(&summarized(10), READER), None);
+    assert_eq!(code(&summarized(20), READER).as_deref(), Some("54001"));
     for begin in ["not ", "- ", "+", "~"] {
         assert_eq!(code(&nested(begin, "1", "", 100), READER).as_deref(), Some("54001"), "{begin}");
     }

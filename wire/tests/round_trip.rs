@@ -313,3 +313,25 @@ fn an_all_null_parent_leaves_a_valid_dictionary() {
         check_bridge(&schema, 2, &[chunk.column(0).unwrap()]);
     }
 }
+
+/// Each difference is positive, and so is their sum.
+#[test]
+fn offsets_that_wrap_are_refused_or_carried_and_never_followed() {
+    let wrapping = |quarter: i64, width: usize| -> Vec<u8> {
+        let offsets = (0..=400_i64).map(|row| if row % 4 == 0 { 4 * (row / 4) } else { quarter.wrapping_mul(row % 4) });
+        offsets.flat_map(|offset| offset.to_le_bytes()[..width].to_vec()).collect()
+    };
+    for (data_type, offsets) in [(DataType::LargeUtf8, wrapping(1 << 62, 8)), (DataType::Utf8, wrapping(1 << 30, 4))] {
+        let schema = Schema { fields: vec![Field::new("c", data_type, true)], metadata: vec![] };
+        let values = Values::Bytes { offsets: &offsets[..], data: &[b'x'; 400][..] };
+        let mut encoder = Encoder::new(schema);
+        for config in [Config::PLAIN, Config::LIGHT, Config::LIGHT_FSST] {
+            let column = Column { rows: 400, validity: None, values: values.clone() };
+            let Ok(chunk) = encoder.chunk(400, &[column], config) else { continue };
+            let mut decoder = Decoder::new(Limits::default());
+            decoder.message(encoder.schema_message().into()).unwrap();
+            let Ok(Message::Chunk(chunk)) = decoder.message(chunk.slices().concat().into()) else { continue };
+            assert!(chunk.column(0).is_err());
+        }
+    }
+}

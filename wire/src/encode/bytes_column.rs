@@ -250,7 +250,8 @@ impl<'a> Strings<'a> {
 }
 
 vectorized! {
-    /// What lies between offsets, and the least of it or 0.
+    /// What lies between offsets, and the least of it and of the offsets, or 0: less than that if they do not ascend. Offsets
+    /// that wrap have a negative one among them, since no difference that is not negative spans the half of all numbers.
     fn lengths<O: Int>(offsets: &[u8]) -> (Vec<i32>, O) {
         let starts = offsets.chunks_exact(O::BYTES).map(O::read_le);
         let ends = offsets[O::BYTES..].chunks_exact(O::BYTES).map(O::read_le);
@@ -259,7 +260,7 @@ vectorized! {
         // A plain loop: what a closure collects stays scalar.
         for ((length, start), end) in lengths.iter_mut().zip(starts).zip(ends) {
             let difference = end.minus(start);
-            least = least.min(difference);
+            least = least.min(difference).min(end);
             *length = difference.to_bits() as i32;
         }
         (lengths, least)

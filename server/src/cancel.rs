@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,11 +39,20 @@ impl Reason {
     }
 }
 
-/// Tells the process that its engine cannot go on: once, whichever session finds out.
+/// Why the process of an engine must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The engine says that it cannot go on.
+    EngineFailed,
+    /// A statement does not stop.
+    Stuck,
+}
+
+/// Tells the process that it must end: once, whichever session finds out.
 #[derive(Default)]
 pub struct Alarm {
     act: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    has_rung: AtomicBool,
+    cause: OnceLock<Cause>,
 }
 
 impl Alarm {
@@ -54,16 +62,17 @@ impl Alarm {
         let _ = self.act.set(Box::new(act));
     }
 
-    pub fn ring(&self) {
-        if !self.has_rung.swap(true, Ordering::SeqCst)
+    pub fn ring(&self, cause: Cause) {
+        if self.cause.set(cause).is_ok()
             && let Some(act) = self.act.get()
         {
             act();
         }
     }
 
-    pub fn has_rung(&self) -> bool {
-        self.has_rung.load(Ordering::SeqCst)
+    /// Why it has rung, if it has.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause.get().copied()
     }
 }
 
@@ -177,7 +186,7 @@ impl Control {
     pub fn failed(&self, failure: &Failure) {
         count(&self.observer.errors);
         if matches!(failure, Failure::Engine(error) if error.is_fatal_for_engine()) {
-            self.alarm.ring();
+            self.alarm.ring(Cause::EngineFailed);
         }
         let user = Value::Text(&self.who.name);
         self.observer.tell("error", &[("user", user), ("code", Value::Text(failure.code().as_str()))]);
@@ -308,7 +317,7 @@ impl Stopping<'_> {
                 self.control.socket.shutdown(Shutdown::Both);
             }
             if over.is_some_and(|over| over > STUCK) {
-                self.control.alarm.ring();
+                self.control.alarm.ring(Cause::Stuck);
             }
             self.control.interrupt.interrupt();
             pause = (pause * 2).min(INSIST_AT_MOST);

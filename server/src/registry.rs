@@ -142,7 +142,7 @@ impl Registry {
     /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
     /// waited for as long again.
     pub fn end_all(&self, patience: Duration) {
-        let reason = if self.alarm.has_rung() { Reason::EngineFailed } else { Reason::Shutdown };
+        let reason = if self.alarm.cause().is_some() { Reason::EngineFailed } else { Reason::Shutdown };
         for control in self.controls() {
             control.socket.shutdown(Shutdown::Read);
             stop_and_wait(control, reason);

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::auth::{Gate, UsersError};
+use crate::cancel::Cause;
 use crate::connection::connection;
 use crate::engine::Engine;
 use crate::limits::Limits;
@@ -181,9 +182,14 @@ impl Server {
         let _ = thread::Builder::new().name("metrics".to_owned()).spawn(answer);
     }
 
-    /// What to do when the engine says, in whichever session, that it cannot go on.
-    pub(crate) fn when_engine_fails(&self, act: impl Fn() + Send + Sync + 'static) {
+    /// What to do when this process must end, whichever session finds out.
+    pub(crate) fn when_it_must_end(&self, act: impl Fn() + Send + Sync + 'static) {
         self.shared.registry.alarm.set(act);
+    }
+
+    /// Why this process must end, if it must.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.shared.registry.alarm.cause()
     }
 
     /// How many sessions there are now.

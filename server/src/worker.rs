@@ -3,15 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::cancel::Cause;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{Options, ServeError, Server};
 use crate::socket::Socket;
-use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Received, Setup, Slot};
+use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Received, STATEMENT_STUCK, Setup, Slot};
 
 /// A worker before it has its engine.
 pub struct Worker {
@@ -30,8 +30,8 @@ pub enum End {
         /// Whether all sessions have ended.
         is_clean: bool,
     },
-    /// The engine cannot go on; a new process can.
-    EngineFailed,
+    /// This process cannot go on; a new one can.
+    Failed(Cause),
     /// The supervisor is gone.
     Orphaned,
 }
@@ -42,7 +42,8 @@ impl End {
         match self {
             Self::Stopped { is_clean: true } => 0,
             Self::Stopped { is_clean: false } | Self::Orphaned => 1,
-            Self::EngineFailed => ENGINE_FAILED,
+            Self::Failed(Cause::EngineFailed) => ENGINE_FAILED,
+            Self::Failed(Cause::Stuck) => STATEMENT_STUCK,
         }
     }
 }
@@ -77,22 +78,16 @@ impl Worker {
     /// If the operating system refuses threads or descriptors.
     pub fn serve(self, engine: Arc<dyn Engine>, options: Options) -> Result<End, ServeError> {
         let Self { channel, board, setup, credentials, log } = self;
-        let has_failed = Arc::new(AtomicBool::new(false));
         let mut server =
             Server::start(engine, credentials, Options { log, metrics: setup.metrics.clone(), ..options })?;
-        let (failed, waking) = (Arc::clone(&has_failed), Arc::clone(&channel));
-        server.when_engine_fails(move || {
-            failed.store(true, Ordering::SeqCst);
-            waking.stop_receiving();
-        });
+        let waking = Arc::clone(&channel);
+        server.when_it_must_end(move || waking.stop_receiving());
         channel.send(Message::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
-                if !has_failed.load(Ordering::SeqCst) {
-                    return Ok(End::Orphaned);
-                }
+                let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
                 server.stop();
-                return Ok(End::EngineFailed);
+                return Ok(End::Failed(cause));
             };
             let descriptor = descriptors.pop();
             match message {

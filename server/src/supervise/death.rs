@@ -43,6 +43,8 @@ impl Death {
 
 /// The process exits with this when its engine says that it cannot go on.
 pub(crate) const ENGINE_FAILED: i32 = 70;
+/// And with this when it has a statement that does not stop.
+pub(crate) const STATEMENT_STUCK: i32 = 71;
 
 fn reason(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.signal(), status.code())) {
@@ -54,6 +56,7 @@ fn reason(status: Option<ExitStatus>) -> String {
             other => format!("signal {other}"),
         },
         Some((None, Some(ENGINE_FAILED))) => "the engine failed".to_owned(),
+        Some((None, Some(STATEMENT_STUCK))) => "a statement did not stop".to_owned(),
         Some((None, Some(code))) => format!("exit status {code}"),
         _ => "unknown".to_owned(),
     }
@@ -108,6 +111,14 @@ pub(super) fn dismiss(socket: &OwnedFd, record: &Record) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_death_has_a_reason() {
+        let exited = |code: i32| reason(Some(ExitStatus::from_raw(code << 8)));
+        assert_eq!(exited(ENGINE_FAILED), "the engine failed");
+        assert_eq!(exited(STATEMENT_STUCK), "a statement did not stop");
+        assert_eq!((exited(1).as_str(), reason(None).as_str()), ("exit status 1", "unknown"));
+    }
 
     #[test]
     fn a_death_names_who_was_at_work() {

@@ -16,7 +16,7 @@ mod supervisor;
 
 pub(crate) use board::{Board, Slot};
 pub use credentials::{CredentialFiles, Credentials};
-pub(crate) use death::ENGINE_FAILED;
+pub(crate) use death::{ENGINE_FAILED, STATEMENT_STUCK};
 pub(crate) use handoff::{Channel, Message, Received};
 pub use process::Program;
 pub(crate) use process::Setup;

@@ -116,4 +116,4 @@ def in_sqlite(directory: Path) -> dict[str, str]:
     path = directory / "drop_in.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(script("sqlite"))
-    return {"pandas": f"sqlite:///{path}", "connectorx": f"sqlite://{path}", "colonnade": f"sqlite://{path}"}
+    return {"pandas": f"sqlite:///{path}", "connectorx": f"sqlite://{path}", "colonnade": f"sqlite:///{path}"}

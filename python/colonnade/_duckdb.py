@@ -82,7 +82,7 @@ class DuckdbSource(ArrowSource[str]):
                 )
             return
         try:
-            check(names, types)
+            check(zip(names, types, strict=True))
         except UnsupportedType as error:
             raise _errors.NotSupportedError(str(error), source=self.name) from error
 

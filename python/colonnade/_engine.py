@@ -206,7 +206,8 @@ class Session:
         if statement.is_query:
             if not statement.is_late:
                 # A statement that also writes has done so when its rows are looked at.
-                check(statement.columns, statement.types)
+                columns = zip(statement.columns, statement.types, strict=True)
+                check(column for column in columns if str(column[1]) != REGPROC)
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":

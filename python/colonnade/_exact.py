@@ -71,9 +71,9 @@ def exact(relation: DuckDBPyRelation) -> Exact:
     return Exact(relation.project(", ".join(expressions)), cast_from)
 
 
-def check(names: Iterable[str], types: Iterable[DuckDBPyType]) -> None:
+def check(columns: Iterable[tuple[str, DuckDBPyType]]) -> None:
     """Raise `UnsupportedType` for a column that has no exact form."""
-    for name, type_ in zip(names, types, strict=True):
+    for name, type_ in columns:
         if type_.id != "interval":
             cast_target(type_, name)
 

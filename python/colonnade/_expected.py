@@ -56,11 +56,12 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def require(given: Mapping[str, Any]) -> None:
-    """Raises TypeError for a value that its argument cannot have. None is as good as none."""
+    """Raises TypeError for a value that its argument cannot have, ValueError for a number. None is as good as none."""
     for name, value in given.items():
         is_right, wanted = _RULES.get(name, (None, ""))
         if is_right is not None and value is not None and not is_right(value):
-            raise TypeError(f"{name} is {value!r}: give {wanted}")
+            kind = ValueError if is_right is _is_positive and _is_whole(value) else TypeError
+            raise kind(f"{name} is {value!r}: give {wanted}")
 
 
 def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:

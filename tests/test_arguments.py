@@ -100,7 +100,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_line_names_what_there_is(stock: pg.Cluster) -> None:
     done = command("read", stock.uri(), "set work_mem = '1MB'")
     assert done.returncode == 1
-    assert "the statement returns no rows; in Python, Connection.execute runs it" in done.stderr
+    assert "the statement returns no rows (SQLSTATE 0A000); in Python, Connection.execute runs it" in done.stderr
 
 
 def test_bench_shows_whole_errors(stock: pg.Cluster) -> None:

@@ -209,13 +209,11 @@ def test_the_arrow_memory_is_let_go(uri_of_values: str) -> None:
 import sys
 import colonnade, pandas, pyarrow
 columns = ", ".join(f"i + {n} as c{n}" for n in range(40)) + ", i::text as t"
-def peak():
-    # What getrusage tells may be that of the process which started this one.
-    return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+from colonnade._bench_client import peak_bytes
 colonnade.read_sql(sys.argv[1], f"select {columns} from generate_series(1::int8, 1000) t(i)")
-before = peak()
+before = peak_bytes()
 frame = colonnade.read_sql(sys.argv[1], f"select {columns} from generate_series(1::int8, 500000) t(i)")
-print((peak() - before) / (40 * 8 * 500000))
+print((peak_bytes() - before) / (40 * 8 * 500000))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, uri_of_values], capture_output=True, text=True, check=True, timeout=240

@@ -38,12 +38,11 @@ def generous() -> Iterator[mariadb.Server]:
 READ = """
 import hashlib, sys
 import colonnade
+from colonnade._bench_client import peak_bytes
 table = colonnade.read_sql(sys.argv[1], sys.argv[2], return_type="arrow")
 assert table.num_rows == 2
 (cell,) = (value.as_buffer() for value in table.column("v") if len(value.as_buffer()) > 1)
-# The peak that getrusage tells may be that of the process which started this one.
-peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(len(cell), hashlib.md5(cell).hexdigest(), peak * 1024)
+print(len(cell), hashlib.md5(cell).hexdigest(), peak_bytes())
 """
 
 

@@ -135,16 +135,14 @@ def test_batches_are_streamed(mysql: colonnade.Connection) -> None:
 PROGRAM = """
 import sys
 import colonnade
-def peak():
-    # What getrusage tells may be that of the process which started this one.
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+from colonnade._bench_client import peak_bytes
 connection = colonnade.connect(sys.argv[1])
 def read(thousands):
     return sum(batch.num_rows for batch in connection.query(f"{sys.argv[2]} limit {thousands}000"))
 assert read(200) == 200_000
-before = peak()
+before = peak_bytes()
 assert read(3000) == 3_000_000
-print((peak() - before) // 1024)
+print((peak_bytes() - before) >> 20)
 """
 
 

@@ -37,7 +37,9 @@ def refuse(
         raise DataError(f"column {name!r} has {what}, which {destination} lacks", hint=way_out, sqlstate="22008")
 
 
-def refuse_in_column(name: str, column: pa.ChunkedArray, destination: str, way_out: str, **gaps: Any) -> None:
+def refuse_in_column(
+    name: str, column: pa.ChunkedArray | pa.Array, destination: str, way_out: str, **gaps: Any
+) -> None:
     """The same for one column."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     refuse(pa.table([column], names=[name]), destination, way_out, **gaps)

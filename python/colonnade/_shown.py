@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _convert, _values
+from . import _convert, _core
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,12 +18,12 @@ _CYCLE, _EPOCH = 146_097, 719_468
 
 def values(array: pa.Array) -> list[Any]:
     """An object a value: Python's, or a text where Python has none."""
-    if not _values.passes_midnight(array):
+    pa = _convert.require("pyarrow", "colonnade read")
+    if _core.unrepresentable(pa.table([array], names=["v"]), midnight=True) is None:
         try:
             return array.to_pylist()
         except (ValueError, OverflowError):
             pass
-    pa = _convert.require("pyarrow", "colonnade read")
     kind = array.type
     if pa.types.is_date32(kind):
         return _each(array, pa.int32(), lambda days: _moment(days, 0, 1, 32))

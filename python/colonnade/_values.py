@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from . import _convert
+from . import _gaps
 from ._errors import DataError, InterfaceError, NotSupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
 #: Kinds of types that a library lacks, and what to write instead.
 _LACKS = {
@@ -58,7 +57,8 @@ def require_names(library: str, names: list[str]) -> None:
 
 def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """A Python object a value. A moment that Python does not have is a DataError that names the column."""
-    within_a_day(name, column)
+    way_out = "use dtype_backend 'pyarrow', or cast the column to text in the query"
+    _gaps.refuse_in_column(name, column, "Python", way_out, midnight=True)
     try:
         return column.to_pylist()
     except (ValueError, OverflowError) as error:
@@ -68,32 +68,3 @@ def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:
 def out_of_range(name: str, error: Exception) -> DataError:
     """For a value that another library could not take."""
     return DataError(f"column {name!r} has a value that Python lacks: {error}", hint=_HINT, sqlstate="22008")
-
-
-def within_a_day(name: str, column: pa.ChunkedArray | pa.Array) -> None:
-    """Python's times end before 24:00:00, which SQL has: in a column, and within lists and composites."""
-    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    for array in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        if passes_midnight(array):
-            raise DataError(
-                f"column {name!r} has the time 24:00:00, which Python lacks",
-                hint="use dtype_backend 'pyarrow', or cast the column to text in the query",
-                sqlstate="22008",
-            )
-
-
-def passes_midnight(array: pa.Array) -> bool:
-    """Whether it has the time 24:00:00, itself or within."""
-    pa = _convert.require("pyarrow", "to_pandas()", "pandas")
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return any(map(passes_midnight, array.flatten()))
-    if pa.types.is_map(kind):
-        return passes_midnight(array.keys) or passes_midnight(array.items)
-    if pa.types.is_nested(kind):
-        return passes_midnight(array.flatten())
-    if not pa.types.is_time(kind):
-        return False
-    compute = _convert.require("pyarrow.compute", "to_pandas()", "pandas")
-    last = compute.max(array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())).as_py()
-    return last is not None and last >= _DAY[kind.unit]

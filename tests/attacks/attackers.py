@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 import psycopg
-from serving import Server, serve
+from serving import PATIENCE, Server, serve
 
 PASSWORD = "not that secret"
 
@@ -26,6 +27,18 @@ class Target:
     def connect(self, user: str, **options: object) -> psycopg.Connection:
         where = {"host": self.server.host, "port": self.server.port, "user": user, "password": PASSWORD}
         return psycopg.connect(**where, autocommit=True, **options)  # type: ignore[arg-type]
+
+    def canary(self) -> tuple[object, ...] | None:
+        """The canary, as a new session reads it: from the worker that is there once there is memory for it, or from the
+        next one when that one dies."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self.connect("reader") as other:
+                    return other.execute("select c from canary").fetchone()
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
 
 
 @contextmanager

@@ -20,7 +20,7 @@ EXCESS = {
     "pivots in pivots": "from (" + "pivot (" * 100 + "select 1 as i" + ") on i in (1) using count(*)" * 100 + ")",
     "a cross product": "select max(r) over () from (select random() as r from range(100000) a, range(9999) b)",
 }
-#: The worker has ended; out of memory, out of temporary space, cancelled by the limit of time, too complex, too many columns.
+#: The worker has ended; no memory, no temporary space, cancelled by the limit of time, too complex, too many columns.
 NAMED = {"57P02", "53200", "53100", "53400", "57014", "54001", "54011", "54000"}
 MEMORY = 500 << 20
 #: 1.25 times the memory, what docs/serving.md says is added, and what the test's sessions and threads have.

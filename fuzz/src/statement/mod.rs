@@ -1,5 +1,6 @@
 //! Statements for the target `statement`: a grammar that knows what it has written, and other ways to write the same.
 
+mod check;
 mod choices;
 mod clauses;
 mod expressions;
@@ -7,6 +8,7 @@ mod judgement;
 mod words;
 mod writing;
 
+pub use check::check;
 pub use choices::Choices;
 pub use clauses::grammatical;
 pub use judgement::{Judgement, judge};

@@ -1,0 +1,112 @@
+//! What the server's fence says of statements, for every kind of user. A statement with anything in it that the user may not use is
+//! refused; a statement is judged alike however it is written and whatever stands beside it; what is deeper than the bounds is refused.
+
+use std::sync::LazyLock;
+
+use colonnade_server::copy::{Parsed, parse};
+use colonnade_server::fence::{Fence, Refusal, Rights};
+use colonnade_server::{duckdb, query};
+
+use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};
+
+static FENCE: LazyLock<Fence> = LazyLock::new(|| {
+    let catalog = WORDS.functions.iter().chain(WORDS.listed.iter().map(|(name, _)| name));
+    Fence::new(catalog.map(|name| (*name).to_owned()), 1 << 20).expect("the lists are read")
+});
+
+/// That whoever may not send a text that was written by the grammar cannot send it in another form that the server makes of it.
+fn stays_refused(text: &str, rights: Rights, what: &str) {
+    assert!(FENCE.check(text, rights).is_err(), "{what}: {rights:?} may send {text:?}");
+}
+
+/// What was written is what is found.
+fn expect(statement: &Statement, judgement: &Judgement, index: usize) {
+    let is_permitted = statement.permits >> index & 1 == 1;
+    match judgement {
+        Judgement::Passes { kinds, carried, .. } => {
+            assert!(is_permitted, "{:?} may send {:?}", RIGHTS[index], statement.text);
+            assert!(!statement.is_too_deep, "{:?} is too deep", statement.text);
+            assert!(statement.kind.is_none_or(|kind| kinds.contains(&kind)), "{kinds:?}: {:?}", statement.text);
+            if let Some((first, kind)) = statement.carried.filter(|_| statement.is_whole) {
+                let found = carried.expect("it carries a statement");
+                assert!(found.0 == first && found.1.contains(&kind), "{found:?}: {:?}", statement.text);
+            }
+        }
+        Judgement::Refused(Refusal::Deep { .. }) => {}
+        Judgement::Refused(refusal) => {
+            let is_sure = is_permitted && statement.is_whole && !statement.is_too_deep;
+            assert!(!is_sure, "{refusal}: {:?} may send {:?}", RIGHTS[index], statement.text);
+        }
+    }
+}
+
+/// Judges a text among others, and in what the server makes of it.
+fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, choices: &mut Choices<'_>) {
+    let is_refused = matches!(judgement, Judgement::Refused(_));
+    match choices.byte() % 4 {
+        // A comment in the text may reach to the end of its line.
+        0 => {
+            let several = format!("{text}\n; select 1");
+            assert!(FENCE.check(&several, rights).is_err(), "two statements pass as one: {several:?}");
+        }
+        1 => {
+            // The server's own lexer has neither backticks nor spaces beyond ASCII: a text with those may be cut elsewhere, and each
+            // part is judged.
+            let several = format!(";; select ';' ; {text}\n;\n; select 1 -- ;\n;");
+            let parts = query::split(&several);
+            let is_one = !starts.iter().any(|start| text[*start..].starts_with(';')) && !starts.is_empty();
+            if is_one && text.is_ascii() && !text.contains('`') {
+                let [_, found, _] = parts.as_slice() else { panic!("{} statements: {several:?}", parts.len()) };
+                let found_at = |start: usize| position(starts, starts[0] + start);
+                assert_eq!(judge(&FENCE, found.text, found_at, rights), *judgement, "{several:?}");
+            }
+        }
+        2 if is_refused => stays_refused(&duckdb::statement(text), rights, "rewritten by the server"),
+        _ => {}
+    }
+}
+
+fn position(starts: &[usize], start: usize) -> usize {
+    starts.binary_search(&start).unwrap_or(usize::MAX)
+}
+
+/// Makes a statement out of bytes and checks what the fence says of it. The first byte chooses between a grammar and the bytes
+/// themselves, the second one the user, the third one what is done besides.
+///
+/// # Panics
+/// If the fence says something else than it should.
+pub fn check(bytes: &[u8]) {
+    let [source, user, rest @ ..] = bytes else { return };
+    let index = usize::from(user % 8).checked_sub(4).unwrap_or_else(|| usize::from(user % 2));
+    let (rights, mut choices) = (RIGHTS[index], Choices::new(rest));
+    let statement = if source % 4 == 3 {
+        let (how, text) = rest.split_at(rest.len().min(8));
+        choices = Choices::new(how);
+        let Ok(text) = std::str::from_utf8(text) else { return };
+        Statement { text: text.to_owned(), permits: NONE, ..Statement::default() }
+    } else {
+        grammatical(&mut choices)
+    };
+    let text = statement.text.as_str();
+    let Ok(cut) = tokens(text) else {
+        assert_eq!(source % 4, 3, "a statement of the grammar is cut: {text:?}");
+        return stays_refused(text, rights, "not cut into tokens");
+    };
+    let starts: Vec<_> = cut.iter().map(|token| token.start).collect();
+    let judgement = judge(&FENCE, text, |start| position(&starts, start), rights);
+    if source % 4 != 3 {
+        assert_eq!(cut, statement.tokens, "{text:?}");
+        expect(&statement, &judgement, index);
+    }
+    let (otherwise, places) = rewritten(text, &cut, &mut choices);
+    let again = judge(&FENCE, &otherwise, |start| position(&places, start), rights);
+    assert_eq!(again, judgement, "{text:?} and {otherwise:?}");
+    beside(text, &judgement, &starts, rights, &mut choices);
+    if source % 4 == 0 && statement.is_whole && matches!(judgement, Judgement::Refused(_)) {
+        // COPY of it: the server takes the query out of it, and has that judged.
+        let copied = format!("copy ( {text} ) to stdout");
+        if let Ok(Parsed::ToStdout(copy)) = parse(&copied) {
+            stays_refused(&copy.query, rights, "copied");
+        }
+    }
+}

@@ -110,7 +110,9 @@ class Client:
 
     def copy_in(self) -> None:
         rows, is_kept = self.chance.randint(1, 500), self.chance.random() < 0.5
-        count = "select count(*) from notes where client = %s"
+        count, delete = "select count(*) from notes where client = %s", "delete from notes where client = %s"
+        # The connection before this one may have ended before its own were deleted.
+        self.connection.execute(delete, [self.number])
         try:
             with self.connection.transaction(force_rollback=not is_kept), self.connection.cursor() as cursor:
                 with cursor.copy("copy notes from stdin") as copy:
@@ -119,7 +121,7 @@ class Client:
                 check(cursor.execute(count, [self.number]).fetchone() == (rows,))
             check(self.connection.execute(count, [self.number]).fetchone() == (rows if is_kept else 0,))
         finally:
-            self.connection.execute("delete from notes where client = %s", [self.number])
+            self.connection.execute(delete, [self.number])
 
     def fail(self) -> None:
         wrong, code = self.chance.choice([("select * from nowhere", "42P01"), ("select 'x'::text::integer", "22P02")])
@@ -134,14 +136,13 @@ class Client:
         self.one()
 
     def run_out_of_time(self) -> None:
-        self.connection.execute("set statement_timeout = 50")
         try:
-            self.connection.execute(LONG)
+            with self.connection.transaction(force_rollback=True):
+                self.connection.execute("set local statement_timeout = 50")
+                self.connection.execute(LONG)
         except psycopg.errors.QueryCanceled:
-            pass
-        else:
-            raise AssertionError("it was not stopped")
-        self.connection.execute("reset statement_timeout")
+            return
+        raise AssertionError("it was not stopped")
 
     def come_again(self) -> None:
         self.connection.close()

@@ -179,6 +179,7 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
         nothing happens.
         """
+        self.finish()
         sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer

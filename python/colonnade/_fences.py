@@ -248,7 +248,6 @@ class ReadOnlyConnection:
         """End the transaction of a statement that is done."""
         if not self._ours:
             return
-        self._ours = False
         try:
             # Temporary tables stay.
             self._connection.execute("COMMIT")
@@ -258,6 +257,8 @@ class ReadOnlyConnection:
             except duckdb.TransactionException:
                 # It was not there any more.
                 self._broken()
+        # If memory was short for that, too, the transaction is there, and the next statement ends it first.
+        self._ours = False
 
     def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
         return self.open().execute(sql, *arguments)

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::budget::Budget;
@@ -317,6 +318,9 @@ impl Stopping<'_> {
                 self.control.socket.shutdown(Shutdown::Both);
             }
             if over.is_some_and(|over| over > STUCK) {
+                if let Some(slot) = self.control.socket.slot() {
+                    slot.gives_up();
+                }
                 self.control.alarm.ring(Cause::Stuck);
             }
             self.control.interrupt.interrupt();
@@ -343,10 +347,11 @@ impl Drop for Running {
     }
 }
 
-/// Stops what a session is at, if that takes longer than it may, without making the caller wait.
+/// Stops what a session is at, if that takes longer than it may, without making the caller wait. Without memory for a thread it
+/// stays overdue, and is stopped the next time.
 pub(crate) fn expire(control: Arc<Control>, now: Instant) {
     if control.is_overdue(now) {
-        std::thread::spawn(move || {
+        let _ = in_background(move || {
             if let Some(stopping) = control.expire(now) {
                 stopping.wait(Some(CUT_OFF));
             }
@@ -357,13 +362,22 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
 }
 
 /// Stops what a session runs, and sees to it, without making the caller wait.
-pub fn stop_and_wait(control: Arc<Control>, reason: Reason) {
-    std::thread::spawn(move || {
+///
+/// # Errors
+/// If there is no memory for a thread. Then nothing was done.
+pub fn stop_and_wait(control: &Arc<Control>, reason: Reason) -> io::Result<()> {
+    let control = Arc::clone(control);
+    in_background(move || {
         if let Some(stopping) = control.stop(reason) {
             // Who has hung up, and who only says so, is not waited for.
             stopping.wait((reason == Reason::Gone).then_some(CUT_OFF));
         }
-    });
+    })
+}
+
+/// A thread of its own, since an engine may be slow to take an interruption: a source is told by a connection.
+fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name("stop".to_owned()).spawn(work).map(drop)
 }
 
 #[cfg(test)]

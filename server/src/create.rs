@@ -20,12 +20,12 @@ impl Session {
         self.prepared.savepoints.note(statement);
         let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_alone {
-            self.run_plain("BEGIN")?;
+            self.begin("BEGIN")?;
         }
         let created = self.create_all(&numbered);
         if is_alone {
             match created {
-                Ok(()) => self.run_plain("COMMIT")?,
+                Ok(()) => self.end("COMMIT")?,
                 // Without this the next statement would meet a transaction that nobody knows of.
                 Err(_) => self.roll_back()?,
             }

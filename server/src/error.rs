@@ -230,6 +230,9 @@ pub enum Failure {
     /// The engine's own database is gone, and with it what the session had there.
     #[error("the connection to the source is lost")]
     SourceLost,
+    /// A transaction that cannot be ended.
+    #[error("the transaction cannot be ended ({0}), so the session ends; nothing of it is kept")]
+    TransactionLeft(EngineError),
     /// A portal that has run to its end.
     #[error("portal \"{0}\" cannot be run")]
     PortalDone(String),
@@ -290,6 +293,7 @@ impl Failure {
             Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
             Self::PortalDone(_) | Self::Backward => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::SourceLost => SqlState::new("08006"),
+            Self::TransactionLeft(error) => error.code,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
@@ -314,7 +318,8 @@ impl Failure {
             | Self::EngineFailed
             | Self::Panicked
             | Self::Login(_)
-            | Self::SourceLost => true,
+            | Self::SourceLost
+            | Self::TransactionLeft(_) => true,
             Self::Limit(error) => error.is_fatal(),
             _ => false,
         }
@@ -347,6 +352,7 @@ impl Failure {
             Self::Starting => "Connect again in a moment.",
             Self::EngineFailed => "Connect again and repeat the statement; what was committed is there.",
             Self::AbortedTransaction => "Issue ROLLBACK.",
+            Self::TransactionLeft(_) => "Connect again, and repeat the transaction.",
             Self::SourceLost => "Connect again: each session has a connection of its own there.",
             Self::Limit(error) => return error.hint(),
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",

@@ -145,7 +145,9 @@ impl Registry {
         let reason = if self.alarm.cause().is_some() { Reason::EngineFailed } else { Reason::Shutdown };
         for control in self.controls() {
             control.socket.shutdown(Shutdown::Read);
-            stop_and_wait(control, reason);
+            if stop_and_wait(&control, reason).is_err() {
+                control.stop(reason);
+            }
         }
         self.wait_until_empty(patience);
         self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));

@@ -92,12 +92,12 @@ impl Session {
                 Request::Terminate => return Ok(()),
                 Request::Sync => {
                     is_skipping = false;
-                    self.end_pipeline();
+                    self.end_pipeline()?;
                     self.ready()?;
                 }
                 _ if is_skipping => {}
                 Request::Query(sql) => {
-                    self.end_pipeline();
+                    self.end_pipeline()?;
                     self.prepared.forget_unnamed();
                     match self.control.budget.charge(sql.len()) {
                         Ok(_message) => self.query(&sql)?,
@@ -158,7 +158,7 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        self.begin_implicitly(&statements);
+        self.begin_implicitly(&statements)?;
         for statement in &statements {
             match self.statement(statement, None) {
                 // Their answers are not gathered without bound.
@@ -170,7 +170,7 @@ impl Session {
                 }
             }
         }
-        self.end_pipeline();
+        self.end_pipeline()?;
         Ok(())
     }
 

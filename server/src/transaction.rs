@@ -3,6 +3,9 @@
 //! PostgreSQL forgives what DuckDB does not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
 //! COMMIT of a failed transaction rolls it back. Drivers count on that.
 
+use std::thread;
+use std::time::Duration;
+
 use crate::engine::Dialect;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, Status};
@@ -44,7 +47,7 @@ impl Session {
             Step::Warn(..) if self.engine.dialect() == Dialect::Unknown => self.run_plain(text)?,
             Step::Warn(code, message) => {
                 if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
-                    self.run_plain(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
+                    self.end(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
                 }
                 match kind {
                     StatementKind::Commit => self.keep_settings(),
@@ -68,16 +71,16 @@ impl Session {
                         _ => source::begin(text),
                     };
                     let _running = self.start()?;
-                    self.run_plain(begin)?;
+                    self.begin(begin)?;
                 }
                 self.status = Status::InTransaction;
             }
             Step::Run => {
-                // Whether it succeeds or not, no transaction is left after a COMMIT or ROLLBACK, and no portal.
+                // Whether it succeeds or not, no transaction is left after it, and no portal.
                 self.status = Status::Idle;
                 self.prepared.forget_portals(kind == StatementKind::Commit);
                 let _running = self.start()?;
-                let ended = self.run_plain(match (self.engine.dialect(), kind) {
+                let ended = self.end(match (self.engine.dialect(), kind) {
                     (Dialect::Postgres, _) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
                     (_, StatementKind::Commit) => "COMMIT",
@@ -100,26 +103,33 @@ impl Session {
         let is_able = self.engine.dialect() != Dialect::Unknown;
         let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
-            self.run_plain("BEGIN")?;
+            self.begin("BEGIN")?;
             self.prepared.is_pipeline = true;
         }
         Ok(())
     }
 
     /// It has reached its end.
-    pub fn end_pipeline(&mut self) {
+    ///
+    /// # Errors
+    /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
+    pub fn end_pipeline(&mut self) -> Result<(), Failure> {
         if self.status == Status::Idle {
             self.prepared.forget_portals(true);
         }
         if std::mem::take(&mut self.prepared.is_pipeline)
-            && let Err(failure) = self.run_plain("COMMIT")
+            && let Err(failure) = self.end("COMMIT")
         {
             self.undo_settings(0);
+            if failure.is_fatal() {
+                return Err(failure);
+            }
             self.fail(&failure, None);
         }
         if self.status == Status::Idle {
             self.keep_settings();
         }
+        Ok(())
     }
 
     /// One of its statements has failed.
@@ -135,30 +145,76 @@ impl Session {
     }
 
     /// Several statements in one query string are one transaction, unless they say otherwise themselves
-    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one.
-    pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) {
+    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one. Where the transaction cannot begin, each
+    /// is one by itself.
+    ///
+    /// # Errors
+    /// If it is not certain that none has begun.
+    pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
         let is_ordinary = |statement: &Statement<'_>| {
             let kind = query::kind(statement.text);
             kind.is_ordinary() || kind == StatementKind::Setting && self.engine.dialect() == Dialect::DuckDb
         };
         let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
         let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
-        self.prepared.is_pipeline = wanted && self.run_plain("BEGIN").is_ok();
+        if wanted {
+            match self.begin("BEGIN") {
+                Err(failure) if failure.is_fatal() => return Err(failure),
+                begun => self.prepared.is_pipeline = begun.is_ok(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction; if that fails, none is open.
+    pub fn begin(&mut self, text: &str) -> Result<(), Failure> {
+        let begun = self.run_plain(text);
+        if begun.is_err() {
+            self.leave()?;
+        }
+        begun
+    }
+
+    /// Commits or rolls back; whether that succeeds or not, no transaction is open.
+    pub fn end(&mut self, text: &str) -> Result<(), Failure> {
+        let ended = self.run_plain(text);
+        if ended.is_err() {
+            self.leave()?;
+        }
+        ended
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.status = Status::Idle;
         self.prepared.forget_portals(false);
-        if self.engine.status() == Some(Status::Idle) {
-            return Ok(());
+        self.leave()
+    }
+
+    /// Sees that no transaction is open: what the client does next would be a part of it, and be lost with it.
+    ///
+    /// # Errors
+    /// If that cannot be done. Then the session has to end.
+    fn leave(&mut self) -> Result<(), Failure> {
+        let is_known = self.engine.dialect() != Dialect::Unknown;
+        let mut pauses = PAUSES.into_iter();
+        while is_known && self.engine.status() != Some(Status::Idle) {
+            match self.engine.execute("ROLLBACK", &[], BATCH) {
+                // The engine may have rolled back of its own accord.
+                Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => match pauses.next() {
+                    // Memory that others have taken comes back.
+                    Some(pause) if error.code == SqlState::OUT_OF_MEMORY => thread::sleep(pause),
+                    _ => return Err(Failure::TransactionLeft(error)),
+                },
+                _ => break,
+            }
         }
-        match self.engine.execute("ROLLBACK", &[], BATCH) {
-            // The engine may have rolled back of its own accord.
-            Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => Err(error.into()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
+
+/// How long a ROLLBACK for which there is no memory waits for some, before each time that it is tried again.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(20), Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2)];
 
 /// How DuckDB is told to begin.
 fn own_begin(text: &str) -> Result<&'static str, Failure> {

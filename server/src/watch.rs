@@ -39,6 +39,7 @@ impl Watch {
     fn run(&self, registry: &Registry) {
         let mut events = Vec::with_capacity(64);
         let mut looked = Instant::now();
+        let mut gone = Vec::new();
         loop {
             events.clear();
             let rest = Timespec::try_from(TICK.saturating_sub(looked.elapsed())).ok();
@@ -50,12 +51,11 @@ impl Watch {
                 registry.expire();
                 looked = Instant::now();
             }
-            for event in &events {
-                let process = i32::try_from(event.data.u64()).unwrap_or_default();
-                if let Some(control) = registry.by_process(process) {
-                    stop_and_wait(control, Reason::Gone);
-                }
-            }
+            gone.extend(events.iter().filter_map(|event| i32::try_from(event.data.u64()).ok()));
+            // One that cannot be stopped for want of memory is stopped at the next look.
+            gone.retain(|process| {
+                registry.by_process(*process).is_some_and(|control| stop_and_wait(&control, Reason::Gone).is_err())
+            });
         }
     }
 }

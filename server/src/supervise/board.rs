@@ -23,6 +23,8 @@ const LENGTH: usize = 2;
 /// The first byte of a record; it is 0 in between.
 const RESTING: u8 = 1;
 const HANDED_OVER: u8 = 2;
+/// The record of the statement for which the worker ends itself. No connection has this number.
+const GIVEN_UP: u32 = 1 << 20;
 
 /// The records of all connections.
 #[derive(Debug)]
@@ -69,11 +71,18 @@ impl Board {
         self.write(slot, 0, &[HANDED_OVER]);
     }
 
-    pub fn record(&self, slot: u32) -> Record {
+    /// The statement that did not stop, if the worker ended itself for one.
+    pub fn given_up(&self) -> Record {
+        self.record(GIVEN_UP)
+    }
+
+    fn read(&self, slot: u32) -> Option<[u8; RECORD]> {
         let mut bytes = [0; RECORD];
-        if self.file.read_exact_at(&mut bytes, u64::from(slot) * RECORD as u64).is_err() {
-            return Record::default();
-        }
+        self.file.read_exact_at(&mut bytes, u64::from(slot) * RECORD as u64).is_ok().then_some(bytes)
+    }
+
+    pub fn record(&self, slot: u32) -> Record {
+        let Some(bytes) = self.read(slot) else { return Record::default() };
         let text = |at: usize, most: usize| {
             let length = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])).min(most);
             String::from_utf8_lossy(&bytes[at + LENGTH..][..length]).into_owned()
@@ -129,6 +138,13 @@ impl Slot {
         }
     }
 
+    /// Its statement does not stop, and the worker ends for it. The connection's own record may be gone before that.
+    pub fn gives_up(&self) {
+        if let Some(bytes) = self.board.read(self.number) {
+            self.board.write(GIVEN_UP, 0, &bytes);
+        }
+    }
+
     /// The engine is about to be given a statement of this user's.
     pub fn statement(&self, user: &str, statement: &str) {
         let mut bytes = [0; RECORD - STATE];
@@ -163,6 +179,8 @@ mod tests {
         let other = Board::from_descriptor(board.as_fd().try_clone_to_owned().unwrap());
         let found = other.record(3);
         assert!(found.is_at_rest && found.is_busy);
+        assert_eq!(other.given_up(), Record::default());
+        slot.gives_up();
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT]));
         slot.statement("bob", "select 1");
         slot.speaks();
@@ -171,5 +189,7 @@ mod tests {
         assert!(!found.is_at_rest && !found.is_busy);
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("bob", "select 1"));
         assert_eq!(other.record(4), Record::default());
+        let given_up = other.given_up();
+        assert!(given_up.is_busy && given_up.user == "alice");
     }
 }

@@ -26,8 +26,11 @@ pub(super) struct Death {
 const SUSPECTS: usize = 16;
 
 impl Death {
-    pub fn new(status: Option<ExitStatus>, records: &[Record]) -> Self {
-        let busy = records.iter().filter(|record| record.is_busy);
+    /// `given_up` is the statement for which the worker has ended itself, if it has.
+    pub fn new(status: Option<ExitStatus>, records: &[Record], given_up: Record) -> Self {
+        let given_up = Some(given_up).filter(|record| record.is_busy);
+        let others = records.iter().filter(|record| record.is_busy && given_up.is_none());
+        let busy = given_up.iter().chain(others);
         let suspects = busy.take(SUSPECTS).map(|record| (record.user.clone(), observe::outline(&record.statement)));
         Self { reason: reason(status), sessions: records.len(), suspects: suspects.collect() }
     }
@@ -128,8 +131,15 @@ mod tests {
             statement: "select f('a value')".to_owned(),
             ..Record::default()
         };
-        let death = Death::new(Some(ExitStatus::from_raw(libc::SIGSEGV)), &[Record::default(), busy]);
+        let death = Death::new(
+            Some(ExitStatus::from_raw(libc::SIGSEGV)),
+            &[Record::default(), busy.clone()],
+            Record::default(),
+        );
         assert_eq!((death.reason.as_str(), death.sessions), ("SIGSEGV", 2));
+        let other = Record { user: "mallory".to_owned(), ..busy.clone() };
+        let death_of_one = Death::new(None, &[busy], other);
+        assert_eq!(death_of_one.suspects, [("mallory".to_owned(), "select f ( ? )".to_owned())]);
         let text = metrics(3, Some(&death));
         assert!(text.contains("colonnade_worker_restarts_total 3\n"));
         assert!(text.contains("{reason=\"SIGSEGV\",user=\"eve \\\"x\\\"\",statement=\"select f ( ? )\"} 1\n"));

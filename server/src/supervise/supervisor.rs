@@ -205,7 +205,7 @@ impl Shared {
         let sockets = std::mem::take(&mut state.sockets);
         let records: Vec<_> = sockets.keys().map(|slot| board.record(*slot)).collect();
         if was_ready && !self.is_stopping.load(Ordering::SeqCst) {
-            let death = Death::new(Some(status), &records);
+            let death = Death::new(Some(status), &records, board.given_up());
             self.log.iter().for_each(|log| death.log(log));
             state.deaths += 1;
             state.last_death = Some(death);

@@ -118,7 +118,7 @@ const INSIST_AT_MOST: Duration = Duration::from_secs(1);
 const CUT_OFF: Duration = Duration::from_secs(10);
 /// How long an engine may take to end a statement whose client has been cut off, before it is given up with all sessions: a new
 /// process of it is of more use than one that cannot be stopped.
-const STUCK: Duration = Duration::from_secs(20);
+const STUCK: Duration = Duration::from_secs(60);
 
 impl Control {
     pub(crate) fn new(

@@ -112,6 +112,8 @@ CONSTRUCTS: dict[str, Callable[[int], str]] = {
     "prepare": chain("", "prepare a as ", "select 1"),
     "describe": inside("%", around("from (describe ", "select 1", ")")),
     "describes": chain("", "describe ", "select 1"),
+    "limits": inside("select 1 limit %", around("(select 1 limit ", "1", ")")),
+    "offsets": inside("select 1 offset %", around("(select 1 offset ", "0", ")")),
     "summarize": inside("%", around("from (summarize ", "select 1", ")")),
     "comments": inside("select % 1", around("/*", "", "*/")),
     "values": values("values ", "(1)", ""),

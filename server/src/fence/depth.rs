@@ -26,6 +26,8 @@ const PIVOTS: usize = 12;
 const SUMMARIES: usize = 12;
 /// Lambdas within each other: likewise; 20 of them take more than 3 GB.
 const LAMBDAS: usize = 12;
+/// LIMITs and OFFSETs within each other: the time to plan doubles with each, and DuckDB cannot be interrupted then; 18 take 8 s.
+const LIMITS: usize = 12;
 /// Sets of GROUPING SETS, ROLLUP and CUBE, each of which has a hash table of its own.
 const GROUPED: usize = 400;
 
@@ -43,6 +45,7 @@ pub struct Depth {
     pivots: usize,
     summaries: usize,
     lambdas: usize,
+    limits: usize,
     grouped: usize,
     /// Whether the next parenthesis is that of GROUPING SETS, ROLLUP or CUBE.
     is_grouping: bool,
@@ -62,10 +65,14 @@ struct Level {
     is_from: bool,
     /// Whether commas separate sets of columns.
     is_grouping: bool,
+    /// Whether LIMIT or OFFSET was the last clause that began here.
+    is_limit: bool,
+    /// Whether it is a part of a LIMIT or OFFSET.
+    is_limited: bool,
 }
 
 /// Words that end a FROM.
-const CLAUSES: [&str; 15] = [
+const CLAUSES: [&str; 16] = [
     "where",
     "group",
     "having",
@@ -74,6 +81,7 @@ const CLAUSES: [&str; 15] = [
     "order",
     "limit",
     "offset",
+    "fetch",
     "union",
     "except",
     "intersect",
@@ -113,13 +121,17 @@ impl Depth {
     }
 
     fn open(&mut self, level: Level) -> Result<(), Refusal> {
-        self.levels.push(level);
+        let is_limited = self.level().is_limit;
+        self.levels.push(Level { is_limited, ..level });
+        self.limits += usize::from(is_limited);
+        most(self.limits, LIMITS, "LIMITs within each other")?;
         most(self.levels.len(), NESTING, "levels of nesting")
     }
 
     fn close(&mut self) -> Option<Level> {
         let level = self.levels.pop()?;
         self.lambdas -= usize::from(level.is_lambda);
+        self.limits -= usize::from(level.is_limited);
         Some(level)
     }
 
@@ -179,6 +191,7 @@ impl Depth {
             }
             _ if CLAUSES.contains(&word.as_str()) => {
                 self.level().is_from = false;
+                self.level().is_limit = matches!(word.as_str(), "limit" | "offset" | "fetch");
                 self.sets += usize::from(matches!(word.as_str(), "union" | "except" | "intersect"));
             }
             _ => {}

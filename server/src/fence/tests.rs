@@ -110,6 +110,16 @@ fn depth_and_length_are_bounded() {
     let summarized = |depth: usize| format!("{}select 1{}", "from (summarize ".repeat(depth), ")".repeat(depth));
     assert_eq!(code(&summarized(10), READER), None);
     assert_eq!(code(&summarized(20), READER).as_deref(), Some("54001"));
+    for clause in ["limit", "offset", "limit 1 offset", "limit case when true then 1 else", "limit 1 +"] {
+        let end = if clause.contains("case") { ") end" } else { ")" };
+        let limited =
+            |depth: usize| format!("select 1 {}1{}", format!("{clause} (select 1 ").repeat(depth), end.repeat(depth));
+        assert_eq!(code(&limited(10), READER), None, "{clause}");
+        assert_eq!(code(&limited(20), READER).as_deref(), Some("54001"), "{clause}");
+    }
+    // One after the other they are not bounded.
+    let beside = format!("select {} limit 1", vec!["(select 1 limit (1))"; 40].join(","));
+    assert_eq!(code(&beside, READER), None);
     for begin in ["not ", "- ", "+", "~"] {
         assert_eq!(code(&nested(begin, "1", "", 100), READER).as_deref(), Some("54001"), "{begin}");
     }

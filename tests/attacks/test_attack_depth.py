@@ -60,7 +60,7 @@ NESTING = [
     *("parentheses", "lists", "structs", "rows", "functions", "case", "subqueries", "subqueries in from", "with"),
     *("parentheses in from", "joins in parentheses", "pivot", "unpivot", "lambdas", "comprehensions", "not", "minus"),
     *("plus signs", "tilde", "at signs", "union", "except", "joins", "comma joins", "grouping sets", "describe"),
-    *("struct types", "map types", "union types", "case never closed", "lists never closed"),
+    *("struct types", "map types", "union types", "case never closed", "lists never closed", "limits", "offsets"),
 ]
 
 

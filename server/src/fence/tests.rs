@@ -117,6 +117,8 @@ fn depth_and_length_are_bounded() {
         assert_eq!(code(&limited(10), READER), None, "{clause}");
         assert_eq!(code(&limited(20), READER).as_deref(), Some("54001"), "{clause}");
     }
+    let mixed = format!("select 1 limit {}1{}", "(select 1 from (summarize select 1 limit ".repeat(8), "))".repeat(8));
+    assert_eq!(code(&mixed, READER).as_deref(), Some("54001"));
     // One after the other they are not bounded.
     let beside = format!("select {} limit 1", vec!["(select 1 limit (1))"; 40].join(","));
     assert_eq!(code(&beside, READER), None);

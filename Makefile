@@ -101,8 +101,9 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
-bench-wire: $(BIN)/.bench
+bench-wire: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/data.py
+	$(BIN)/python bench/machine.py > $(BENCH_DATA)/wire_memory.txt
 	$(CARGO) run --release --locked -p colonnade-bench -- --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/wire.md --json $(BENCH_DATA)/wire.json
 

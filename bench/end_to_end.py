@@ -24,6 +24,7 @@ from typing import Any
 
 import data
 import duckdb
+from colonnade._memory_state import memory_report
 from process import cpu_seconds, memory
 
 HERE = Path(__file__).parent
@@ -145,7 +146,7 @@ def measure(rounds: int, batch_rows: int) -> tuple[list[Row], list[Row]]:
     return results, growth
 
 
-def markdown(results: list[Row], growth: list[Row], rounds: int) -> str:
+def markdown(results: list[Row], growth: list[Row], rounds: int, state: str) -> str:
     def median(contender: Contender, mode: str, field: str) -> float:
         rows = (row for row in results if row["contender"] == contender.name and row["mode"] == mode)
         return statistics.median(row[field] for row in rows)
@@ -154,7 +155,7 @@ def markdown(results: list[Row], growth: list[Row], rounds: int) -> str:
     lines = [
         f"### lineitem SF1 from DuckDB into a pyarrow.Table: {count} rows, {size / 1e6:.0f} MB of Arrow",
         "",
-        f"Medians of {rounds} rounds, fresh processes, warm clients; connecting is outside the clock.",
+        f"Medians of {rounds} rounds, fresh processes, warm clients; connecting is outside the clock. {state}",
         "",
         "| | wall s | client CPU s | server CPU s | total CPU s | MB on the wire | bytes/row |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -209,13 +210,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     CONTENDERS[:] = [contender for contender in CONTENDERS if arguments.only in contender.name]
+    state = memory_report()
     results, growth = measure(arguments.rounds, arguments.batch_rows)
-    text = markdown(results, growth, arguments.rounds)
+    text = markdown(results, growth, arguments.rounds, state)
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"results": results, "growth": growth}, indent=1) + "\n")
+        arguments.json.write_text(json.dumps({"state": state, "results": results, "growth": growth}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

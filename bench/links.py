@@ -23,6 +23,7 @@ from typing import Any
 
 import data
 import duckdb
+from colonnade._memory_state import memory_report
 from laboratory import CHUNK_BYTES, Client, Link, Server, Swing, client, congestion_controls, serving, shaped
 
 WANDERING = random.Random(1)
@@ -147,12 +148,13 @@ def regrets(results: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def markdown(results: list[dict[str, Any]], load: float) -> str:
+def markdown(results: list[dict[str, Any]], load: float, memory: str) -> str:
     lines = [
         *regrets(results),
         "",
         f"Chunks of {CHUNK_BYTES >> 10} KiB. "
-        f"{os.cpu_count()} CPUs; load average {load:.1f} when the run began. Seconds are medians; CPU is the server's.",
+        f"{os.cpu_count()} CPUs; load average {load:.1f} when the run began. Seconds are medians; CPU is the server's. "
+        f"{memory}",
         "",
         "| link | table | rows | best fixed | s | CPU s | auto s | CPU s | regret | what auto chose |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -186,6 +188,7 @@ def main() -> None:
     # So that the namespaces are taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     load, path, results = os.getloadavg()[0], database(arguments.tables), []
+    memory = memory_report()
     for link in (*LINKS, *SLOW_LINKS):
         if link.name not in (arguments.links or [link.name for link in LINKS]):
             continue
@@ -204,8 +207,8 @@ def main() -> None:
         if arguments.json:
             arguments.json.write_text(json.dumps(results))
         if arguments.markdown:
-            arguments.markdown.write_text(markdown(results, load))
-    print(markdown(results, load))
+            arguments.markdown.write_text(markdown(results, load, memory))
+    print(markdown(results, load, memory))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from pathlib import Path
 import data
 import duckdb
 import links
+from colonnade._memory_state import memory_report
 from laboratory import (
     CLIENT_SIDE,
     SERVER,
@@ -121,8 +122,8 @@ def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
     return results
 
 
-def markdown(results: list[Row]) -> str:
-    lines = []
+def markdown(results: list[Row], memory: str) -> str:
+    lines = [memory, ""]
     for part in dict.fromkeys(row["part"] for row in results):
         rows = next(row["rows"] for row in results if row["part"] == part and "rows" in row)
         lines += [f"### {rows:,} rows of lineitem over {part}", "", "| | wall s | client CPU s |", "|---|--:|--:|"]
@@ -148,11 +149,12 @@ def main() -> None:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("links_rivals.py makes network namespaces, which needs root")
+    memory = memory_report()
     results: list[Row] = []
     for link in LINKS:
         if link.name in arguments.links and link.congestion in congestion_controls():
             results += over(link, arguments)
-    text = markdown(results)
+    text = markdown(results, memory)
     print(text)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -1,4 +1,9 @@
-"""What a measurement was made on: the machine, versions, the commit."""
+"""What a measurement was made on: the machine, versions, the commit.
+
+    python bench/machine.py
+
+prints the state of the memory, for a measurement by a program that does not read it itself.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ import platform
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
+
+from colonnade._memory_state import memory_report
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,3 +38,7 @@ def described(*written: str) -> dict[str, str]:
         "Software": f"{command('rustc', '--version')}, Python {platform.python_version()}, {packages}",
         "Commit": f"{command('git', 'rev-parse', '--short', 'HEAD')}{changed}",
     }
+
+
+if __name__ == "__main__":
+    print(memory_report())

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+from colonnade._memory_state import memory_report
 from postgres_tables import SETTINGS, cpu, load, pg, place, without_extension
 from process import memory
 from turns import Contender, Row, median, reading, reason, table_of_clients
@@ -176,8 +177,8 @@ def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
     return [title, "", *table_of_clients(results, "end to end", table, contenders)]
 
 
-def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int) -> str:
-    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock.", ""]
+def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int, state: str) -> str:
+    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock. {state}", ""]
     measured = {(row["part"], row["table"]) for row in results}
     for part, shown in (("server", server_table), ("end to end", end_to_end_table)):
         for table, count in rows.items():
@@ -211,17 +212,20 @@ def main() -> None:
             lasts[table] = load(cluster, f"read_parquet('{data.write(source)}')", table, limit)[-1]
             with cluster.connect() as session:
                 [(rows[table],)] = session.execute(f"SELECT count(*) FROM {table}").fetchall()
+        state = memory_report()
         peaks = {} if arguments.only or arguments.part == "end to end" else backend_memory(cluster)
         results = run(cluster, lasts, arguments)
     for row in results:
         if row.get("rows") not in (None, rows[row["table"]]):
             raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")
-    text = markdown(results, rows, peaks, arguments.rounds)
+    text = markdown(results, rows, peaks, arguments.rounds, state)
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"results": results, "rows": rows, "memory": peaks}, indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps({"state": state, "results": results, "rows": rows, "memory": peaks}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

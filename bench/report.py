@@ -264,6 +264,7 @@ def main() -> None:
         )
         + "\n",
         "## The format, one core\n",
+        (DIRECTORY / "wire_memory.txt").read_text(),
         (DIRECTORY / "wire.md").read_text().strip() + "\n",
         "## End to end\n",
         (DIRECTORY / "end_to_end.md").read_text().strip() + "\n",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+from colonnade._memory_state import memory_report
 from process import cpu_seconds
 from sources_tables import LOGIN, maria, sqlite_file
 from turns import Contender, Row, reading, table_of_clients
@@ -88,8 +89,8 @@ def run(places: dict[str, tuple[dict[str, Any], int | None]], arguments: argpars
     return results
 
 
-def markdown(results: list[Row], rounds: int) -> str:
-    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock.", ""]
+def markdown(results: list[Row], rounds: int, memory: str) -> str:
+    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock. {memory}", ""]
     for kind, contenders in CONTENDERS.items():
         for table, rows in TABLES.items():
             lines += [f"### {kind}: {table}, {rows} rows, into a pyarrow.Table unless it says otherwise", ""]
@@ -113,16 +114,17 @@ def main() -> None:
             "MariaDB": ({"kind": "mariadb", "port": server.port, **login}, server.process.pid),
             "SQLite": ({"kind": "sqlite", "path": str(file)}, None),
         }
+        memory = memory_report()
         results = run(places, arguments)
     for row in results:
         if row.get("rows") not in (None, TABLES[row["table"]]):
             raise RuntimeError(f"{row['contender']} gave {row['rows']} rows of {row['table']}")
-    text = markdown(results, arguments.rounds)
+    text = markdown(results, arguments.rounds, memory)
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"results": results}, indent=1) + "\n")
+        arguments.json.write_text(json.dumps({"state": memory, "results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import colonnade
@@ -90,6 +91,20 @@ def test_a_result_after_its_end(place: Place) -> None:
         result.close()
         with pytest.raises(colonnade.InterfaceError, match="the result is closed: run the query again"):
             next(batches)
+
+
+@pytest.mark.parametrize("read", [colonnade.Result.to_arrow, colonnade.Result.to_pandas, list])
+def test_a_result_after_the_end_of_its_connection(place: Place, read: Callable[[colonnade.Result], object]) -> None:
+    # More rows than any buffer holds.
+    many = f"select 1 as i from {', '.join(f'readings r{k}' for k in range(10))}"
+    with colonnade.connect(place.uri) as connection:
+        result = connection.query(many)
+    # Engines within this process end their results themselves.
+    within = "the result is closed: run the query again|the query was cancelled"
+    is_within = place.uri.startswith(("duckdb:", "sqlite:"))
+    said = within if is_within else "the connection was closed before its result was read: read it first"
+    with pytest.raises(colonnade.Error, match=said):
+        read(result)
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,8 @@ def bench(*arguments: str, **options: object) -> subprocess.CompletedProcess[str
 
 def lines(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
     """What each client took, by its name."""
-    header, *rest = done.stdout.splitlines()
+    header, *rest, memory = done.stdout.splitlines()
+    assert memory.startswith("Memory before the measurement: ")
     assert header.split() == ["seconds", "rows/s", "CPU", "s", "peak", "MB", "rows", "columns"]
     return {name: figures for name, *figures in (line.split() for line in rest)}
 
@@ -61,7 +62,7 @@ def test_parts(stock: pg.Cluster, stock_place: Place) -> None:
 def test_who_cannot_read_it_says_why_and_shows_no_password(stock: pg.Cluster, stock_place: Place) -> None:
     done = bench(stock_place.secret, "select nope from readings", "--rounds", "1")
     assert done.returncode == 1
-    _header, *remarks = done.stdout.splitlines()
+    _header, *remarks, _memory = done.stdout.splitlines()
     assert [remark.partition(":")[0] for remark in remarks] == ["colonnade", "adbc", "pandas"]
     assert all("nope" in remark for remark in remarks[:2])
     assert "hunter2" not in done.stdout + done.stderr

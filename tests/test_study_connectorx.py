@@ -156,10 +156,10 @@ def test_links_need_root_and_the_shaper(context: Context) -> None:
         bandwidth.EXPERIMENT.run(context)
 
 
-def on_links(walls: dict[str, list[float]]) -> list[Row]:
-    """Readings over two links, as if they had been made."""
+def on_links(walls: dict[str, list[float]], cores: int) -> list[Row]:
+    """Rows as readings over two links would give them."""
     return [
-        {"system": name, "table": "lineitem", "link": link, "wall": wall, "wire_bytes": 1e6}
+        {"system": name, "table": "lineitem", "link": link, "wall": wall, "wire_bytes": 1e6, "cores": cores}
         for name, both in walls.items()
         for link, wall in zip(("local", "200 Mbit/s"), both, strict=True)
     ]
@@ -183,8 +183,21 @@ def on_links(walls: dict[str, list[float]]) -> list[Row]:
     ],
 )
 def test_what_links_are_found_to_say(walls: dict[str, Any], holds: list[bool], tmp_path: Path) -> None:
-    rows = on_links(walls)
+    rows = on_links(walls, cores=8)
     rows.append({"system": "Modin", "table": "lineitem", "link": "10 Gbit/s", "paper": True, "slower": 3.45})
     found: list[Finding] = bandwidth.EXPERIMENT.findings(rows)
     assert [finding.holds for finding in found] == holds
     assert "200 Mbit/s" in shown(bandwidth.EXPERIMENT, rows, tmp_path)
+    # Whether partitions help is told only where each part has free cores.
+    few = bandwidth.EXPERIMENT.findings(on_links(walls, cores=2))
+    assert [finding.holds for finding in few] == [*holds[:1], *[None] * (len(holds) > 0), *holds[2:]]
+
+
+@pytest.mark.parametrize(("cores", "holds"), [(2, None), (8, True), (None, None)])
+def test_parts_of_a_join_are_compared_only_where_each_has_free_cores(cores: int | None, holds: bool | None) -> None:
+    walls = {PANDAS.name: 9.0, CONNECTORX.name: 3.0, named(CONNECTORX.name, 4): 4.0, POSTGRES.name: 1.0}
+    known = {} if cores is None else {"cores": cores}
+    rows = [{"table": "Q1", "system": system, "wall": wall, **known} for system, wall in walls.items()]
+    [first, second] = queries.EXPERIMENT.findings(rows)
+    assert (first.holds, second.holds) == (True, holds)
+    assert second.today.endswith("each part had a core on either side.") is (holds is None)

@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 
 import machine
+from colonnade._memory_state import memory_report
 
 from study import report
 from study.experiment import SIZES, Context, Experiment, Unmeasurable
@@ -50,7 +51,7 @@ def experiment(name: str) -> Experiment:
 
 def measure(name: str, context: Context) -> dict[str, object]:
     """What goes to the experiment's file."""
-    begun = time.perf_counter()
+    begun, memory = time.perf_counter(), memory_report()
     try:
         found: dict[str, object] = {"rows": experiment(name).run(context)}
     except Unmeasurable as reason:
@@ -59,7 +60,8 @@ def measure(name: str, context: Context) -> dict[str, object]:
         traceback.print_exc()
         found = {"rows": [], "error": f"{type(error).__name__}: {error}"}
     facts = {"size": context.size.name, "seconds": round(time.perf_counter() - begun, 1)}
-    return {"experiment": name, **facts, "machine": machine.described("docs/study"), **found}
+    about = {**machine.described("docs/study"), "Memory": memory.partition(": ")[2].removesuffix(".")}
+    return {"experiment": name, **facts, "machine": about, **found}
 
 
 def main() -> None:

@@ -20,8 +20,8 @@ PAPERS_TABLE = {"lineitem": "lineitem", "acs": "ACS", "flights": "ontime"}
 #: Mbit/s: the paper's links. Their latency is left out, since it adds the same to all.
 RATES = {"local": None, "1000 Mbit/s": 1000.0, "100 Mbit/s": 100.0, "10 Mbit/s": 10.0}
 COMPUTED = (
-    "CPU time of one thread for encoding and decoding; each result was compared with the original. What a link adds is "
-    "computed: the bytes over its rate, nothing done meanwhile."
+    "The times are the CPU time of one thread for encoding and decoding. Each result was compared with the original. "
+    "The time on a link is computed: the bytes divided by the link's rate, added to the CPU time."
 )
 
 

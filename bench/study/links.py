@@ -104,7 +104,7 @@ def curves(rows: list[Row], values: Sequence[float], axis: str) -> Callable[[Axe
 
 def findings(rows: list[Row]) -> list[Finding]:
     def ends(sweep: str, system: str, *, falls: bool = False) -> tuple[float | None, float | None]:
-        """Seconds at the kindest value and at the harshest."""
+        """Seconds at the value with the shortest times and at the opposite end of the range."""
         values = sorted({row["value"] for row in rows if row["sweep"] == sweep}, reverse=falls)
         best, worst = (median(rows, "wall", sweep=sweep, system=system, value=values[k]) for k in (0, -1))
         return best, worst if len(values) > 1 else None
@@ -135,31 +135,31 @@ def findings(rows: list[Row]) -> list[Finding]:
     squeezed = [walls.get("MariaDB, ODBC, compressed"), walls.get("MariaDB, ODBC (arrow-odbc)")]
     return [
         Finding(
-            "All systems are heavily influenced by latency, since TCP waits for acknowledgements.",
-            f"With {most:g} ms each way, seconds more: "
+            "Latency slows all systems considerably, because TCP waits for acknowledgements.",
+            f"Seconds added by {most:g} ms each way: "
             + ", ".join(f"{name} {one:.1f}" for name, one in added.items())
             + ".",
             min(slowed) > 2 if slowed else None,
         ),
         Finding(
             "Protocols that wait for the client's confirmation after each message suffer most from latency.",
-            f"{NAMES[1]}: {streams:.1f} s more with 20,000 rows at a time, "
-            + (f"{waits:.1f} s with 1000." if waits is not None else "given up with 1000.")
+            f"{NAMES[1]} takes {streams:.1f} s more when it fetches 20,000 rows at a time. With 1000 rows at a time, "
+            + (f"it takes {waits:.1f} s more." if waits is not None else "the reading was stopped at the time limit.")
             if streams is not None
             else "Not measured.",
             is_hit if streams is not None else None,
         ),
         Finding(
-            "On a slow link the size decides.",
-            f"At {least:g} Mbit/s, of {len(pairs)} pairs of systems {agreeing} have the smaller one faster; times "
-            "longer than on the fastest link: "
+            "On a slow link the number of bytes determines the time.",
+            f"At {least:g} Mbit/s, the system that sends fewer bytes is faster in {agreeing} of {len(pairs)} pairs of "
+            "systems. Time as a multiple of the time on the fastest link: "
             + ", ".join(f"{name} {one:.1f}" for name, one in starved.items() if one)
             + ".",
             agreeing > 0.9 * len(pairs) if pairs else None,
         ),
         Finding(
-            "On a slow link compression pays, even a heavy one.",
-            f"At {least:g} Mbit/s MariaDB takes {squeezed[0]:.1f} s compressed and {squeezed[1]:.1f} s as it is."
+            "On a slow link compression saves time, also with a slow codec.",
+            f"At {least:g} Mbit/s MariaDB takes {squeezed[0]:.1f} s with compression and {squeezed[1]:.1f} s without."
             if squeezed[0] and squeezed[1]
             else "Not measured.",
             squeezed[0] < squeezed[1] if squeezed[0] and squeezed[1] else None,
@@ -171,9 +171,9 @@ EXPERIMENT = Experiment(
     title="Latency and throughput",
     source="VLDB 2017, Figures 3 and 4",
     question=(
-        "How does each protocol take a link of more latency (at 1000 Mbit/s), and one of less throughput (at 0.1 ms)? "
-        "Connecting is inside the clock, with the round trips that it takes; an emulated link between two network "
-        "namespaces. What took longer than this size's patience was given up."
+        "How does the time of each protocol change with the latency of the link (at 1000 Mbit/s), and with its "
+        "throughput (at 0.1 ms)? The time includes connecting and its round trips. The link is emulated between two "
+        "network namespaces. A reading that exceeded the time limit of this size was stopped."
     ),
     run=run,
     show=show,

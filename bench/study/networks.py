@@ -144,7 +144,7 @@ def findings(rows: list[Row]) -> list[Finding]:
     def wall(system: str, link: str, table: str = "lineitem") -> float | None:
         return median(rows, "wall", system=system, link=link, table=table)
 
-    # CSV that nobody parses is no system.
+    # CSV that no client parses is not a system.
     all_of_them = [name for name in names(rows) if not name.startswith("CSV")]
     theirs = [name for name in all_of_them if "Colonnade" not in name]
     first = {}
@@ -160,31 +160,33 @@ def findings(rows: list[Row]) -> list[Finding]:
     won = sum("Colonnade" in name for name in first.values())
     return [
         Finding(
-            "A columnar protocol, compressed where there is a network, is faster than every other on every data set.",
-            f"Colonnade is the fastest in {won} of {len(first)} cells of data set and network"
+            "A columnar protocol that compresses over networks is the fastest one on every data set.",
+            f"Colonnade is the fastest in {won} of {len(first)} combinations of data set and network"
             + "".join(
-                f"; {name} over {link} with {table}" for (table, link), name in first.items() if "Colonnade" not in name
+                f". The fastest over {link} with {table} is {name}"
+                for (table, link), name in first.items()
+                if "Colonnade" not in name
             )
             + ".",
             won == len(first) if first else None,
         ),
         Finding(
-            "On a gigabit LAN most systems take hardly longer than on one machine: they are bound by (de)serializing.",
-            f"Of lineitem, systems of others take {span(lan)} times as long.",
+            "On a gigabit LAN most systems take about as long as on one machine: serialization is their bottleneck.",
+            f"For lineitem, other systems take {span(lan)} times as long.",
             sum(one < 1.5 for one in lan if one) > len([one for one in lan if one]) / 2 if any(lan) else None,
         ),
         Finding(
-            "On a WAN the bytes decide.",
-            f"The {min(3, len(sized))} that send the least of lineitem: "
+            "On a WAN the number of bytes determines the time.",
+            f"The {min(3, len(sized))} systems that send the fewest bytes for lineitem: "
             + ", ".join(f"{name} ({sizes[name] / 1e6:.1f} MB, {wall(name, 'WAN'):.2f} s)" for name in sized[:3])
-            + "; the most: "
+            + ". The 2 that send the most: "
             + ", ".join(f"{name} ({sizes[name] / 1e6:.1f} MB, {wall(name, 'WAN'):.2f} s)" for name in sized[-2:])
             + ".",
             (wall(sized[0], "WAN") or 0) < (wall(sized[-1], "WAN") or 0) if len(sized) > 1 else None,
         ),
         Finding(
-            "MySQL's compression costs on one machine (3.8 times the time) and pays on the WAN (0.55 of it).",
-            f"MariaDB's takes {local:.2f} times as long on one machine, {far:.2f} times on the WAN."
+            "MySQL's compression takes 3.8 times as long on one machine, and 0.55 times as long on the WAN.",
+            f"MariaDB's takes {local:.2f} times as long on one machine, and {far:.2f} times as long on the WAN."
             if local and far
             else "Not measured.",
             local > 1 > far if local and far else None,
@@ -197,8 +199,8 @@ EXPERIMENT = Experiment(
     source="VLDB 2017, Tables 10 to 12",
     question=(
         "How do systems compare on one machine, over a LAN (1000 Mbit/s, 0.3 ms each way) and over a WAN (100 Mbit/s, "
-        "25 ms each way, 1 % loss)? The link is an emulated one between two network namespaces. Towards another "
-        "machine `colonnade serve` insists on TLS; the others have none."
+        "25 ms each way, 1 % loss)? The link is emulated between two network namespaces. `colonnade serve` requires "
+        "TLS for clients on other machines; the other systems do not use TLS."
     ),
     run=run,
     show=show,

@@ -16,6 +16,7 @@ from place import Place
 
 from study import databases, systems
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table
+from study.medians import spread
 
 CLIENT = Path(__file__).parents[1] / "breakdown_client.py"
 TABLE = "lineitem"
@@ -110,7 +111,8 @@ def of_time(rows: list[Row]) -> Table:
             continue
         shares = [found[f"{step}_wall"] for step in STEPS]
         client = 100 * (1 - shares[0] / sum(shares))
-        lines.append([name, "", *shares, client, medians(rows, name, "whole").get("wall")])
+        timed = [spread(rows, f"{step}_wall", database=name, mode="steps") for step in STEPS]
+        lines.append([name, "", *timed, client, spread(rows, "wall", database=name, mode="whole")])
     columns = ["", "", *(f"{words} s" for words in STEPS.values()), "on the client %", "pandas.read_sql s"]
     return Table("Time of each step (Figure 2)", columns, lines)
 
@@ -137,7 +139,8 @@ def of_chunks(rows: list[Row]) -> Table:
             if found := medians(rows, name, mode):
                 label = "all at once" if mode == "whole" else f"{int(mode):,}"
                 peak = found["peak_bytes"]
-                lines.append([name, label, found["wall"], peak / 1e6, peak / found["frame_bytes"]])
+                timed = spread(rows, "wall", database=name, mode=mode)
+                lines.append([name, label, timed, peak / 1e6, peak / found["frame_bytes"]])
     return Table("Reading in chunks (Figure 3)", ["", "rows of a chunk", "s", "peak MB", "peak / dataframe"], lines)
 
 
@@ -174,18 +177,19 @@ def findings(rows: list[Row]) -> list[Finding]:
 
     return [
         Finding(
-            "More than 85 % of the time of pandas.read_sql is spent on the client (PostgreSQL).",
-            f"On the client: {words(shares, '.0%')}.",
+            "The client takes more than 85 % of the time of pandas.read_sql (PostgreSQL).",
+            f"The client's share of the time: {words(shares, '.0%')}.",
             all(share > 0.5 for share in shares.values()) if shares else None,
         ),
         Finding(
-            "pandas.read_sql needs about 4 times the memory of the dataframe at its peak.",
-            f"Times the dataframe: {words(peaks, '.1f')}.",
+            "The peak memory of pandas.read_sql is about 4 times the size of the dataframe.",
+            f"Peak memory as a multiple of the dataframe: {words(peaks, '.1f')}.",
             all(peak >= 3 for peak in peaks.values()) if peaks else None,
         ),
         Finding(
-            "Reading in chunks saves much memory and no time.",
-            f"Of the peak of reading all at once: {words(chunked, '.0%')}; of its time: {words(slowest, '.0%')}.",
+            "Reading in chunks saves much memory, and no time.",
+            f"Relative to reading all at once, the smallest peak is {words(chunked, '.0%')}, and the shortest time is "
+            f"{words(slowest, '.0%')}.",
             all(chunked[name] < 0.7 and slowest[name] > 0.8 for name in chunked) if chunked else None,
         ),
     ]
@@ -195,9 +199,9 @@ EXPERIMENT = Experiment(
     title="Where the time and the memory go in pandas.read_sql",
     source="ConnectorX, Table 1, Figures 2 and 3",
     question=(
-        "What does pandas.read_sql do while one waits for it? lineitem is read by it with SQLAlchemy and a "
-        "driver, and with a clock between its steps. psycopg2 receives the whole result before it makes "
-        "objects; PyMySQL does both at once, so what it waits for its socket counts as execution and transfer."
+        "Which steps of pandas.read_sql take the time and the memory? It reads lineitem through SQLAlchemy and a "
+        "driver, and each step is timed. psycopg2 receives the whole result before it makes Python objects. PyMySQL "
+        "does both at once; the time that it waits for its socket counts as execution and transfer."
     ),
     run=run,
     show=show,

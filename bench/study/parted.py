@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -44,6 +45,25 @@ def variants(wanted: Iterable[System], counts: Iterable[int], key: str, *, is_jo
         for system in wanted
         for parts in (counts if can_part(system) else [WHOLE])
     ]
+
+
+def with_cores(rows: list[Row]) -> list[Row]:
+    """The rows with the number of cores that client and server shared."""
+    return [{**row, "cores": os.cpu_count()} for row in rows]
+
+
+def has_free_cores(rows: list[Row], parts: int) -> bool:
+    """The paper's condition for partitions: one core a part for the client, and one for the server."""
+    return int(next((row["cores"] for row in rows if "cores" in row), 0) or 0) >= 2 * (parts or 1)
+
+
+def condition(rows: list[Row], parts: int) -> str:
+    """A sentence for the report, if the paper's condition does not hold."""
+    if has_free_cores(rows, parts):
+        return ""
+    cores = next((row["cores"] for row in rows if "cores" in row), None)
+    shared = "share the machine's cores" if cores is None else f"share {cores} cores"
+    return f"Client and server {shared} here; in the paper each part had a core on either side."
 
 
 def memory(rows: list[Row], **where: object) -> float | None:

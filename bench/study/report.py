@@ -31,15 +31,15 @@ figure { margin: 1rem 0 } figcaption { font-weight: 600 } svg { max-width: 100%;
 pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; font-size: 85%; line-height: 1.35 }
 .source, .ran { color: #666; font-size: 90% } .yes { color: #17692c } .no { color: #a3261c }
 """
-INTRODUCTION = """<p>This report repeats the measurements of two papers with the systems of today and with Colonnade:
+INTRODUCTION = """<p>This report repeats the measurements of two papers with current systems and with Colonnade:
 “Don't Hold My Data Hostage” (Raasveldt &amp; Mühleisen, VLDB 2017) and “ConnectorX” (Wang et al., VLDB 2022).
 <code>make study</code> makes it.</p>
-<p>A table's cell is one reading. If there are several readings of the same, the cell is their median, and the least and
-the most stand behind it in small type. Client and server share the machine that each chapter names at its end. Lines
-marked “(paper)” are the papers' own figures, from their machines.</p>
-<p>First come the figures that the README shows too. The next chapter compares each claim of the papers with what was
-measured here: a claim still holds, no longer holds, or cannot be told on this machine. The other chapters have one
-experiment each, with all of its tables.</p>"""
+<p>A cell of a table is one reading. If a cell was measured several times, it shows the median, followed by the least
+and the greatest reading in small type. Client and server run on the same machine, which each chapter names at its end.
+Lines marked “(paper)” are the papers' figures, measured on the papers' machines.</p>
+<p>The figures that the README shows come first. The next chapter compares each claim of the papers with the
+measurements here: the claim still holds, no longer holds, or cannot be told on this machine. Each other chapter has one
+experiment with all of its tables.</p>"""
 #: Figures that stand at the beginning.
 FIRST = ("systems", "networks", "wire_bytes")
 VERDICTS = {
@@ -119,7 +119,7 @@ def section(name: str, one: Experiment, measured: dict[str, Any]) -> list[str]:
 def changes(findings: list[tuple[str, Experiment, Finding]]) -> list[str]:
     """The chapter of what still holds."""
     lines = ['<h2 id="changes">What changed since 2017</h2>', '<div class="wide"><table>']
-    lines.append('<tr><th class="left">What a paper found</th><th class="left">Today, here</th><th></th></tr>')
+    lines.append('<tr><th class="left">Finding of a paper</th><th class="left">Measured here</th><th></th></tr>')
     for name, one, finding in findings:
         claim = f'{escape(finding.claim)} <a class="source" href="#{name}">{escape(one.source)}</a>'
         cells = (claim, escape(finding.today), VERDICTS[finding.holds])

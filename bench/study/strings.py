@@ -56,8 +56,8 @@ def show(rows: list[Row]) -> list[Part]:
             for column in values(rows, "column")
         ),
         Text(
-            f"{COMPUTED} The paper's seconds are for 60 million rows and have a socket in them. Messages have about 4 "
-            "MB; what is very wide is measured on fewer rows."
+            f"{COMPUTED} The paper's seconds are for 60 million rows and include a socket. Messages have about 4 MB. "
+            "Very wide layouts are measured on fewer rows."
         ),
     ]
 
@@ -78,29 +78,30 @@ def findings(rows: list[Row]) -> list[Finding]:
     fsst = size(comment, "Colonnade light+fsst") / size(comment, ended)
     return [
         Finding(
-            "For one character, a fixed width is best: half the bytes, and 0.93 of the time.",
+            "For a column of one character, a fixed width is best: half the bytes, and 0.93 of the time.",
             f"{size(flag, 'VARCHAR(1)') / size(flag, ended):.2f} of the bytes and "
-            f"{narrow['VARCHAR(1)'] / narrow[ended]:.2f} of the time of null-terminated strings. Light encodings make "
-            f"a dictionary of it: {ours_flag:.2f} of the bytes, {time(flag, light) / narrow[ended]:.2f} of the time.",
+            f"{narrow['VARCHAR(1)'] / narrow[ended]:.2f} of the time of null-terminated strings. Light encodings use "
+            f"a dictionary: {ours_flag:.2f} of the bytes, {time(flag, light) / narrow[ended]:.2f} of the time.",
             min(narrow, key=narrow.__getitem__) == "VARCHAR(1)",
         ),
         Finding(
-            "For longer text all ways take about the same time (within 3 %).",
-            f"l_comment, against null-terminated: a varint prefix {alike[0]:.2f} times the time, VARCHAR(44) "
-            f"{alike[1]:.2f}, offsets as Arrow's {time(comment, 'offsets (Arrow)') / time(comment, ended):.2f}.",
+            "For longer text all layouts take the same time within 3 %.",
+            f"l_comment, time relative to null-terminated text: a varint prefix {alike[0]:.2f}, VARCHAR(44) "
+            f"{alike[1]:.2f}, offsets as in Arrow {time(comment, 'offsets (Arrow)') / time(comment, ended):.2f}.",
             all(0.8 < value < 1.25 for value in alike),
         ),
         Finding(
-            "A declared width that is not used costs: VARCHAR(10000) takes 42 times as long.",
+            "Unused declared width takes time: VARCHAR(10000) takes 42 times as long.",
             f"{wide:.0f} times as long.",
             wide > 10,
         ),
         Finding(
-            "Null-terminated text compresses better than text with lengths (Snappy: 2.44 against 2.27), so it is to "
-            "be used.",
-            f"{ratio(rows, comment, ended):.2f} against {ratio(rows, comment, prefixed):.2f}. Light encodings, with "
-            f"the lengths packed apart from the text, take {ours_comment:.2f} of the null-terminated bytes without "
-            f"any codec, with FSST {fsst:.2f}, and {time(comment, light) / time(comment, ended):.2f} of the time.",
+            "Null-terminated text compresses better than text with lengths (ratio of Snappy: 2.44 and 2.27), and "
+            "should be used.",
+            f"The ratios are {ratio(rows, comment, ended):.2f} and {ratio(rows, comment, prefixed):.2f}. Light "
+            "encodings store the lengths apart from the text. Relative to null-terminated text without a codec, they "
+            f"take {ours_comment:.2f} of the bytes ({fsst:.2f} with FSST) and "
+            f"{time(comment, light) / time(comment, ended):.2f} of the time.",
             ratio(rows, comment, ended) > ratio(rows, comment, prefixed),
         ),
     ]
@@ -110,8 +111,8 @@ EXPERIMENT = Experiment(
     title="Text",
     source="VLDB 2017, Tables 8 and 9",
     question=(
-        "How should text be written: with a length before it, a zero byte behind it, in cells of a fixed width, or as "
-        "offsets and bytes? On lineitem's column of one character and on its comments."
+        "How should text be encoded: with a length before it, with a zero byte after it, in cells of a fixed width, or "
+        "as offsets and bytes? The layouts are measured on lineitem's column of one character and on its comments."
     ),
     run=run,
     show=show,

@@ -72,9 +72,9 @@ def show(rows: list[Row]) -> list[Part]:
         lines.append([name, walls[0], *times, peak, bytes_a_row(rows, name), walls[1], *theirs])
     lines += [[f"{name} (paper)", *[None] * 9, *theirs] for name, theirs in paper.items() if name not in beside]
     count = next((row["rows"] for row in rows if "rows" in row), 0)
-    caption = f"{count:,} rows of lineitem on one machine. Bytes are those on the wire, with all headers"
+    caption = f"{count:,} rows of lineitem on one machine. Bytes are counted on the wire and include all headers"
     return [
-        Plot("Seconds to read the table; dashed: its CSV through a socket", bars(rows), height=6.5, name="systems"),
+        Plot("Seconds to read the table; dashed line: CSV through a socket", bars(rows), height=6.5, name="systems"),
         Table(caption, COLUMNS, lines),
         *([Table("Not measured", ["", "why"], failed)] if failed else []),
     ]
@@ -133,27 +133,30 @@ def findings(rows: list[Row]) -> list[Finding]:
     smaller = ratio(bytes_a_row(rows, squeezed), bytes_a_row(rows, loose))
     return [
         Finding(
-            "Serializing and transferring the result dominates; connecting and executing are insignificant.",
-            f"Where a client tells them apart, transfer takes {span(shares)} of the time, "
-            f"{middle(share for share in shares if share):.0%} in the median."
+            "Serialization and transfer take most of the time. Connecting and executing take an insignificant part.",
+            f"Transfer takes {span(shares)} of the time with the clients that report it separately; the median is "
+            f"{middle(share for share in shares if share):.0%}."
             if shares
-            else "No client that was measured tells them apart.",
+            else "No measured client reports it separately.",
             middle(share for share in shares if share) > 0.9 if shares else None,
         ),
         Finding(
             "CSV through a socket is an order of magnitude faster than any system.",
-            f"{len(times)} systems of others take {span(times)} times as long as the CSV, which nobody parses; "
-            f"Colonnade's own protocol takes {span(ahead)} times as long.",
+            f"{len(times)} other systems take {span(times)} times as long as sending CSV that no client parses. "
+            f"Colonnade's protocol takes {span(ahead)} times as long.",
             min(times) >= 10 if times else None,
         ),
         Finding(
-            "Uncompressed protocols send more bytes than CSV (0.9 to 1.4 times), but not an order of magnitude more.",
-            "Times the bytes of CSV: " + ", ".join(f"{name} {size:.2f}" for name, size in sizes.items() if size) + ".",
+            "Uncompressed protocols send 0.9 to 1.4 times the bytes of CSV, not an order of magnitude more.",
+            "Bytes, as multiples of the bytes of CSV: "
+            + ", ".join(f"{name} {size:.2f}" for name, size in sizes.items() if size)
+            + ".",
             1 < middle(known) < 10 if known else None,
         ),
         Finding(
-            "MySQL's compressed protocol sends the least, 0.38 of the bytes, and takes 3.9 times as long.",
-            f"MariaDB's sends {smaller:.2f} of the bytes and takes {slower:.1f} times as long."
+            "MySQL's compressed protocol sends the fewest bytes (0.38 of the uncompressed one's) and takes 3.9 times "
+            "as long.",
+            f"MariaDB's compressed protocol sends {smaller:.2f} of the bytes and takes {slower:.1f} times as long."
             if smaller and slower
             else "Not measured.",
             slower > 1 and smaller < 1 if smaller and slower else None,
@@ -165,9 +168,9 @@ EXPERIMENT = Experiment(
     title="Whole systems on one machine",
     source="VLDB 2017, Figure 1 and Table 1",
     question=(
-        "How long does each system take to hand over all of lineitem, and in how many bytes? Each reading has a client "
-        "process of its own, into Arrow where its library can; connecting is inside the clock, and steps that a "
-        "library does not tell apart are left empty. Every result is compared with the source."
+        "How long does each system take to transfer all of lineitem, and how many bytes does it send? Each reading "
+        "starts a new client process. The process reads into Arrow if its library can. The time includes connecting. "
+        "A step that a library does not report separately has an empty cell. Every result is compared with the source."
     ),
     run=run,
     show=show,

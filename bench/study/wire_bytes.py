@@ -141,17 +141,17 @@ def dumps(rows: list[Row]) -> list[Part]:
 
 def show(rows: list[Row]) -> list[Part]:
     about = (
-        "A server's answer to “select i, v from small”, whose rows are (100000000, 'OK') and (NULL, 'DPFKG'), from the "
-        "first byte after the question to the last. Names of kinds: what is spent on “each row” comes again with each "
-        "row, on “each batch” with each batch of many rows. The same two rows over and over compress far better than "
-        "any real table: the second table is about what is not compressed."
+        "The bytes are a server's complete answer to “select i, v from small”. Its rows are (100000000, 'OK') and "
+        "(NULL, 'DPFKG'). Bytes of the kind “each row” are repeated with each row; bytes of the kind “each batch” are "
+        "repeated with each batch of many rows. The second table repeats the two rows, so its compressed sizes are far "
+        "smaller than those of a real table; read only its uncompressed rows."
     )
     left_out = (
-        "The paper's figures of DBMS X and Hive cannot be counted from its words. DuckDB's Quack is left out: its "
-        "messages are the engine's own serialization, of which there is no specification to annotate by."
+        "The paper does not describe the messages of DBMS X and Hive exactly enough to count their bytes. DuckDB's "
+        "Quack is left out: its messages have the engine's internal serialization, which has no specification."
     )
     draws = partial(draw, rows)
-    bars = Plot(f"{MANY_ROWS:,} rows: what the bytes are spent on", draws, height=4.2, name="wire_bytes")
+    bars = Plot(f"{MANY_ROWS:,} rows: bytes a row by kind", draws, height=4.2, name="wire_bytes")
     return [Text(about), of_two_rows(rows), Text(left_out), of_many_rows(rows), bars, *dumps(rows)]
 
 
@@ -165,44 +165,44 @@ def findings(rows: list[Row]) -> list[Finding]:
     masks = {name: many[name]["null"] * 8 / (many[name]["rows"] * WIDTH) for name in columnar}
     return [
         Finding(
-            "PostgreSQL's metadata of a row are greater than its data: 30 bytes of metadata for 11 of data.",
-            f"{spent['PostgreSQL, rows in binary']} bytes of metadata for {binary['value']} of data, "
-            f"{binary['row'] / binary['rows']:g} bytes a row and 4 a field; the protocol is the same.",
+            "PostgreSQL sends more metadata than data for a row: 30 bytes of metadata for 11 bytes of data.",
+            f"{spent['PostgreSQL, rows in binary']} bytes of metadata for {binary['value']} bytes of data: "
+            f"{binary['row'] / binary['rows']:g} bytes a row and 4 bytes a field. The protocol has not changed.",
             spent["PostgreSQL, rows in binary"] > binary["value"],
         ),
         Finding(
-            "MySQL spends one byte on the length of a short value and four on a row, of which one is a packet number "
-            "that TCP makes redundant.",
-            f"MariaDB: {text['row'] / text['rows']:g} bytes a row and one a value in text; NULLs cost a byte each. "
-            f"{of_rows(text)} bytes for both rows, where PostgreSQL takes {of_rows(small['PostgreSQL, rows in text'])} "
-            "in text.",
+            "MySQL sends one byte for the length of a short value and four bytes a row. One of the four is a packet "
+            "number, which is redundant over TCP.",
+            f"MariaDB in text sends {text['row'] / text['rows']:g} bytes a row, one byte a value, and one byte a NULL. "
+            f"Both rows take {of_rows(text)} bytes; PostgreSQL in text takes "
+            f"{of_rows(small['PostgreSQL, rows in text'])}.",
             text["row"] == 4 * text["rows"] and text["length"] == 3,
         ),
         Finding(
-            "What a columnar format spends on metadata does not depend on the number of rows.",
+            "The metadata of a columnar format do not grow with the number of rows.",
             "; ".join(
                 f"{name}: {framing[name] / many[name]['rows']:.2g} bytes a row in {MANY_ROWS:,} rows"
                 for name in columnar
             )
-            + f"; PostgreSQL {many['PostgreSQL, rows in binary']['row'] / MANY_ROWS:g}, whatever their number.",
+            + f". PostgreSQL: {many['PostgreSQL, rows in binary']['row'] / MANY_ROWS:g} bytes a row.",
             all(bytes_ / MANY_ROWS < 1 for bytes_ in framing.values()),
         ),
         Finding(
-            "A NULL mask of one byte a value, as Hive's, wastes space.",
+            "A NULL mask of one byte a value, as in Hive, wastes space.",
             "; ".join(f"{name}: {bits:.2g} bits a value" for name, bits in masks.items())
-            + ": bitmaps, and none for a column without NULLs.",
+            + ". These formats have bitmaps, and no bitmap for a column without NULLs.",
             all(bits < 8 for bits in masks.values()),
         ),
     ]
 
 
 EXPERIMENT = Experiment(
-    title="What the bytes of a result are",
+    title="What the bytes of a result are used for",
     source="VLDB 2017, Table 2, Figures 5 to 9",
     question=(
-        "What does a protocol spend its bytes on? A tap between client and server records the paper's small result in "
-        "each protocol; each byte is annotated by the protocol's specification, and the values that were read out of "
-        f"the bytes are compared with the table's. The same rows {TIMES:,} times over show what is spent once."
+        "What are the bytes of a protocol used for? A proxy between client and server records the paper's small result "
+        "in each protocol. Each byte is annotated by the protocol's specification, and the values decoded from the "
+        f"bytes are compared with the table. Repeating the rows {TIMES:,} times shows which bytes are sent once."
     ),
     run=run,
     show=show,

@@ -202,6 +202,11 @@ impl<P: Peer> Session<P> {
         let received = P::received(&link) - before;
         let (link, outcome) = match outcome {
             Ok(outcome) => (Some(link), outcome),
+            // `close` ends the socket as a server does. It changes the state before, which tells the two apart.
+            Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
+                let message = "the connection was closed before its result was read: read it first";
+                (None, Err(Error::new(ErrorKind::ConnectionLost, message)))
+            }
             Err(error) => (None, Err(error)),
         };
         self.give_back(link, number);

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ._memory_state import memory_report
 from ._secrets import redacted, secrets
 from ._terminal import say
 
@@ -48,7 +49,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         "bench",
         help=summary,
         description=f"{summary[0].upper() + summary[1:]}. Each reading has a process of its own and connects anew; "
-        "clients take turns, and medians are shown. CPU and memory are the client's.",
+        "clients take turns, and medians are shown. CPU and memory are the client's. The last line says in which state "
+        "the machine's memory was.",
     )
     parser.add_argument(
         "uri", metavar="URI", help="as all of the libraries take it: postgresql://…, mysql://…, sqlite:///…"
@@ -78,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         "partition_num": args.partition_num,
     }
     clients = args.clients or [name for name, needed in _CLIENTS.items() if all(map(_is_installed, needed))]
+    memory = memory_report()
     readings: dict[str, list[_Reading]] = {name: [] for name in clients}
     for number in range(args.rounds):
         for name, found in readings.items():
@@ -86,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
             _say(f"{name}, {number + 1} of {args.rounds} …")
             found.append(_measure({**asked, "client": name}))
     _say("")
-    say("\n".join(_table(readings)))
+    say("\n".join([*_table(readings), memory]))
     return 1 if any(reading.error for reading in readings.get("colonnade", [])) else 0
 
 

@@ -162,8 +162,6 @@ def test_nor_is_a_list_of_them_begun(asked: Asked) -> None:
 
 
 def test_the_session_goes_on(asked: Asked) -> None:
-    if asked.uri.startswith("odbc:"):
-        pytest.skip("its connections commit by themselves: see test_odbc_says_what_has_run")
     with colonnade.connect(asked.uri) as connection:
         for statement in PLAIN:
             with pytest.raises(colonnade.Error):
@@ -179,9 +177,48 @@ def test_copy_says_so(front: fronts.Front) -> None:
     assert caught.value.sqlstate in ("0A000", "42000", "42P01", "42S02", "HV000")
 
 
-# --- what gives rows, and is kept -------------------------------------------------------------------------------------
-
 RETURNING = f"insert into {TABLE} values (1) returning i"
+#: What COPY refuses in itself, and what it refuses when the columns are known.
+OPTIONS = (
+    "format nothing",
+    "format csv, delimiter 'ab'",
+    "format csv, force_quote (nothere)",
+    "format csv, force_null (i)",
+    "format colonnade, chunk_rows 0",
+    "nothing 1",
+)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("asked", ["serve", "front-postgres", "front-maria"], indirect=True)
+def test_copy_with_an_option_that_is_refused_has_not_run(asked: Asked, options: str) -> None:
+    with psycopg.connect(asked.uri.split("?")[0], autocommit=True) as client:
+        for _ in range(2):
+            with pytest.raises(psycopg.Error) as caught:
+                client.execute(f"copy ({RETURNING}) to stdout with ({options})".encode())
+            assert caught.value.sqlstate in ("22023", "0A000", "42P10", "42601"), caught.value
+        assert asked.count() == 1
+        with client.cursor().copy(f"copy ({RETURNING}) to stdout with (format csv, force_quote (i))".encode()) as rows:
+            assert b"".join(rows) == b'"1"\n'
+    assert asked.count() == 2
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "binary"])
+def test_copy_of_a_type_that_a_format_lacks_has_not_run(form: str) -> None:
+    with served() as asked, psycopg.connect(asked.uri, autocommit=True) as client:
+        client.execute("create sequence refused_s")
+        for query in (
+            f"insert into {TABLE} values (1) returning i::variant as v",
+            f"with w as (insert into {TABLE} values (1) returning i) select [i::variant] as v from w",
+            "select nextval('refused_s')::variant as v",
+        ):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match='column "v"'):
+                client.execute(f"copy ({query}) to stdout (format {form})".encode())
+        assert asked.count() == 1
+        assert client.execute("select nextval('refused_s')").fetchone() == (1,)
+
+
+# --- what gives rows, and is kept -------------------------------------------------------------------------------------
 
 
 def test_what_gives_rows_is_kept(asked: Asked) -> None:
@@ -299,12 +336,21 @@ def test_adbc_that_is_given_up_is_undone(tmp_path: Path) -> None:
         assert asked.count() == 2
 
 
-def test_odbc_says_what_has_run(stock: pg.Cluster) -> None:
+@pytest.mark.parametrize("statement", PLAIN)
+def test_odbc_asks_the_driver(stock: pg.Cluster, statement: str) -> None:
     with in_postgres(stock, fronts.odbc(stock)) as asked, colonnade.connect(asked.uri) as connection:
         with pytest.raises(colonnade.Error) as caught:
-            connection.query(PLAIN[0])
+            connection.query(statement)
         assert "has run" not in str(caught.value)
         assert asked.count() == 1
-        with pytest.raises(colonnade.Error, match="has run"):
-            connection.query(PLAIN[1])
+        assert connection.query(f"/* insert */ {RETURNING}").to_arrow().num_rows == 1
         assert asked.count() == 2
+
+
+def test_odbc_says_what_has_run(stock: pg.Cluster) -> None:
+    with colonnade.connect(fronts.odbc(stock)) as connection:
+        # Another connection does not see it.
+        connection.execute("create temp table refused_own (i int)")
+        with pytest.raises(colonnade.Error, match="has run"):
+            connection.query("insert into refused_own values (1)")
+        assert connection.query("select i from refused_own").to_arrow().num_rows == 1

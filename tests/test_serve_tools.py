@@ -43,6 +43,13 @@ def test_recorded_statements_run(running: Shop, source: Path, user: str) -> None
     assert not failed, "\n".join(failed)
 
 
+def test_grafanas_builder_lists_tables(running: Shop) -> None:
+    (statement,) = (one for one in recorded(STATEMENTS / "grafana.sql") if "generate_series" in one)
+    with running.connect("reader") as connection:
+        tables = connection.execute(statement.encode()).fetchall()
+    assert {("customers",), ("orders",), ("spent",)} <= set(tables)
+
+
 #: Of psql, with what is in their answers.
 COMMANDS = {
     r"\d+": "public|orders|table|",

@@ -1,9 +1,11 @@
 //! A connection that one query at a time uses, whatever its protocol: who holds it, what its receiving thread tells the
 //! reader, and how a query is stopped.
 
+mod reader;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,8 @@ use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
 use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
+
+pub(crate) use reader::Reader;
 
 /// How long a cancelled query may take to end before its connection is given up.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -299,89 +303,6 @@ impl<P: Peer> Session<P> {
 impl<P: Peer> Cancel for Session<P> {
     fn cancel(&self) -> Result<(), Error> {
         self.cancel_query(None).and(self.siblings.cancel())
-    }
-}
-
-/// Reads the events of one query. Dropping it early cancels the query.
-pub(crate) struct Reader<P: Peer, T> {
-    session: Arc<Session<P>>,
-    number: u64,
-    /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
-    stop: Arc<AtomicBool>,
-    events: Option<Receiver<Result<Event<T>, Error>>>,
-    pub(crate) meter: Meter,
-}
-
-impl<P: Peer, T> Reader<P, T> {
-    /// The next event; `None` after the last or an error.
-    ///
-    /// # Errors
-    /// The query failed, the connection was lost, or the caller wants no more.
-    pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
-        let Some(events) = &self.events else { return Ok(None) };
-        match feed::receive(events, keep) {
-            Ok(Ok(Event::Part(part))) => Ok(Some(Event::Part(part))),
-            Ok(end) => {
-                self.events = None;
-                self.meter.end();
-                if let Ok(Event::Finished(finished)) = &end {
-                    self.meter.received_in_all(finished.received);
-                }
-                end.map(Some)
-            }
-            Err(Nothing::Gone) => Err(self.refuse(died())),
-            Err(Nothing::Interrupted) => {
-                let error = self.interrupt();
-                Err(self.refuse(error))
-            }
-        }
-    }
-
-    /// Passes over all parts up to the end; gives the rows that the server counted.
-    ///
-    /// # Errors
-    /// As for [`Reader::next`].
-    pub(crate) fn finish(mut self, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        loop {
-            match self.next(keep)? {
-                Some(Event::Part(_)) => {}
-                Some(Event::Finished(finished)) => return Ok(finished.rows),
-                None => return Err(died()),
-            }
-        }
-    }
-
-    /// Reads no more: the receiving thread cancels what runs and discards the rest.
-    pub(crate) fn refuse(&mut self, error: Error) -> Error {
-        self.stop.store(true, Ordering::Release);
-        self.events = None;
-        self.meter.end();
-        error.with_origin(&self.session.name)
-    }
-
-    /// Cancels on the server and waits, not for long, until the connection is free again.
-    fn interrupt(&self) -> Error {
-        let cancelled = self.session.cancel_query(Some(self.number));
-        self.stop.store(true, Ordering::Release);
-        if let Some(events) = &self.events {
-            let ended = feed::drain(events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
-            if ended.is_err() {
-                self.session.close();
-            }
-        }
-        let error = interrupted();
-        match cancelled {
-            Ok(()) => error,
-            Err(cause) => error.with_detail(Some("the server could not be told to stop".to_owned())).with_cause(cause),
-        }
-    }
-}
-
-impl<P: Peer, T> Drop for Reader<P, T> {
-    fn drop(&mut self) {
-        if self.events.is_some() {
-            self.stop.store(true, Ordering::Release);
-        }
     }
 }
 

@@ -149,6 +149,8 @@ class ArrowSource(ABC, Generic[Query]):
         self._interrupt()
 
     def close(self) -> None:
+        if not self._open:
+            return
         self._open = False
         if self._current is not None:
             self._current.close()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from colonnade import _fences
 from colonnade._exact import literal, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
@@ -75,37 +78,87 @@ def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
-#: Columns of PostgreSQL's catalog whose lists are texts to its clients: numbers with spaces between them.
-VECTORS = {"indkey": "USMALLINT[]", "indoption": "USMALLINT[]"}
-VECTORS |= dict.fromkeys(("indclass", "indcollation", "proargtypes"), "UINTEGER[]")
-#: The views that have them.
-WITH_VECTORS = ("pg_index", "pg_proc")
-
-
-#: The catalog's type of functions (`_catalog.sql`). Its name for each is what clients see.
+#: The catalog's type of functions (`_catalog.sql`).
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
+#: DuckDB's types of the catalog's vectors and arrays of names (`_catalog.sql`), which users' lists can have, too, and
+#: PostgreSQL's names of them.
+LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "VARCHAR[]": "name[]"}
+#: Those that leave as texts.
+VECTORS = ("USMALLINT[]", "UINTEGER[]")
+#: With these variables vectors are arrays of a fixed size, and names are JSON. A user's list stays what it is, and so
+#: does a list of a vector's items.
+PROBES = {
+    "colonnade_vectors": "[0]::USMALLINT[1]",
+    "colonnade_oids": "[0]::UINTEGER[1]",
+    "colonnade_names": "NULL::JSON",
+}
 
 
-def vectors_of(sql: str) -> dict[str, str]:
-    """Which columns of a statement's are such lists, if they have their types: in a statement that does not read these
-    views, a column is what its table says, whatever it is called."""
-    text = sql.lower()
-    return VECTORS if any(view in text for view in WITH_VECTORS) else {}
+@dataclass(frozen=True)
+class CatalogColumns:
+    """The columns of a statement that have types of PostgreSQL's catalog."""
+
+    #: Positions and DuckDB's types of those that leave as texts.
+    texts: dict[int, str] = field(default_factory=dict)
+    #: Positions and PostgreSQL's types of all.
+    types: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        sql: str,
+        types: Sequence[DuckDBPyType],
+        values: dict[str, object] | None,
+    ) -> CatalogColumns:
+        """Those of a statement that DuckDB has bound with these `types`. It does not run."""
+        names = list(map(str, types))
+        found = cls()
+        for position, name in enumerate(names):
+            if name == REGPROC:
+                found.texts[position], found.types[position] = name, "VARCHAR"
+        if any(name in LISTS for name in names):
+            others = other_types(connection, sql, values) or names
+            for position, (name, other) in enumerate(zip(names, others, strict=True)):
+                if name in LISTS and name != other:
+                    found.types[position] = LISTS[name]
+                    if name in VECTORS:
+                        found.texts[position] = name
+        return found
+
+    def shown(self, types: Iterable[object]) -> tuple[str, ...]:
+        """The types of all columns as clients are told of them."""
+        return tuple(self.types.get(position, str(type_)) for position, type_ in enumerate(types))
+
+    def as_texts(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
+        """The same rows, with the texts."""
+        if not self.texts:
+            return relation
+        columns = enumerate(relation.columns)
+        return relation.project(", ".join(f"{self._text(position)} AS {quoted(name)}" for position, name in columns))
+
+    def _text(self, position: int) -> str:
+        source = f"#{position + 1}"
+        match self.texts.get(position):
+            case None:
+                return source
+            case type_ if type_ in VECTORS:
+                # Numbers with spaces between them.
+                return f"CASE WHEN {source} IS NOT NULL THEN coalesce(array_to_string({source}, ' '), '') END"
+            case _:
+                return f"CAST({source} AS VARCHAR)"
 
 
-def shown(names: Sequence[str], types: Sequence[DuckDBPyType], sql: str) -> list[tuple[str, str]]:
-    """Columns and their types, as clients are to see them."""
-    columns, vectors = zip(names, map(str, types), strict=True), vectors_of(sql)
-    return [(name, "VARCHAR" if type_ in (vectors.get(name), REGPROC) else type_) for name, type_ in columns]
-
-
-def with_vectors(relation: DuckDBPyRelation, sql: str) -> DuckDBPyRelation:
-    """The same rows, with the texts of such lists and of functions."""
-    names = [f"#{position + 1} AS {quoted(name)}" for position, name in enumerate(relation.columns)]
-    texts, vectors = list(names), vectors_of(sql)
-    for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
-        if vectors.get(name) == str(type_):
-            texts[position] = f"array_to_string(#{position + 1}, ' ') AS {quoted(name)}"
-        elif str(type_) == REGPROC:
-            texts[position] = f"CAST(#{position + 1} AS VARCHAR) AS {quoted(name)}"
-    return relation if texts == names else relation.project(", ".join(texts))
+def other_types(
+    connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
+) -> list[str] | None:
+    """The types of a statement's columns if the catalog's were others; None if DuckDB does not take it then."""
+    for name, value in PROBES.items():
+        connection.execute(f"SET VARIABLE {name} = {value}")
+    try:
+        return list(map(str, connection._bind(sql, with_type=True, with_writes=True, values=values)[1]))
+    except duckdb.Error:
+        return None
+    finally:
+        for name in PROBES:
+            connection.execute(f"RESET VARIABLE {name}")

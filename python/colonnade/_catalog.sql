@@ -3,10 +3,14 @@
 
 CREATE TYPE name AS VARCHAR;
 CREATE TYPE jsonb AS JSON;
--- Lists that count from 0; where clients see them, they are numbers with spaces between them (`_engine.py`). DuckDB forgets what a type
--- was called, so they have item types that nothing else has here.
+-- Lists that count from 0; clients see numbers with spaces between them. DuckDB forgets what a type was called, and a user's list may have
+-- the same type. So the type of the catalog's vectors, and of nothing else, depends on variables: `_catalog.py` sets them to find their columns.
+-- Likewise names, since an array of them has a type of its own.
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
+CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
+CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
+CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
 -- A function: text that is compared with numbers, too. Clients see the name (`_engine.py`). No function has the number 0, and none any other.
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
 CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
@@ -213,9 +217,9 @@ CREATE VIEW pg_index AS
 SELECT oid::BIGINT AS indexrelid, relation::BIGINT AS indrelid, len(columns)::SMALLINT AS indnatts, len(columns)::SMALLINT AS indnkeyatts,
        is_unique AS indisunique, false AS indnullsnotdistinct, is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate,
        false AS indisclustered, true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident,
-       columns::colonnade_catalog.main.int2vector AS indkey, [0 for c in columns]::colonnade_catalog.main.oidvector AS indcollation,
-       [0 for c in columns]::colonnade_catalog.main.oidvector AS indclass,
-       [0 for c in columns]::colonnade_catalog.main.int2vector AS indoption,
+       colonnade_catalog.main.as_int2vector(columns) AS indkey, colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indcollation,
+       colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indclass,
+       colonnade_catalog.main.as_int2vector([0 for c in columns]) AS indoption,
        CASE WHEN list_contains(columns, 0) THEN array_to_string(elements, ', ') END AS indexprs, NULL::VARCHAR AS indpred
 FROM colonnade_catalog.main.indexes;
 
@@ -249,13 +253,19 @@ FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND N
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
 
 CREATE VIEW pg_attribute AS
-SELECT table_oid::BIGINT AS attrelid, column_name AS attname, type AS atttypid, -1 AS attstattarget,
+SELECT table_oid::BIGINT AS attrelid, colonnade_catalog.main.as_name(column_name) AS attname, type AS atttypid, -1 AS attstattarget,
        -1 AS attlen, column_index::SMALLINT AS attnum, 0 AS attndims, modifier AS atttypmod,
        NOT is_nullable AS attnotnull, coalesce(generation_expression, column_default) IS NOT NULL AS atthasdef, false AS atthasmissing,
        '' AS attidentity, CASE WHEN is_generated THEN 'v' ELSE '' END AS attgenerated, false AS attisdropped, true AS attislocal,
        0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl, NULL::VARCHAR[] AS attoptions, 'p' AS attstorage,
        'i' AS attalign, false AS attbyval, -1 AS attcacheoff, '' AS attcompression
-FROM colonnade_catalog.main.numbered_columns;
+FROM colonnade_catalog.main.numbered_columns
+UNION ALL
+-- Those of indexes.
+SELECT i.oid, colonnade_catalog.main.as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
+       false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
+FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM colonnade_catalog.main.indexes) i
+LEFT JOIN colonnade_catalog.main.numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
 
 CREATE VIEW pg_attrdef AS
 SELECT table_oid::BIGINT * 65536 + column_index AS oid, table_oid::BIGINT AS adrelid, column_index::SMALLINT AS adnum,
@@ -306,7 +316,7 @@ CREATE VIEW pg_proc AS
 SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.main.schema_number(schema_name) AS pronamespace, 'f' AS prokind,
        10::BIGINT AS proowner, 14::BIGINT AS prolang, CASE function_type WHEN 'table_macro' THEN 2249 ELSE 25 END::BIGINT AS prorettype,
        function_type = 'table_macro' AS proretset, len(parameters)::SMALLINT AS pronargs,
-       [25 for name in parameters]::colonnade_catalog.main.oidvector AS proargtypes,
+       colonnade_catalog.main.as_oidvector([25 for name in parameters]) AS proargtypes,
        NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
        NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,

@@ -16,15 +16,7 @@ import duckdb
 
 from colonnade import _fences
 from colonnade._batch_rows import row_bytes, rows_per_batch
-from colonnade._catalog import (
-    REGPROC,
-    attach_catalog,
-    keep_catalog,
-    search_path,
-    shown,
-    vectors_of,
-    with_vectors,
-)
+from colonnade._catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from colonnade._column_names import column_names
 from colonnade._core import Refused, at_home
 from colonnade._exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
@@ -165,6 +157,8 @@ class Session:
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
+        #: What `preview` has found in order last, with its text, until it runs.
+        self._passed: tuple[str, Statement | None] | None = None
 
     def execute(
         self,
@@ -183,7 +177,11 @@ class Session:
         sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer
-        statement = self._gate.check(self._connection, sql, parameters)
+        passed, self._passed = self._passed, None
+        if passed is not None and passed[0] == sql and parameters is None:
+            statement = passed[1]
+        else:
+            statement = self._gate.check(self._connection, sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
@@ -202,37 +200,49 @@ class Session:
             else:
                 self._connection.execute(sql)
             return Answer()
-        if is_plain(statement, sql):
-            return self._stream(statement, sql, limits, parameters)
         if statement.is_query:
+            catalog = self._catalog_columns(statement, sql, parameters)
+            if is_plain(statement, catalog):
+                return self._stream(statement, sql, limits, parameters, catalog)
             if not statement.is_late:
                 # A statement that also writes has done so when its rows are looked at.
-                columns = zip(statement.columns, statement.types, strict=True)
-                check(column for column in columns if str(column[1]) != REGPROC)
-            return self._rows(self._connection.sql(sql, params=parameters), sql, limits)
+                columns = enumerate(zip(statement.columns, statement.types, strict=True))
+                check(column for position, column in columns if position not in catalog.texts)
+            return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
             self._keep_path()
         return Answer(changed=changed if changed >= 0 else None)
 
     def _stream(
-        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
+        self,
+        statement: Statement,
+        sql: str,
+        limits: tuple[int, int],
+        parameters: dict[str, object] | None,
+        catalog: CatalogColumns,
     ) -> Answer:
         """Run a query whose columns leave as they are, and remember it."""
         bytes_ = row_bytes(statement.types)
         # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
-        names, types = column_names(self._parser, sql, statement.columns), tuple(map(str, statement.types))
+        names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
         self._remember(sql, Seen(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
-    def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int]) -> Answer:
+    def _catalog_columns(self, statement: Statement, sql: str, parameters: dict[str, object] | None) -> CatalogColumns:
+        types = [] if statement.is_late else statement.types
+        return CatalogColumns.of(self._connection, sql, types, parameters)
+
+    def _rows(
+        self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int], catalog: CatalogColumns
+    ) -> Answer:
         """The rows of a query some of whose columns may leave in another form."""
         if relation is None:
             return Answer()
-        types = tuple(type_ for _, type_ in shown(relation.columns, relation.types, sql))
+        types = catalog.shown(relation.types)
         names = column_names(self._parser, sql, relation.columns)
-        exported = exact(with_vectors(relation, sql))
+        exported = exact(catalog.as_texts(relation))
         return Answer(
             stream=reader(exported.relation, limits), names=names, types=types, cast=tuple(exported.cast_from)
         )
@@ -257,18 +267,36 @@ class Session:
             del self._seen[next(iter(self._seen))]
         self._seen[sql] = seen
 
+    def preview(self, sql: str) -> Answer | None:
+        """The columns of a query that changes the database, with no rows; it does not run. None for other statements,
+        and if only running it tells."""
+        sql = at_home(sql, *self._home)
+        if sql in self._seen:
+            return None
+        statement = self._gate.check(self._connection, sql, None)
+        if statement is None or not statement.changes or not statement.is_query or statement.is_late:
+            # It runs next, whatever its columns are.
+            self._passed = (sql, statement)
+            return None
+        catalog = self._catalog_columns(statement, sql, None)
+        columns = enumerate(zip(statement.columns, statement.types, strict=True))
+        types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
+        nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
+        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, (1, 1), CatalogColumns())
+
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
         sql = at_home(sql, *self._home)
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
-        columns = shown(statement.columns, statement.types, sql) if statement.is_query else None
+        columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
         # DuckDB's way to say that it needs the values first.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
         if columns is not None and not is_late:
             names = column_names(self._parser, sql, statement.columns)
-            columns = [(name, type_) for name, (_, type_) in zip(names, columns, strict=True)]
+            catalog = self._catalog_columns(statement, sql, parameters)
+            columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
 
@@ -320,16 +348,16 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     return found_memory, threads or found_threads
 
 
-def is_plain(statement: Statement, sql: str) -> bool:
-    """Whether it is a query whose rows leave as DuckDB gives them."""
-    if statement.kind != "select" or statement.is_late or not statement.is_query:
+def is_plain(statement: Statement, catalog: CatalogColumns) -> bool:
+    """Whether it is a query that only reads, and whose rows leave as DuckDB gives them."""
+    if statement.kind != "select" or statement.is_late or statement.changes:
         return False
-    columns, vectors = zip(statement.columns, statement.types, strict=True), vectors_of(sql)
-    return all(name not in vectors and leaves_as_it_is(name, type_) for name, type_ in columns)
+    columns = enumerate(zip(statement.columns, statement.types, strict=True))
+    return all(position not in catalog.texts and leaves_as_it_is(*column) for position, column in columns)
 
 
 def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
-    if str(type_) == REGPROC:
+    if str(type_) in VECTORS:
         return False
     return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
 

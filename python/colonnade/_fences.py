@@ -130,6 +130,8 @@ class Statement:
     gives: str
     #: Whether the columns are known only with values, or once it has run.
     is_late: bool
+    #: Whether it changes a database: sequences, too, and within a query.
+    changes: bool
 
     @property
     def is_query(self) -> bool:
@@ -159,9 +161,9 @@ class Gate:
             if sql not in TRANSACTIONS:
                 # The server would have read it as one, and does not know of it.
                 refuse("a transaction statement in this form")
-            return Statement("transaction", [], [], [], "nothing", False)
+            return Statement("transaction", [], [], [], "nothing", False, False)
         if len(sql) > self.LONG and kinds == ["insert"] and not has_returning:
-            return Statement("insert", [], [], [], "changed_rows", False)
+            return Statement("insert", [], [], [], "changed_rows", False, True)
         try:
             if inner is not None:
                 self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
@@ -172,9 +174,9 @@ class Gate:
                 raise
             # What `hide_files` has put in front.
             refuse("a file in the place of a table")
-        names, types, parameters, gives, is_late, kind, _ = bound
+        names, types, parameters, gives, is_late, kind, changes = bound
         self._agree(kinds, kind)
-        return Statement(kind, names, types, parameters, gives, is_late)
+        return Statement(kind, names, types, parameters, gives, is_late, changes)
 
     def check_insert(self, sql: str) -> None:
         """See that a statement of the server's own for a client's rows is an INSERT that the client may send."""

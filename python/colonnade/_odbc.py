@@ -15,6 +15,7 @@ from . import _convert, _errors
 from ._arrow_source import RELEASE_SECONDS, ArrowSource, NoRows
 from ._calls import Abandoned, Calls
 from ._errors import InterfaceError
+from ._odbc_describe import Describer
 from ._options import Params, QueryOptions
 from ._secrets import redacted, secrets
 
@@ -31,10 +32,6 @@ _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
 _CANCELLED = "the query was cancelled; the server may still run it"
 _STATE = re.compile(r"State: (\w{5})")
-#: What begins so changes rows, and gives none unless one of the others is in it: a part that returns them, or a second
-#: statement.
-_CHANGES = re.compile(r"\s*(?:insert|update|delete|merge)\b", re.IGNORECASE)
-_MORE = re.compile(r"\b(?:returning|output)\b|;\s*\S", re.IGNORECASE)
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
 
@@ -66,6 +63,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             # Out here it does not bring the library's own error with it, which may hold what it must not show.
             raise failed
         self._only_reads = only_reads
+        self._describer = Describer(text)
         super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
 
     @classmethod
@@ -83,9 +81,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _protect(self, query: tuple[str, Sequence[str | None] | None]) -> Callable[[bool], object] | None:
         """The package cannot ask for a statement's columns before it runs. Where the user may have begun a transaction,
-        the plainest statements are refused by their first word; NoRows says of the others that they have run."""
+        the driver is asked on another connection; if it cannot tell there, NoRows says that the statement has run."""
         if not self._only_reads:
-            if _CHANGES.match(query[0]) and not _MORE.search(query[0]):
+            if self._calls.run(lambda: self._describer.gives_rows(query[0])) is False:
                 raise NoRows(self.name)
             return None
         connection = self._connection
@@ -196,6 +194,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _end(self) -> None:
         del self._connection
+        if self._calls.wait(0):
+            self._describer.close()
 
     def _translated(self, error: BaseException) -> _errors.Error | None:
         if isinstance(error, Abandoned):

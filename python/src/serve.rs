@@ -133,13 +133,14 @@ impl PySession {
         }
     }
 
-    /// Calls a method that gives an answer.
+    /// Calls a method that gives an answer, or None.
     fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
         let (stream, changed, columns) = Python::attach(|py| {
-            let answer: PyAnswer<'_> = self.session.bind(py).call_method1(method, arguments)?.extract()?;
+            let answer = self.session.bind(py).call_method1(method, arguments)?;
+            let Some(answer) = answer.extract::<Option<PyAnswer<'_>>>()? else { return Ok(Default::default()) };
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
             Ok((stream, answer.changed, (answer.names, answer.types, answer.cast)))
         })
@@ -162,6 +163,16 @@ impl Session for PySession {
 
     fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
         self.run(statement, parameters, size, true)
+    }
+
+    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+        Ok(match self.call("preview", (statement,), statement)? {
+            Answer::Rows(columns) => Some(columns),
+            Answer::Done { .. } => {
+                self.finish();
+                None
+            }
+        })
     }
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {

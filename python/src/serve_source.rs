@@ -115,6 +115,18 @@ impl Session for SourceSession {
         self.send(statement, parameters, size, true)
     }
 
+    /// PostgreSQL tells the columns beforehand. The client has others undo what is given up before its first row.
+    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+        if self.source.dialect() != client::Dialect::Postgres {
+            return Ok(None);
+        }
+        self.stopped.store(false, Ordering::Release);
+        let stopped = Arc::clone(&self.stopped);
+        let found = self.source.describe(statement, &[], &mut || !stopped.load(Ordering::Acquire));
+        let schema = found.map_err(|error| engine_error(&error))?.and_then(|found| found.schema);
+        Ok(schema.map(|schema| Box::new(NoRows(schema)) as Box<dyn Rows>))
+    }
+
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
         if self.source.dialect() == client::Dialect::Postgres {
@@ -256,6 +268,19 @@ impl Rows for SourceRows {
         let batch = self.rows.next(&mut || !stopped.load(Ordering::Acquire));
         let decoded = batch.and_then(|batch| batch.map(client::Batch::decode).transpose());
         decoded.map_err(|error| engine_error(&error))
+    }
+}
+
+/// A result that has columns only.
+struct NoRows(SchemaRef);
+
+impl Rows for NoRows {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.0)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        Ok(None)
     }
 }
 

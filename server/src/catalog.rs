@@ -6,10 +6,13 @@
 //!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
 //! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
 //! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
+//! - Vectors count from 0 (`vectors.rs`), and subscripts are rows (`series.rs`).
 //! - `public` is `main`, and the database's own name may stand in front (`home.rs`).
 
 mod casts;
 mod home;
+mod series;
+mod vectors;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -66,8 +69,10 @@ pub fn plain(statement: &str) -> Cow<'_, str> {
     let tokens: Vec<_> = Lexer::new(statement).collect();
     let (mut casts, mut edits) = (Casts::new(&tokens), Edits::default());
     items_of_queries(&tokens, &mut edits);
+    vectors::count_from_0(&tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
+        series::subscripts(&tokens, at, &mut edits);
         at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
     }
     Cow::Owned(edits.apply(statement))

@@ -99,6 +99,16 @@ pub trait Session: Send {
         self.execute(statement, parameters, size)
     }
 
+    /// A result without rows, with the columns of a query that may change the database. It does not run, so that what its
+    /// columns rule out can be refused before. `None` if the query only reads, or if only running it tells.
+    ///
+    /// # Errors
+    /// What the engine says of a wrong statement.
+    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+        let _ = statement;
+        Ok(None)
+    }
+
     /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
     /// they are [`Columns::Late`] then.
     ///

@@ -23,9 +23,11 @@ mod numbers {
     pub const NAME: u32 = 19;
     pub const INT8: u32 = 20;
     pub const INT2: u32 = 21;
+    pub const INT2VECTOR: u32 = 22;
     pub const INT4: u32 = 23;
     pub const TEXT: u32 = 25;
     pub const OID: u32 = 26;
+    pub const OIDVECTOR: u32 = 30;
     pub const JSON: u32 = 114;
     pub const FLOAT4: u32 = 700;
     pub const FLOAT8: u32 = 701;
@@ -47,7 +49,7 @@ mod numbers {
 pub use numbers::*;
 
 /// Each type's size, and its array type.
-const TYPES: [(u32, i16, u32); 26] = [
+const TYPES: [(u32, i16, u32); 28] = [
     (BOOL, 1, 1000),
     (BYTEA, -1, 1001),
     (INT8, 8, 1016),
@@ -74,6 +76,8 @@ const TYPES: [(u32, i16, u32); 26] = [
     (VARCHAR, -1, 1015),
     (BIT, -1, 1561),
     (JSONB, -1, 3807),
+    (INT2VECTOR, -1, 1006),
+    (OIDVECTOR, -1, 1013),
 ];
 
 /// The type of arrays of a type.
@@ -125,6 +129,8 @@ fn oid(field: &Field) -> u32 {
         Logical::Integer | Logical::Numeric => return NUMERIC,
         Logical::TimeTz => return TIMETZ,
         Logical::Bits => return VARBIT,
+        Logical::Name => return NAME,
+        Logical::Vector(vector) => return vector,
         Logical::Storage | Logical::Opaque => {}
     }
     match field.data_type() {

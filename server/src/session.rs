@@ -287,16 +287,19 @@ impl Session {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let answer =
-            self.query_answer(&copy.query, &[], size).map_err(|failure| match (failure, copy.query_start) {
-                (Failure::Engine(mut error), Some(start)) => {
-                    error.position = error.position.map(|position| text[..start].chars().count() + position);
-                    Failure::Engine(error)
-                }
-                (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
-                (failure, _) => failure,
-            })?;
-        let Answer::Rows(rows) = answer else {
+        let placed = |failure| match (failure, copy.query_start) {
+            (Failure::Engine(mut error), Some(start)) => {
+                error.position = error.position.map(|position| text[..start].chars().count() + position);
+                Failure::Engine(error)
+            }
+            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
+            (failure, _) => failure,
+        };
+        let preview = self.answered(&copy.query, |engine, text| engine.preview(text));
+        if let Some(columns) = preview.map_err(placed)? {
+            copy::check(columns.as_ref(), &copy.options)?;
+        }
+        let Answer::Rows(rows) = self.query_answer(&copy.query, &[], size).map_err(placed)? else {
             return Err(EngineError::no_rows().into());
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
@@ -315,11 +318,11 @@ impl Session {
         self.answered(text, |engine, text| engine.query(text, values, size))
     }
 
-    fn answered(
+    fn answered<T>(
         &mut self,
         text: &str,
-        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<Answer, EngineError>,
-    ) -> Result<Answer, Failure> {
+        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<T, EngineError>,
+    ) -> Result<T, Failure> {
         self.prepared.savepoints.note(text);
         let dialect = self.engine.dialect();
         let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };

@@ -52,6 +52,10 @@ pub enum Kind {
     Json,
     /// bit varying
     Bits,
+    /// name
+    Name,
+    /// int2vector or oidvector, by its number: numbers in the catalog
+    Vector(u32),
     /// A row.
     Record,
     /// Rows of a key and a value.
@@ -110,6 +114,12 @@ impl Type {
     /// The type that a column of rows is announced as; `None` if parameters cannot have it.
     pub fn of_field(field: &arrow_schema::Field) -> Option<Self> {
         let info = oid::of(field);
+        match info.oid {
+            oid::NAME => return Some(Self::named("name")),
+            oid::INT2VECTOR => return Some(Self::named("int2vector")),
+            oid::OIDVECTOR => return Some(Self::named("oidvector")),
+            _ => {}
+        }
         let type_ = Self::of_oid(info.oid)?;
         Some(match type_.kind {
             Kind::Numeric(_) => Self { kind: Kind::Numeric(info.modifier), ..type_ },
@@ -148,6 +158,8 @@ impl Type {
             Kind::Uuid => oid::UUID,
             Kind::Json => oid::JSON,
             Kind::Bits => oid::VARBIT,
+            Kind::Name => oid::NAME,
+            Kind::Vector(oid) => *oid,
             Kind::Record => oid::RECORD,
             Kind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
             // PostgreSQL's arrays may have any number of dimensions.
@@ -162,7 +174,7 @@ impl Type {
         while let Kind::List(inner) = &item.kind {
             item = inner;
         }
-        let is_text = matches!(item.kind, Kind::Record | Kind::Map | Kind::Unsupported);
+        let is_text = matches!(item.kind, Kind::Record | Kind::Map | Kind::Vector(_) | Kind::Unsupported);
         if is_text { oid::TEXT } else { self.oid() }
     }
 
@@ -203,6 +215,9 @@ fn kind(name: &str) -> Kind {
         }
         "BLOB" | "GEOMETRY" => Kind::Bytes,
         "BIT" => Kind::Bits,
+        "name" => Kind::Name,
+        "int2vector" => Kind::Vector(oid::INT2VECTOR),
+        "oidvector" => Kind::Vector(oid::OIDVECTOR),
         "DATE" => Kind::Date,
         "TIME" | "TIME_NS" => Kind::Time,
         "TIME WITH TIME ZONE" => Kind::TimeTz,

@@ -19,6 +19,7 @@ mod incoming;
 mod kind;
 mod link;
 mod literal;
+mod login;
 mod packet;
 mod parameters;
 mod partition;

@@ -9,8 +9,8 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::kind::Kind;
-use super::library::{Cell, Type, Value};
 use super::misfit::Misfit;
+use super::value::{Cell, Type, Value};
 use super::{datetime, decimal};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::arrow_stream::TYPE_KEY;

@@ -147,7 +147,8 @@ mod tests {
 
     use std::time::Duration;
 
-    use super::super::library::{Cell, Database};
+    use super::super::library::Database;
+    use super::super::value::Cell;
     use super::*;
     use crate::Access;
 

@@ -11,6 +11,7 @@ use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
 use super::fence;
+use super::value::Value;
 use crate::literal::sqlite::Atom;
 use crate::{Access, Error};
 
@@ -169,34 +170,6 @@ pub(super) struct Statement<'d> {
     database: &'d Database,
 }
 
-/// A value of the current row.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Cell<'r> {
-    Null,
-    Integer(i64),
-    Real(f64),
-    /// In UTF-8, if it is well-formed.
-    Text(&'r [u8]),
-    Blob(&'r [u8]),
-}
-
-/// SQLite's storage classes. <https://www.sqlite.org/datatype3.html>
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    Null,
-    Integer,
-    Real,
-    Text,
-    Blob,
-}
-
-/// A value of the current row, not looked at yet.
-#[derive(Clone, Copy)]
-pub(super) struct Value<'r> {
-    raw: *mut ffi::sqlite3_value,
-    row: PhantomData<&'r ()>,
-}
-
 /// The row that a statement stands on.
 pub(super) struct Row<'s> {
     raw: NonNull<ffi::sqlite3_stmt>,
@@ -292,76 +265,9 @@ impl<'s> Row<'s> {
         debug_assert!(column < self.columns);
         // SAFETY: the statement stands on a row while `self` exists.
         let raw = unsafe { ffi::sqlite3_column_value(self.raw.as_ptr(), column as c_int) };
-        Value { raw, row: PhantomData }
-    }
-}
-
-// This thread alone uses the connection, so the values are protected enough to be read: their functions save the lock that those
-// of the columns take. <https://www.sqlite.org/c3ref/value_blob.html>
-impl<'r> Value<'r> {
-    /// What kind of value it is.
-    #[inline]
-    pub(super) fn storage(self) -> Type {
-        // SAFETY: the value is the current row's.
-        match unsafe { ffi::sqlite3_value_type(self.raw) } {
-            ffi::SQLITE_INTEGER => Type::Integer,
-            ffi::SQLITE_FLOAT => Type::Real,
-            ffi::SQLITE_TEXT => Type::Text,
-            ffi::SQLITE_NULL => Type::Null,
-            _ => Type::Blob,
-        }
-    }
-
-    #[inline]
-    pub(super) fn integer(self) -> i64 {
         // SAFETY: as above.
-        unsafe { ffi::sqlite3_value_int64(self.raw) }
+        unsafe { Value::of(raw) }
     }
-
-    #[inline]
-    pub(super) fn real(self) -> f64 {
-        // SAFETY: as above.
-        unsafe { ffi::sqlite3_value_double(self.raw) }
-    }
-
-    /// In UTF-8, if it is well-formed. `None` if there was no memory to make text of it.
-    #[inline]
-    pub(super) fn text(self) -> Option<&'r [u8]> {
-        // SAFETY: as above; text is asked for before its length, as the manual wants it, and stays until the next step.
-        unsafe {
-            let start = ffi::sqlite3_value_text(self.raw);
-            bytes(start, ffi::sqlite3_value_bytes(self.raw))
-        }
-    }
-
-    fn blob(self) -> Option<&'r [u8]> {
-        // SAFETY: as above.
-        unsafe {
-            let start = ffi::sqlite3_value_blob(self.raw).cast::<u8>();
-            let length = ffi::sqlite3_value_bytes(self.raw);
-            // An empty one has no address.
-            if length == 0 { Some(&[]) } else { bytes(start, length) }
-        }
-    }
-
-    /// Kind and value. `None` if there was no memory to make text of it.
-    pub(super) fn cell(self) -> Option<Cell<'r>> {
-        Some(match self.storage() {
-            Type::Null => Cell::Null,
-            Type::Integer => Cell::Integer(self.integer()),
-            Type::Real => Cell::Real(self.real()),
-            Type::Text => Cell::Text(self.text()?),
-            Type::Blob => Cell::Blob(self.blob()?),
-        })
-    }
-}
-
-/// # Safety
-/// `start` is null or has `length` bytes that live as long as the caller says.
-unsafe fn bytes<'r>(start: *const u8, length: c_int) -> Option<&'r [u8]> {
-    let length = usize::try_from(length).ok()?;
-    // SAFETY: the caller's promise.
-    (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, length) })
 }
 
 /// # Safety

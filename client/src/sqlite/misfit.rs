@@ -2,7 +2,7 @@
 
 use super::column::{Column, Values};
 use super::kind::Kind;
-use super::library::Cell;
+use super::value::Cell;
 use crate::{Error, ErrorKind};
 
 /// Why a value has no place in its column.

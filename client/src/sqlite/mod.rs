@@ -15,6 +15,7 @@ mod misfit;
 mod parameters;
 mod partition;
 mod rows;
+mod value;
 
 pub use connection::{SqliteConnection, connect};
 pub use location::Location;

@@ -7,6 +7,11 @@ use super::Context;
 use crate::error::Failure;
 use crate::message::backend;
 
+pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
+    StreamWriter::try_new(Vec::new(), schema)?;
+    Ok(())
+}
+
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,

@@ -19,7 +19,6 @@ pub(super) fn write(
     schema: &Schema,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
-    check(schema)?;
     response(context);
     // The header travels in the message of the first row, as in PostgreSQL.
     let mut header = &HEADER[..];
@@ -52,11 +51,11 @@ pub(super) fn write(
     Ok(sent)
 }
 
-fn check(schema: &Schema) -> Result<(), Unsupported> {
+pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
     for field in schema.fields() {
         let empty = arrow_array::new_empty_array(field.data_type());
         if Column::new(field, empty.as_ref(), FORMAT)?.binary_oid().is_none() {
-            return Err(Unsupported::new(field, FORMAT));
+            return Err(Unsupported::new(field, FORMAT).into());
         }
     }
     Ok(())

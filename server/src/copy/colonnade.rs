@@ -12,6 +12,11 @@ use crate::link;
 use crate::message::backend;
 use crate::sender::{Message, Sender};
 
+pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
+    schema_from_arrow(schema)?;
+    Ok(())
+}
+
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,

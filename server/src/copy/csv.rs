@@ -11,15 +11,24 @@ use crate::value::is_bare_byte;
 
 const FORMAT: &str = "FORMAT csv";
 
+pub(super) fn check(schema: &Schema, options: &Options) -> Result<(), Failure> {
+    lines::check(schema, FORMAT)?;
+    forced(schema, options).map(drop)
+}
+
+/// Which columns are always quoted.
+fn forced(schema: &Schema, options: &Options) -> Result<Vec<bool>, Failure> {
+    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    Ok(options.csv.force_quote.among(&names, "force_quote")?)
+}
+
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
     options: &Options,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
-    lines::check(schema, FORMAT)?;
-    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let forced = options.csv.force_quote.among(&names, "force_quote")?;
+    let forced = forced(schema, options)?;
     response(context);
     let is_single = schema.fields().len() == 1;
     if options.header {

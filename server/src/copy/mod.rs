@@ -12,7 +12,7 @@ mod out;
 mod statement;
 mod text;
 
-pub(crate) use out::{Context, copy_out};
+pub(crate) use out::{Context, check, copy_out};
 pub use statement::{Copy, CopyIn, Parsed, parse, parse_passed};
 
 /// What is wrong with a COPY statement.

@@ -38,15 +38,29 @@ impl Context<'_> {
     }
 }
 
-/// Sends a result: CopyOutResponse, CopyData…, CopyDone. Gives the number of rows.
-///
-/// After an error the messages sent so far are whole ones, so an ErrorResponse may follow.
-pub(crate) fn copy_out(mut context: Context<'_>, options: &Options) -> Result<u64, Failure> {
-    let schema = context.rows.schema();
+/// Refuses columns that the format cannot carry, and options that name others.
+pub(crate) fn check(rows: &dyn Rows, options: &Options) -> Result<(), Failure> {
+    let (schema, described) = (rows.schema(), lines::schema(rows));
     let columns = schema.fields().len();
     if i16::try_from(columns).is_err() {
         return Err(Failure::TooManyColumns(columns));
     }
+    match options.format {
+        Format::Text => super::text::check(&described),
+        Format::Csv => super::csv::check(&described, options),
+        Format::Binary => super::binary::check(&described),
+        Format::Arrow => super::arrow::check(&schema),
+        Format::Colonnade => super::colonnade::check(&schema),
+    }
+}
+
+/// Sends a result: CopyOutResponse, CopyData…, CopyDone. Gives the number of rows.
+///
+/// After an error the messages sent so far are whole ones, so an ErrorResponse may follow.
+pub(crate) fn copy_out(mut context: Context<'_>, options: &Options) -> Result<u64, Failure> {
+    check(context.rows.as_ref(), options)?;
+    let schema = context.rows.schema();
+    let columns = schema.fields().len();
     let response = |context: &mut Context<'_>| {
         backend::copy_out_response(context.output.buffer(), options.format.is_binary(), columns)
     };

@@ -10,13 +10,16 @@ use crate::value::is_bare_byte;
 
 const FORMAT: &str = "FORMAT text";
 
+pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
+    Ok(lines::check(schema, FORMAT)?)
+}
+
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
     options: &Options,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
-    lines::check(schema, FORMAT)?;
     response(context);
     if options.header {
         backend::message(context.output.buffer(), b'd', |out| {

@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
             Kind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
             Kind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
             Kind::Numeric(_) => self.numeric()?,
-            Kind::Text | Kind::Unknown => self.text()?.to_owned(),
+            Kind::Text | Kind::Name | Kind::Unknown => self.text()?.to_owned(),
             // jsonb has its version, 1, in front.
             Kind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
             Kind::Date => {
@@ -117,7 +117,9 @@ impl<'a> Fields<'a> {
             }
             Kind::Uuid => self.array::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect(),
             Kind::Bits => self.bits()?,
-            Kind::Record | Kind::Map | Kind::Unsupported => return Err(InputError::NoBinary(type_.name.clone())),
+            Kind::Record | Kind::Map | Kind::Vector(_) | Kind::Unsupported => {
+                return Err(InputError::NoBinary(type_.name.clone()));
+            }
         };
         from_text(type_, &text)
     }

@@ -34,6 +34,8 @@ impl Column<'_> {
             Values::Text(_) | Values::Null => oid::TEXT,
             Values::Bytes(_) => oid::BYTEA,
             Values::Bits(_) => oid::VARBIT,
+            Values::Name(_) => oid::NAME,
+            Values::Vector { oid, .. } => *oid,
             Values::Uuid(_) | Values::UuidText(_) => oid::UUID,
             Values::Date32(_) => oid::DATE,
             Values::Time32(..) | Values::Time64(..) => oid::TIME,
@@ -101,9 +103,10 @@ impl Column<'_> {
             Values::Decimal256(values, scale) => {
                 numeric_from_digits(values[row].to_string().as_bytes(), *scale, out)?;
             }
-            Values::Text(text) => out.extend_from_slice(text.value(row).as_bytes()),
+            Values::Text(text) | Values::Name(text) => out.extend_from_slice(text.value(row).as_bytes()),
             Values::Bytes(bytes) => out.extend_from_slice(bytes.value(row)),
             Values::Bits(text) => bits(text.value(row), out),
+            Values::Vector { text, oid } => vector(text.value(row), *oid, out)?,
             Values::Uuid(array) => out.extend_from_slice(array.value(row)),
             Values::UuidText(text) => uuid(text.value(row), out),
             Values::Date32(values) => out.extend_from_slice(&date(values[row])?.to_be_bytes()),
@@ -178,6 +181,27 @@ fn bits(text: &str, out: &mut Vec<u8>) {
     let byte =
         |bits: &[u8]| bits.iter().enumerate().fold(0, |byte, (at, bit)| byte | u8::from(*bit == b'1') << (7 - at));
     out.extend(text.as_bytes().chunks(8).map(byte));
+}
+
+/// An array of one dimension that counts from 0 (PostgreSQL's `int2vectorsend` and `oidvectorsend`).
+fn vector(text: &str, oid: u32, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let too_large = || ValueError::TooLarge { format: FORMAT };
+    let numbers: Vec<&str> = text.split_ascii_whitespace().collect();
+    let count = i32::try_from(numbers.len()).map_err(|_| too_large())?;
+    let item = if oid == oid::INT2VECTOR { oid::INT2 } else { oid::OID };
+    for part in [1, 0, item.cast_signed(), count, 0] {
+        out.extend_from_slice(&part.to_be_bytes());
+    }
+    for number in numbers {
+        let bytes = match item {
+            oid::INT2 => number.parse::<i16>().map(|number| number.to_be_bytes().to_vec()),
+            _ => number.parse::<u32>().map(|number| number.to_be_bytes().to_vec()),
+        };
+        let bytes = bytes.map_err(|_| too_large())?;
+        out.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
+        out.extend_from_slice(&bytes);
+    }
+    Ok(())
 }
 
 /// The sixteen bytes of a UUID's text.

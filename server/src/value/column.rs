@@ -49,6 +49,8 @@ pub(super) enum Values<'a> {
     Text(Text<'a>),
     Bytes(Bytes<'a>),
     Bits(Text<'a>),
+    Name(Text<'a>),
+    Vector { text: Text<'a>, oid: u32 },
     Uuid(&'a FixedSizeBinaryArray),
     UuidText(Text<'a>),
     Date32(&'a [i32]),
@@ -167,6 +169,8 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         Logical::Numeric => return text(array).map(Values::Numeric),
         Logical::TimeTz => return text(array).map(Values::TimeTz),
         Logical::Bits => return text(array).map(Values::Bits),
+        Logical::Name => return text(array).map(Values::Name),
+        Logical::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
         Logical::Opaque => return None,
         Logical::Json | Logical::Storage => {}
     }

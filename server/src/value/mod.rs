@@ -24,6 +24,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 
+use crate::oid;
+
 /// A column whose type a format cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column \"{column}\" has type {data_type}, which {format} cannot carry")]
@@ -100,6 +102,10 @@ pub(crate) enum Logical {
     TimeTz,
     /// Text of zeros and ones.
     Bits,
+    /// A name in PostgreSQL's catalog.
+    Name,
+    /// Text of numbers with spaces between them: the number of PostgreSQL's type.
+    Vector(u32),
     /// What the storage says.
     Storage,
     /// A storage that means nothing to a reader.
@@ -122,6 +128,10 @@ pub(crate) fn logical(field: &Field) -> Logical {
         Some("UHUGEINT" | "BIGNUM") if is_text => Logical::Integer,
         Some("TIME WITH TIME ZONE" | "time with time zone") if is_text => Logical::TimeTz,
         Some("BIT") if is_text => Logical::Bits,
+        // PostgreSQL's own names, as those of a source and in the catalog.
+        Some("name") if is_text => Logical::Name,
+        Some("int2vector") if is_text => Logical::Vector(oid::INT2VECTOR),
+        Some("oidvector") if is_text => Logical::Vector(oid::OIDVECTOR),
         // PostgreSQL's own name, as a source.
         Some(name) if is_text && name.starts_with("numeric") => Logical::Numeric,
         _ => Logical::Storage,

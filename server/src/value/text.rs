@@ -19,6 +19,8 @@ impl Column<'_> {
             self.values,
             Values::Null
                 | Values::Text(_)
+                | Values::Name(_)
+                | Values::Vector { .. }
                 | Values::Bytes(_)
                 | Values::List { .. }
                 | Values::Struct(_)
@@ -60,6 +62,8 @@ impl Column<'_> {
             | Values::Integer(text)
             | Values::Numeric(text)
             | Values::Bits(text)
+            | Values::Name(text)
+            | Values::Vector { text, .. }
             | Values::UuidText(text)
             | Values::TimeTz(text) => out.extend_from_slice(text.value(row).as_bytes()),
             Values::Bytes(bytes) => hex(bytes.value(row), out),

@@ -32,10 +32,34 @@ function models(sequelize, prefix) {
   return { Shop, Sale }
 }
 
-// sync() would ask for an array of type name[], which DuckDB does not tell from text[].
 async function created(sequelize, ...models) {
   for (const model of models) await sequelize.getQueryInterface().createTable(model.getTableName(), model.getAttributes())
 }
+
+test('Sequelize syncs models again and again', async () => {
+  await connected(async (sequelize) => {
+    const { Shop, Sale } = models(sequelize, 'D')
+    const City = sequelize.define('DCity', { name: DataTypes.STRING, land: DataTypes.STRING }, {
+      timestamps: false,
+      indexes: [{ fields: ['name'] }, { unique: true, fields: ['land', 'name'] }],
+    })
+    for (let i = 0; i < 3; i++) await sequelize.sync()
+    const indexes = await sequelize.getQueryInterface().showIndex('DCities')
+    assert.deepEqual(
+      indexes.map((index) => [index.name, index.primary, index.unique, index.fields.map((field) => field.attribute)]).sort(),
+      [
+        ['DCities_id_pkey', true, true, ['id']],
+        ['d_cities_land_name', false, true, ['land', 'name']],
+        ['d_cities_name', false, false, ['name']],
+      ],
+    )
+    await City.create({ name: 'Bern', land: 'CH' })
+    await assert.rejects(City.create({ name: 'Bern', land: 'CH' }), { name: 'SequelizeUniqueConstraintError' })
+    assert.equal(await City.count(), 1)
+    assert.equal(await Shop.count() + await Sale.count(), 0)
+    await City.drop()
+  })
+})
 
 test('Sequelize creates writes and reads', async () => {
   await connected(async (sequelize) => {

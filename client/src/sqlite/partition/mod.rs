@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use super::connection::{self, SqliteConnection};
 use super::kind::Kind;
-use super::library::{Cell, Database};
+use super::library::Database;
+use super::value::Cell;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, balance, text};
 use crate::scan::{Token, statement_in, tokens};

@@ -1,0 +1,80 @@
+"""Asks an ODBC driver whether a statement gives rows, without running it: arrow-odbc runs what it is given.
+
+<https://learn.microsoft.com/sql/odbc/reference/syntax/sqlnumresultcols-function>
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+
+_SUCCESS = (0, 1)
+_ENVIRONMENT, _CONNECTION, _STATEMENT = 1, 2, 3
+_ODBC_VERSION, _ODBC_3 = 200, 3
+_AUTOCOMMIT, _OFF, _ROLLBACK = 102, 0, 1
+
+
+class Describer:
+    """A second connection to a data source, opened when it is first needed. It prepares statements, and rolls back, in
+    case that its driver runs what it should only prepare."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._odbc: ctypes.CDLL | None = None
+        self._environment, self._connection = ctypes.c_void_p(), ctypes.c_void_p()
+        self._failed = False
+
+    def gives_rows(self, sql: str) -> bool | None:
+        """None if the driver cannot tell: it does not see what the other connection has made and not committed."""
+        if self._odbc is None and not self._failed:
+            self._failed = not self._connect()
+        if self._odbc is None or self._failed:
+            return None
+        statement, count = ctypes.c_void_p(), ctypes.c_short(-1)
+        if self._odbc.SQLAllocHandle(_STATEMENT, self._connection, ctypes.byref(statement)) not in _SUCCESS:
+            return None
+        try:
+            characters, length = _wide(sql)
+            prepared = self._odbc.SQLPrepareW(statement, characters, ctypes.c_int(length)) in _SUCCESS
+            if not prepared or self._odbc.SQLNumResultCols(statement, ctypes.byref(count)) not in _SUCCESS:
+                return None
+            return count.value > 0
+        finally:
+            self._odbc.SQLFreeHandle(_STATEMENT, statement)
+            self._odbc.SQLEndTran(_CONNECTION, self._connection, _ROLLBACK)
+
+    def close(self) -> None:
+        if self._odbc is None:
+            return
+        self._odbc.SQLDisconnect(self._connection)
+        self._odbc.SQLFreeHandle(_CONNECTION, self._connection)
+        self._odbc.SQLFreeHandle(_ENVIRONMENT, self._environment)
+        self._odbc = None
+
+    def _connect(self) -> bool:
+        try:
+            odbc = ctypes.CDLL(
+                "odbc32" if sys.platform == "win32" else ctypes.util.find_library("odbc") or "libodbc.so.2"
+            )
+        except OSError:
+            return False
+        if odbc.SQLAllocHandle(_ENVIRONMENT, None, ctypes.byref(self._environment)) not in _SUCCESS:
+            return False
+        odbc.SQLSetEnvAttr(self._environment, _ODBC_VERSION, ctypes.c_void_p(_ODBC_3), 0)
+        odbc.SQLAllocHandle(_CONNECTION, self._environment, ctypes.byref(self._connection))
+        odbc.SQLSetConnectAttrW(self._connection, _AUTOCOMMIT, ctypes.c_void_p(_OFF), 0)
+        characters, length = _wide(self._text)
+        output = (None, ctypes.c_short(0), None, ctypes.c_ushort(0))
+        if odbc.SQLDriverConnectW(self._connection, None, characters, ctypes.c_short(length), *output) in _SUCCESS:
+            self._odbc = odbc
+            return True
+        odbc.SQLFreeHandle(_CONNECTION, self._connection)
+        odbc.SQLFreeHandle(_ENVIRONMENT, self._environment)
+        return False
+
+
+def _wide(text: str) -> tuple[bytes, int]:
+    """Text as ODBC's wide characters, and how many they are."""
+    encoded = text.encode("utf-16-le")
+    return encoded + b"\0\0", len(encoded) // 2

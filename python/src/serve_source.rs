@@ -115,7 +115,7 @@ impl Session for SourceSession {
         self.send(statement, parameters, size, true)
     }
 
-    /// PostgreSQL tells the columns beforehand. The client has others undo what is given up before its first row.
+    /// PostgreSQL tells the columns beforehand; of other sources they are known when the statement has run.
     fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
         if self.source.dialect() != client::Dialect::Postgres {
             return Ok(None);

@@ -1,5 +1,5 @@
-"""Who may know whom: `wire, login ← client ← python`, `wire, login ← server ← python`, `wire ← pg`; nobody knows
-`python`, `pg` or `bench`."""
+"""Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← python`, `sql ← python`,
+`wire ← pg`; nobody knows `python`, `pg` or `bench`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ ROOT = Path(__file__).parent.parent
 MAY_KNOW = {
     "colonnade-wire": set[str](),
     "colonnade-login": set[str](),
-    "colonnade-client": {"colonnade-wire", "colonnade-login"},
+    "colonnade-sql": set[str](),
+    "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-server": {"colonnade-wire", "colonnade-login"},
-    "colonnade-python": {"colonnade-wire", "colonnade-client", "colonnade-server"},
+    "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server"},
     "colonnade-bench": {"colonnade-wire"},
     "colonnade-shaper": set[str](),
     "colonnade-encoder": {"colonnade-wire"},
@@ -68,6 +69,10 @@ def test_a_crate_knows_only_its_lower_neighbours(metadata: dict[str, Any], crate
     declared = next(package["dependencies"] for package in metadata["packages"] if package["name"] == crate)
     known = {dependency["name"] for dependency in declared if dependency["name"] in MAY_KNOW}
     assert known <= MAY_KNOW[crate]
+
+
+def test_sql_has_no_dependencies(metadata: dict[str, Any]) -> None:
+    assert reached(metadata, "colonnade-sql") == set()
 
 
 @pytest.mark.parametrize("crate", NEVER)

@@ -8,28 +8,9 @@ pub(crate) mod sqlite;
 
 use std::fmt::{self, Write as _};
 
-use crate::scan::{Token, tokens};
-use crate::{Error, ErrorKind};
+use colonnade_sql::{Dialect, placeholder, quote};
 
-/// Whose literals to write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// DuckDB's.
-    #[default]
-    DuckDb,
-    /// PostgreSQL's, whatever the session's settings.
-    Postgres,
-    /// SQLite's, which has numbers, text and blobs only.
-    Sqlite,
-    /// MySQL's and MariaDB's.
-    MySql {
-        /// Whether a backslash escapes within quotes: not if the session's `sql_mode` has NO_BACKSLASH_ESCAPES.
-        backslashes: bool,
-    },
-    /// Nobody knows whose: values have to be in the query already.
-    Unknown,
-}
+use crate::{Error, ErrorKind};
 
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,37 +128,15 @@ pub(crate) fn replace<'p>(
     write: Write<'_, 'p>,
 ) -> Result<String, Error> {
     let mut used = vec![false; parameters.len()];
-    let mut bound = String::with_capacity(sql.len() + 16 * used.len());
-    let mut after_literal = false;
-    for token in tokens(sql, dialect) {
-        // Two quotes that meet, or a number and a point, would become one token.
-        if (after_literal && !matches!(token, Token::Blank(_))) || ends_in_quote(&bound, &token) {
-            bound.push(' ');
-        }
-        after_literal = matches!(token, Token::Positional(_) | Token::Named(_));
-        match token {
-            Token::Code(text) | Token::Blank(text) | Token::Quoted(text) => bound.push_str(text),
-            Token::Positional(name) | Token::Named(name) => {
-                let (index, value) = parameters.value(name)?;
-                used[index] = true;
-                write(&mut bound, value).map_err(|what| usage(format!("parameter ${name}: {what}")))?;
-            }
-        }
-    }
+    let bound = placeholder::replace(sql, dialect, |bound, name| {
+        let (index, value) = parameters.value(name)?;
+        used[index] = true;
+        write(bound, value).map_err(|what| usage(format!("parameter ${name}: {what}")))
+    })?;
     match used.iter().position(|used| !used) {
         Some(index) => Err(unused(parameters.name(index))),
         None => Ok(bound),
     }
-}
-
-/// The number of values for `$1`, `$2`, … that `sql` asks for.
-pub fn placeholders(sql: &str, dialect: Dialect) -> usize {
-    let number = |token| if let Token::Positional(name) = token { name.parse().ok() } else { None };
-    tokens(sql, dialect).filter_map(number).max().unwrap_or(0)
-}
-
-fn ends_in_quote(bound: &str, token: &Token<'_>) -> bool {
-    matches!(token, Token::Positional(_) | Token::Named(_)) && bound.ends_with(['\'', '"'])
 }
 
 impl Parameters {
@@ -227,9 +186,9 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Dialect::Sqlite => return sqlite::literal(sql, value),
         Dialect::MySql { .. } => return crate::mysql::literal(sql, value),
         Dialect::Unknown => return Err("how the source writes values is not known: write it into the query".to_owned()),
-        Dialect::DuckDb | Dialect::Postgres => {}
+        Dialect::DuckDb | Dialect::Postgres { .. } => {}
     }
-    let names = dialect.names();
+    let names = Names::of(dialect);
     if depth > MAX_DEPTH {
         return Err(format!("its lists are more than {MAX_DEPTH} levels deep"));
     }
@@ -243,9 +202,9 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Float(number) => push(sql, format_args!("CAST('{number:e}' AS {})", names.double)),
         Value::Decimal { unscaled, scale } => decimal(sql, *unscaled, *scale)?,
         Value::Text(text) if text.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
-        Value::Text(text) => self::text(sql, text, dialect),
+        Value::Text(text) => quote::push_string(sql, text, dialect),
         Value::Sent(_) => return Err(PROTOCOLS.to_owned()),
-        Value::Bytes(bytes) => self::bytes(sql, bytes, dialect),
+        Value::Bytes(bytes) => quote::push_bytes(sql, bytes, dialect),
         Value::Date(date) => push(sql, format_args!("CAST('{date}' AS DATE)")),
         Value::Time(time, None) => push(sql, format_args!("CAST('{time}' AS TIME)")),
         Value::Time(time, Some(offset)) => {
@@ -258,7 +217,7 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Duration { days, microseconds } => {
             // PostgreSQL's IntervalStyle may make a first minus count for both, so both get a sign. DuckDB takes no plus.
             match dialect {
-                Dialect::Postgres => {
+                Dialect::Postgres { .. } => {
                     push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
                 }
                 _ => push(sql, format_args!("CAST('{days} days {microseconds} microseconds' AS INTERVAL)")),
@@ -266,7 +225,7 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         }
         Value::Uuid(bytes) => push(sql, format_args!("CAST('{}' AS UUID)", uuid(*bytes))),
         // An array without elements takes its type from where it stands.
-        Value::List(values) if values.is_empty() && dialect == Dialect::Postgres => sql.push_str("'{}'"),
+        Value::List(values) if values.is_empty() && matches!(dialect, Dialect::Postgres { .. }) => sql.push_str("'{}'"),
         Value::List(values) => {
             sql.push_str(names.list);
             for (index, value) in values.iter().enumerate() {
@@ -287,34 +246,14 @@ struct Names {
     list: &'static str,
 }
 
-impl Dialect {
-    fn names(self) -> Names {
-        match self {
-            Self::Postgres => Names { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
+impl Names {
+    fn of(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Postgres { .. } => Self { huge: "NUMERIC", unsigned: "NUMERIC", double: "FLOAT8", list: "ARRAY[" },
             // SQLite and MySQL write theirs elsewhere.
-            _ => Names { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
+            _ => Self { huge: "HUGEINT", unsigned: "UHUGEINT", double: "DOUBLE", list: "[" },
         }
     }
-}
-
-fn text(sql: &mut String, text: &str, dialect: Dialect) {
-    let text = text.replace('\'', "''");
-    // With standard_conforming_strings off, a backslash in a plain string escapes; behind an E it always does.
-    if dialect == Dialect::Postgres && text.contains('\\') {
-        push(sql, format_args!("E'{}'", text.replace('\\', "\\\\")));
-    } else {
-        push(sql, format_args!("'{text}'"));
-    }
-}
-
-fn bytes(sql: &mut String, bytes: &[u8], dialect: Dialect) {
-    let (open, each, close) = match dialect {
-        Dialect::Postgres => ("CAST(E'\\\\x", "", "' AS BYTEA)"),
-        _ => ("CAST('", "\\x", "' AS BLOB)"),
-    };
-    sql.push_str(open);
-    bytes.iter().for_each(|byte| push(sql, format_args!("{each}{byte:02X}")));
-    sql.push_str(close);
 }
 
 fn integer(sql: &mut String, number: i128, huge: &str) {

@@ -129,10 +129,10 @@ impl Session for SourceSession {
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
-        if self.source.dialect() == client::Dialect::Postgres {
+        if matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
             return self.described(statement, parameters);
         }
-        let count = client::placeholders(statement, self.source.dialect());
+        let count = colonnade_sql::placeholder::count(statement, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
@@ -150,7 +150,7 @@ impl Session for SourceSession {
 
     fn dialect(&self) -> Dialect {
         match self.source.dialect() {
-            client::Dialect::Postgres => Dialect::Postgres,
+            client::Dialect::Postgres { .. } => Dialect::Postgres,
             client::Dialect::Sqlite => Dialect::Sqlite,
             client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
             _ => Dialect::Unknown,
@@ -291,9 +291,9 @@ fn check(sql: &str, parameters: &[Parameter], dialect: client::Dialect) -> Resul
     };
     match dialect {
         client::Dialect::Unknown => {}
-        client::Dialect::Postgres => return Ok(()),
+        client::Dialect::Postgres { .. } => return Ok(()),
         // It would be the column E there.
-        _ if client::has_escape_string(sql, dialect) => {
+        _ if colonnade_sql::lexer::has_escape_string(sql, dialect) => {
             return refused(
                 "E'…' is a string of PostgreSQL's, which this source does not have",
                 "Pass the value as a parameter, bound by the server, or write the string without E.",

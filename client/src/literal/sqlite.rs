@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::{Date, PROTOCOLS, Time, Value, push, text, uuid};
-use crate::Dialect;
+use colonnade_sql::{Dialect, quote};
+
+use super::{Date, PROTOCOLS, Time, Value, push, uuid};
 
 /// So many digits of a decimal survive as a double.
 const DOUBLE_DIGITS: usize = 15;
@@ -61,12 +62,8 @@ pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
             signed(sql, number < 0.0, if number < 0.0 { "-9e999" } else { "9e999" })
         }
         Atom::Real(number) => signed(sql, number.is_sign_negative(), &format!("{number:e}")),
-        Atom::Text(value) => text(sql, &value, Dialect::Sqlite),
-        Atom::Blob(bytes) => {
-            sql.push_str("X'");
-            bytes.iter().for_each(|byte| push(sql, format_args!("{byte:02X}")));
-            sql.push('\'');
-        }
+        Atom::Text(value) => quote::push_string(sql, &value, Dialect::Sqlite),
+        Atom::Blob(bytes) => quote::push_bytes(sql, bytes, Dialect::Sqlite),
     }
     Ok(())
 }

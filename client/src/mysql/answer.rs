@@ -1,6 +1,9 @@
 //! The receiving thread's side of a statement.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_command_phase_ps.html>
 
+use colonnade_sql::lexer::first_word;
+use colonnade_sql::{Dialect, code};
+
 use super::incoming::Block;
 use super::kind::{self, Column};
 use super::link::Link;
@@ -8,9 +11,8 @@ use super::packet::{Body, Command, Definition, Done, err, protocol};
 use super::parameters::Bound;
 use super::undo::Undo;
 use crate::rows::Part;
-use crate::scan::{Token, first_word, tokens};
 use crate::session::{End, Outcome, Tick};
-use crate::{Dialect, Error, ErrorKind, Pool, QueryOptions};
+use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
@@ -293,9 +295,8 @@ fn no_rows() -> End {
 
 /// Whether a statement may return rows although it has no columns yet.
 fn is_unforeseen(sql: &str) -> bool {
-    let dialect = Dialect::MySql { backslashes: true };
+    let dialect = Dialect::MYSQL;
     let first = first_word(sql, dialect);
     UNFORESEEN.iter().any(|word| first.eq_ignore_ascii_case(word))
-        || tokens(sql, dialect)
-            .any(|token| matches!(token, Token::Code(word) if word.eq_ignore_ascii_case("RETURNING")))
+        || code(sql, dialect).any(|token| token.is_word("RETURNING"))
 }

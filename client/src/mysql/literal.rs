@@ -2,10 +2,11 @@
 //! <https://dev.mysql.com/doc/refman/8.4/en/literals.html>
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+
+use colonnade_sql::{Dialect, quote};
 
 use crate::Value;
-use crate::literal::{PROTOCOLS, decimal_digits, decimal_width};
+use crate::literal::{PROTOCOLS, decimal_digits, decimal_width, push, uuid};
 
 /// Most digits behind the point that both have.
 const MAX_SCALE: u8 = 30;
@@ -77,11 +78,7 @@ impl<'v> Expression<'v> {
             Value::Duration { days, microseconds } => {
                 cast(duration(*days, *microseconds)?, Cow::Borrowed(" AS TIME(6))"))
             }
-            Value::Uuid(bytes) => {
-                let all = hexadecimal(bytes).to_lowercase();
-                let text = format!("{}-{}-{}-{}-{}", &all[..8], &all[8..12], &all[12..16], &all[16..20], &all[20..]);
-                alone(Atom::Text(Cow::Owned(text)))
-            }
+            Value::Uuid(bytes) => alone(Atom::Text(Cow::Owned(uuid(*bytes)))),
             Value::List(_) => return Err("MySQL has no lists: write a placeholder for each item".to_owned()),
             Value::Sent(_) => return Err(PROTOCOLS.to_owned()),
         })
@@ -95,35 +92,19 @@ impl<'v> Expression<'v> {
 pub(crate) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
     let Expression { before, atom, after } = Expression::of(value)?;
     sql.push_str(before);
-    sql.push_str(&match atom {
-        Atom::Null => "NULL".to_owned(),
+    match atom {
+        Atom::Null => sql.push_str("NULL"),
         // The parentheses keep `x-$1` from becoming a comment.
-        Atom::Integer(number) if number < 0 => format!("({number})"),
-        Atom::Integer(number) => number.to_string(),
-        Atom::Unsigned(number) => number.to_string(),
+        Atom::Integer(number) if number < 0 => push(sql, format_args!("({number})")),
+        Atom::Integer(number) => push(sql, format_args!("{number}")),
+        Atom::Unsigned(number) => push(sql, format_args!("{number}")),
         // With its exponent, a number is a double.
-        Atom::Double(number) => format!("({number:e})"),
-        Atom::Text(text) if is_plain(&text) => format!("'{text}'"),
-        // In hexadecimal nothing can escape, if something would, and nothing is read in another character set.
-        Atom::Text(text) => format!("_utf8mb4 X'{}'", hexadecimal(text.as_bytes())),
-        Atom::Bytes(bytes) => format!("_binary X'{}'", hexadecimal(bytes)),
-    });
+        Atom::Double(number) => push(sql, format_args!("({number:e})")),
+        Atom::Text(text) => quote::push_string(sql, &text, Dialect::MYSQL),
+        Atom::Bytes(bytes) => quote::push_bytes(sql, bytes, Dialect::MYSQL),
+    }
     sql.push_str(&after);
     Ok(())
-}
-
-/// Whether a text is the same in all character sets, and holds nothing that ends a string or escapes in one.
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -:.,+_/@".contains(&byte))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02X}");
-    }
-    text
 }
 
 /// The digits, and their number.

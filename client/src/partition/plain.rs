@@ -1,9 +1,10 @@
 //! The text of a query that reads one table and does nothing else, and a condition more in it: rows can then be chosen by where they
 //! lie, which no query around it could. The text alone proves nothing; each source asks its database.
 
+use colonnade_sql::{Dialect, Token, code};
+
 use super::{Split, text};
-use crate::scan::{Token, tokens};
-use crate::{Dialect, Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 /// Clauses behind WHERE, or that leave no place for it.
 const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
@@ -25,19 +26,13 @@ pub(crate) struct Plain<'a> {
 impl<'a> Plain<'a> {
     /// `None` if it is of another form.
     pub(crate) fn of(query: &'a str, dialect: Dialect) -> Option<Self> {
-        let (mut depth, mut position) = (0usize, 0);
+        let mut depth = 0usize;
         // Where the text behind the first word and FROM begins, and where WHERE ends and begins.
         let (mut first, mut from, mut condition) = (None, None, None);
         let mut previous = "";
-        for token in tokens(query, dialect) {
-            let start = position;
-            position += token.len();
-            let word = match token {
-                Token::Code(word) => word,
-                Token::Blank(_) => continue,
-                _ => "",
-            };
-            first.get_or_insert((word, position));
+        for token in code(query, dialect) {
+            let (word, end) = (token.bare(), token.end());
+            first.get_or_insert((word, end));
             let is = |expected: &str| word.eq_ignore_ascii_case(expected);
             // Behind these stands a name.
             let named = previous == "." || previous.eq_ignore_ascii_case("as");
@@ -46,8 +41,8 @@ impl<'a> Plain<'a> {
                 ")" | "]" => depth = depth.checked_sub(1)?,
                 _ if depth > 0 || named => {}
                 // Not that of IS DISTINCT FROM.
-                _ if is("from") && !previous.eq_ignore_ascii_case("distinct") => from = from.or(Some(position)),
-                _ if is("where") => condition = condition.or(Some((start, position))),
+                _ if is("from") && !previous.eq_ignore_ascii_case("distinct") => from = from.or(Some(end)),
+                _ if is("where") => condition = condition.or(Some((token.start, end))),
                 _ if BEHIND.iter().any(|clause| is(clause)) => return None,
                 _ => {}
             }
@@ -76,13 +71,10 @@ impl<'a> Plain<'a> {
 
     /// Whether it reads from one name, with or without an alias: from no other query, no function and no join.
     pub(crate) fn reads_a_name(&self, dialect: Dialect) -> bool {
-        let several = |token| match token {
-            Token::Code(word) => {
-                ["(", ",", "join", "straight_join"].iter().any(|other| word.eq_ignore_ascii_case(other))
-            }
-            _ => false,
+        let several = |token: Token<'_>| {
+            token.is_symbol(b'(') || token.is_symbol(b',') || token.is_one_of(&["join", "straight_join"])
         };
-        !self.from.is_empty() && !tokens(self.from, dialect).any(several)
+        !self.from.is_empty() && !code(self.from, dialect).any(several)
     }
 
     /// The query with a condition more. The line breaks end comments.
@@ -116,7 +108,7 @@ mod tests {
     use super::*;
 
     fn with(query: &str) -> Option<String> {
-        Some(Plain::of(query, Dialect::Postgres)?.with("x"))
+        Some(Plain::of(query, Dialect::POSTGRES)?.with("x"))
     }
 
     #[test]

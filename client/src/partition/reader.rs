@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use arrow_schema::SchemaRef;
+use colonnade_sql::tokens;
 
 use super::{Offer, Split, key, text};
 use crate::feed::{self, Nothing};
-use crate::scan::tokens;
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 

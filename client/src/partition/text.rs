@@ -1,6 +1,7 @@
 //! The text of a part's query, and of which queries there can be one.
 
-use crate::scan::Token;
+use colonnade_sql::Token;
+
 use crate::{Error, ErrorKind};
 
 /// The alias of a query that stands inside another one.
@@ -27,7 +28,7 @@ const WRITES: [&str; 6] = ["insert", "update", "delete", "merge", "into", "share
 /// # Errors
 /// It is no query, or its rows depend on being read as a whole; the message says why.
 pub(crate) fn check<'a>(tokens: impl Iterator<Item = Token<'a>>) -> Result<(), Error> {
-    let tokens: Vec<_> = tokens.filter(|token| !matches!(token, Token::Blank(_))).collect();
+    let tokens: Vec<_> = tokens.filter(|token| !token.is_blank()).collect();
     let depths = depths(&tokens).ok_or_else(|| refused("its parentheses do not match"))?;
     if tokens.iter().any(|token| is(token, ";")) {
         return Err(refused("there are several statements: give one, or a list of queries"));
@@ -55,7 +56,7 @@ pub(crate) fn check<'a>(tokens: impl Iterator<Item = Token<'a>>) -> Result<(), E
 
 /// Whether a statement only reads, as far as its text tells.
 pub(crate) fn reads<'a>(tokens: impl Iterator<Item = Token<'a>>) -> bool {
-    let tokens: Vec<_> = tokens.filter(|token| !matches!(token, Token::Blank(_))).collect();
+    let tokens: Vec<_> = tokens.filter(|token| !token.is_blank()).collect();
     let first = tokens.iter().find(|token| !is(token, "("));
     first.is_some_and(|first| QUERIES.iter().any(|query| is(first, query)))
         && !tokens.iter().any(|token| WRITES.iter().any(|write| is(token, write)))
@@ -82,15 +83,8 @@ fn is_around(tokens: &[Token<'_>], depths: &[usize], depth: usize) -> bool {
     is(&tokens[depth], "(") && is(&tokens[end], ")") && depths[depth + 1..end].iter().all(|inner| *inner > depth)
 }
 
-fn word<'a>(token: &Token<'a>) -> &'a str {
-    match token {
-        Token::Code(text) => text,
-        _ => "",
-    }
-}
-
 fn is(token: &Token<'_>, expected: &str) -> bool {
-    word(token).eq_ignore_ascii_case(expected)
+    token.bare().eq_ignore_ascii_case(expected)
 }
 
 /// An error about a query that cannot be read in parts.
@@ -123,11 +117,6 @@ pub(crate) fn ranges_without_null(key: &str, cuts: &[String]) -> Vec<String> {
     conditions.extend(cuts.windows(2).map(|pair| format!("{key} >= {} and {key} < {}", pair[0], pair[1])));
     conditions.push(format!("{key} >= {last}"));
     conditions
-}
-
-/// A name in the quotes of standard SQL.
-pub(crate) fn quoted_name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
+use colonnade_sql::{Dialect, tokens};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Dialect;
-use crate::scan::tokens;
 
 fn why(sql: &str) -> String {
-    check(tokens(sql, Dialect::Postgres)).map_or_else(|error| error.message().to_owned(), |()| String::new())
+    check(tokens(sql, Dialect::POSTGRES)).map_or_else(|error| error.message().to_owned(), |()| String::new())
 }
 
 #[test]
@@ -50,15 +49,15 @@ fn only_one_query_is_taken() {
 
 #[test]
 fn what_writes_is_known() {
-    assert!(reads(tokens("(select 'delete' from t order by a)", Dialect::Postgres)));
+    assert!(reads(tokens("(select 'delete' from t order by a)", Dialect::POSTGRES)));
     for sql in
         ["with d as (delete from t returning a) select * from d", "insert into t values (1) returning a", "show all"]
     {
-        assert!(!reads(tokens(sql, Dialect::Postgres)), "{sql}");
+        assert!(!reads(tokens(sql, Dialect::POSTGRES)), "{sql}");
     }
     assert!(
-        !reads(tokens("select 1 for update", Dialect::Postgres))
-            && !reads(tokens("select 1 into t", Dialect::Postgres))
+        !reads(tokens("select 1 for update", Dialect::POSTGRES))
+            && !reads(tokens("select 1 into t", Dialect::POSTGRES))
     );
 }
 
@@ -69,7 +68,6 @@ fn a_part_is_the_query_and_its_condition() {
     assert_eq!(texts[0], "select * from (\nselect 1 -- x\n) as colonnade where (k < 10 or k is null)");
     assert_eq!(texts[1], "select * from (\nselect 1 -- x\n) as colonnade where k >= 10 and k < 20");
     assert_eq!(texts[2], "select * from (\nselect 1 -- x\n) as colonnade where k >= 20");
-    assert_eq!(quoted_name("a\"b"), "\"a\"\"b\"");
 }
 
 /// What a database makes of a condition over integers.
@@ -100,6 +98,6 @@ proptest! {
 
     #[test]
     fn no_text_is_too_odd(sql in "[(\\[\\]);a '\"/*\\-]{0,30}|(select|order|limit|as|[().]| ){0,20}") {
-        let _ = check(tokens(&sql, Dialect::Postgres));
+        let _ = check(tokens(&sql, Dialect::POSTGRES));
     }
 }

@@ -128,7 +128,7 @@ impl Connection for PostgresConnection {
         if let Delivery::Served(_) = self.delivery() {
             return Ok(None);
         }
-        let sql = request::plain(sql, &QueryOptions::default(), Dialect::Postgres)?.to_owned();
+        let sql = request::plain(sql, &QueryOptions::default(), Dialect::POSTGRES)?.to_owned();
         let types = types.to_vec();
         let mut reader = self.session.start(keep, move |link, tick, tell| {
             checked(link, |link| binary::describe(link, tick, &sql, &types, tell))
@@ -193,7 +193,7 @@ impl PostgresConnection {
         wanted: Wanted,
         keep: Keep<'_>,
     ) -> Result<Reader<Postgres, binary::Part>, Error> {
-        let sql = request::plain(statement.sql, options, Dialect::Postgres)?;
+        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
         let (bound, chosen) = (parameters::bound(Statement { sql, ..statement })?, options.clone());
         let pool = self.pool.clone();
         self.session.start(keep, move |link, tick, tell| {

@@ -71,12 +71,9 @@ impl Server {
     /// How literals are written there.
     pub(crate) fn dialect(&self) -> Dialect {
         match (&self.delivery, self.dialect.as_str()) {
-            (Delivery::Extension { .. } | Delivery::Stock, _) | (_, "postgresql") => Dialect::Postgres,
-            (_, "" | "duckdb") => Dialect::DuckDb,
-            (_, "sqlite") => Dialect::Sqlite,
-            (_, "mysql") => Dialect::MySql { backslashes: true },
-            (_, "mysql-no-backslash-escapes") => Dialect::MySql { backslashes: false },
-            _ => Dialect::Unknown,
+            (Delivery::Extension { .. } | Delivery::Stock, _) => Dialect::POSTGRES,
+            (_, "") => Dialect::DuckDb,
+            (_, name) => Dialect::of_name(name),
         }
     }
 

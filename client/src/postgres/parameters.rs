@@ -5,9 +5,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use colonnade_sql::lexer::first_word;
+use colonnade_sql::{Dialect, code};
+
 use crate::literal::{self, Time, replace};
-use crate::scan::{Token, first_word, tokens};
-use crate::{Dialect, Error, ErrorKind, Parameters, Sent, Statement, Value};
+use crate::{Error, ErrorKind, Parameters, Sent, Statement, Value};
 
 /// Statements that take values begin with one of these. <https://www.postgresql.org/docs/current/sql-prepare.html> names them, but for
 /// EXPLAIN and DECLARE, which take those of the statement in them, and CALL.
@@ -73,12 +75,12 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
         return Ok(Bound { sql: statement.sql.to_owned(), values });
     }
     if !takes_values(statement.sql) {
-        let sql = statement.with_literals(Dialect::Postgres)?.into_owned();
+        let sql = statement.with_literals(Dialect::POSTGRES)?.into_owned();
         return Ok(Bound { sql, values: Vec::new() });
     }
     let mut values = Vec::new();
     // Each place has a number of its own, and with it a type of its own, as literals would have.
-    let sql = replace(statement.sql, parameters, Dialect::Postgres, &mut |sql, value| {
+    let sql = replace(statement.sql, parameters, Dialect::POSTGRES, &mut |sql, value| {
         values.push(encoded(value)?);
         let number = values.len();
         // A number without precision and scale would have another type.
@@ -100,11 +102,10 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
 
 /// Whether PostgreSQL takes values for a statement.
 pub(super) fn takes_values(sql: &str) -> bool {
-    let first = first_word(sql, Dialect::Postgres);
-    let mut codes = tokens(sql, Dialect::Postgres).filter(|token| !matches!(token, Token::Blank(_)));
+    let first = first_word(sql, Dialect::POSTGRES);
+    let mut tokens = code(sql, Dialect::POSTGRES);
     // Several statements go by the simple protocol, which takes none.
-    let several =
-        codes.by_ref().any(|token| matches!(token, Token::Code(";"))) && codes.any(|token| token != Token::Code(";"));
+    let several = tokens.by_ref().any(|token| token.is_symbol(b';')) && tokens.any(|token| !token.is_symbol(b';'));
     !several && TAKE_VALUES.iter().any(|word| word.eq_ignore_ascii_case(first))
 }
 

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use colonnade_sql::lexer::first_word;
+use colonnade_sql::split::trimmed;
+use colonnade_sql::{Dialect, code, quote};
 use colonnade_wire::{Asked, Config, Limits};
 
-use crate::scan::{Token, first_word, statement_in, tokens};
-use crate::{Dialect, Error, ErrorKind, QueryOptions};
+use crate::{Error, ErrorKind, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
@@ -36,8 +38,8 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Resul
         push(&mut copy, "numeric", format_args!("'{precision},{scale}'"));
     }
     if !options.as_text.is_empty() {
-        let names: Vec<_> = options.as_text.iter().map(|name| identifier(name)).collect();
-        push(&mut copy, "as_text", format_args!("{}", string(&names.join(","))));
+        let names: Vec<_> = options.as_text.iter().map(|name| quote::plain_or_quoted(name)).collect();
+        push(&mut copy, "as_text", format_args!("{}", quote::string(&names.join(","), Dialect::POSTGRES)));
     }
     if let Some(parallel) = &options.parallel {
         push(&mut copy, "parallel", format_args!("'{parallel}'"));
@@ -69,7 +71,7 @@ pub(crate) fn limits(options: &QueryOptions) -> Limits {
 /// As for [`copy`].
 pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) -> Result<&'a str, Error> {
     let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
-    let query = statement_in(sql, dialect);
+    let query = trimmed(sql, dialect);
     if query.is_empty() {
         return usage("the query is empty".to_owned());
     }
@@ -97,9 +99,9 @@ pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) 
 pub(crate) fn is_read(sql: &str) -> bool {
     const READS: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "("];
     const MORE: [&str; 5] = ["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"];
-    let is_one_of = |word: &str, words: &[&str]| words.iter().any(|one| word.eq_ignore_ascii_case(one));
-    is_one_of(first_word(sql, Dialect::Postgres), &READS)
-        && !tokens(sql, Dialect::Postgres).any(|token| matches!(token, Token::Code(word) if is_one_of(word, &MORE)))
+    let first = first_word(sql, Dialect::POSTGRES);
+    READS.iter().any(|word| first.eq_ignore_ascii_case(word))
+        && !code(sql, Dialect::POSTGRES).any(|token| token.is_one_of(&MORE))
 }
 
 fn sizes(options: &QueryOptions) -> [(&'static str, Option<u64>); 3] {
@@ -108,22 +110,6 @@ fn sizes(options: &QueryOptions) -> [(&'static str, Option<u64>); 3] {
         ("chunk_bytes", options.chunk_bytes),
         ("max_message_bytes", options.max_message_bytes),
     ]
-}
-
-/// A name as SQL writes it in a list: in quotes unless it is plain.
-fn identifier(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if name.bytes().all(plain) && name.starts_with(|first: char| !first.is_ascii_digit()) {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
-
-/// A string that means the same whatever `standard_conforming_strings` is.
-pub(crate) fn string(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 fn push(copy: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
@@ -139,7 +125,7 @@ mod tests {
 
     #[test]
     fn options_are_named_only_where_they_differ() {
-        let plain = copy("select 1; -- x", &QueryOptions::default(), Dialect::Postgres).unwrap();
+        let plain = copy("select 1; -- x", &QueryOptions::default(), Dialect::POSTGRES).unwrap();
         assert_eq!(plain, "COPY (\nselect 1\n) TO STDOUT (FORMAT colonnade, version 1)");
         let options = QueryOptions {
             compression: Some("light+zstd-3".to_owned()),
@@ -152,7 +138,7 @@ mod tests {
             parallel: Some("off".to_owned()),
         };
         assert_eq!(
-            copy("table t", &options, Dialect::Postgres).unwrap(),
+            copy("table t", &options, Dialect::POSTGRES).unwrap(),
             "COPY (\ntable t\n) TO STDOUT (FORMAT colonnade, version 1, compression 'light+zstd-3', chunk_rows 10, \
              chunk_bytes 20, max_message_bytes 30, numeric '38,9', as_text 'plain_1,\"Odd, \"\"it''s\"\"\"', \
              parallel 'off')"
@@ -162,15 +148,15 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_refused() {
         let bad = QueryOptions { compression: Some("x', oops '".to_owned()), ..QueryOptions::default() };
-        assert!(copy("select 1", &bad, Dialect::Postgres).unwrap_err().message().contains("or auto"));
+        assert!(copy("select 1", &bad, Dialect::POSTGRES).unwrap_err().message().contains("or auto"));
         let none = QueryOptions { chunk_rows: Some(0), ..QueryOptions::default() };
-        assert!(copy("select 1", &none, Dialect::Postgres).is_err());
+        assert!(copy("select 1", &none, Dialect::POSTGRES).is_err());
         let sideways = QueryOptions { parallel: Some("sideways".to_owned()), ..QueryOptions::default() };
-        assert!(copy("select 1", &sideways, Dialect::Postgres).unwrap_err().message().contains("auto, on, off"));
+        assert!(copy("select 1", &sideways, Dialect::POSTGRES).unwrap_err().message().contains("auto, on, off"));
         for numeric in [(0, 0), (77, 0), (5, 6)] {
             let odd = QueryOptions { numeric: Some(numeric), ..QueryOptions::default() };
-            assert!(copy("select 1", &odd, Dialect::Postgres).is_err());
+            assert!(copy("select 1", &odd, Dialect::POSTGRES).is_err());
         }
-        assert!(copy(" ; -- nothing", &QueryOptions::default(), Dialect::Postgres).is_err());
+        assert!(copy(" ; -- nothing", &QueryOptions::default(), Dialect::POSTGRES).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! Cuts between the values of a column, compared by the database alone.
 
-use super::settings::quoted_name;
-use super::{MysqlConnection, settings, unsupported};
+use colonnade_sql::{Dialect, quote};
+
+use super::{MysqlConnection, unsupported};
 use crate::mysql::kind::{self, Kind};
 use crate::mysql::packet::Definition;
 use crate::partition::{balance, key, text};
@@ -94,11 +95,15 @@ impl Family {
                 let collate = if charset == "binary" { String::new() } else { format!(" COLLATE {collation}") };
                 Some(format!("(_{charset} X'{digits}'{collate})"))
             }
-            Self::Date => Some(format!("CAST({} AS DATE)", settings::quoted(shown).ok()?)),
-            Self::DateTime => Some(format!("CAST({} AS DATETIME(6))", settings::quoted(shown).ok()?)),
-            Self::Ordered(type_name) => Some(format!("CAST({} AS {type_name})", settings::quoted(shown).ok()?)),
+            Self::Date => Some(cast(shown, "DATE")),
+            Self::DateTime => Some(cast(shown, "DATETIME(6)")),
+            Self::Ordered(type_name) => Some(cast(shown, type_name)),
         }
     }
+}
+
+fn cast(shown: &str, type_name: &str) -> String {
+    format!("CAST({} AS {type_name})", quote::string(shown, Dialect::MYSQL))
 }
 
 impl Key {
@@ -110,10 +115,11 @@ impl Key {
         let column = key::find(columns, name, |column| &column.name, |a, b| a.to_lowercase() == b.to_lowercase())?;
         let (kind, type_name) = kind::kind(column)?;
         let family = Family::of(kind, &type_name).ok_or_else(|| key::without_order(&column.name, &type_name))?;
-        let expression = compared(&format!("{}.{}", text::ALIAS, quoted_name(&column.name)), &type_name);
+        let name = |name: &str| quote::identifier(name, Dialect::MYSQL);
+        let expression = compared(&format!("{}.{}", text::ALIAS, name(&column.name)), &type_name);
         let [database, table, of] = &column.origin;
         let known = kind::is_indexed(column) && [database, table, of].iter().all(|part| !part.is_empty());
-        let indexed = known.then(|| (format!("{}.{}", quoted_name(database), quoted_name(table)), quoted_name(of)));
+        let indexed = known.then(|| (format!("{}.{}", name(database), name(table)), name(of)));
         Ok(Self { expression, type_name, family, indexed })
     }
 

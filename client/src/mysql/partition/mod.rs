@@ -14,12 +14,14 @@ mod steady;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use colonnade_sql::split::trimmed;
+use colonnade_sql::tokens;
+
 use super::connection::{self, MysqlConnection};
 use super::packet::status;
 use super::uri::Target;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, siblings, text};
-use crate::scan::{statement_in, tokens};
 use crate::{Connection, Error, Keep};
 
 /// What to do where parts cannot see one state.
@@ -66,7 +68,7 @@ impl Partitioning for MysqlConnection {
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let dialect = self.dialect();
         steady::check_alone(query, dialect)?;
-        let query = statement_in(query, dialect);
+        let query = trimmed(query, dialect);
         text::check(tokens(query, dialect))?;
         let Some(key) = &split.key else { return self.primary_parts(query, split, keep) };
         if split.consistent {

@@ -1,7 +1,8 @@
 //! The names in a query, as far as its text tells.
 
-use crate::Dialect;
-use crate::scan::{Token, tokens};
+use std::borrow::Cow;
+
+use colonnade_sql::{Dialect, Kind, Token, code, tokens};
 
 /// A name that may be a table's, a view's or a function's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,11 +29,10 @@ fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
         let (list, here) = open.last().copied().unwrap_or_default();
         let before = index.checked_sub(1).and_then(|before| tokens.get(before));
         // Behind AS stands another name for it.
-        let renamed = matches!(before, Some(Token::Code(word)) if word.eq_ignore_ascii_case("as"));
+        let renamed = before.is_some_and(|before| before.is_word("as"));
         places.push(here && !renamed);
-        let Token::Code(word) = token else { continue };
-        let is = |words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
-        let next = match *word {
+        let next = match token.bare() {
+            "" => continue,
             "(" => {
                 open.push((here, here));
                 continue;
@@ -42,11 +42,11 @@ fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
                 continue;
             }
             "," => (list, list),
-            _ if is(&READS) => (true, true),
+            _ if token.is_one_of(&READS) => (true, true),
             // Behind a point, any word may be a name.
-            _ if before == Some(&Token::Code(".")) => continue,
-            _ if is(&["on", "using"]) => (list, false),
-            _ if is(&REST) => (false, false),
+            _ if before.is_some_and(|before| before.is_symbol(b'.')) => continue,
+            _ if token.is_one_of(&["on", "using"]) => (list, false),
+            _ if token.is_one_of(&REST) => (false, false),
             _ => continue,
         };
         if let Some(top) = open.last_mut() {
@@ -58,18 +58,20 @@ fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
 
 /// All names in a query, each once. Double quotes may stand around names as well, if sql_mode says so.
 pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
-    let tokens: Vec<_> = tokens(sql, dialect).filter(|token| !matches!(token, Token::Blank(_))).collect();
-    let is = |index: Option<usize>, code: &str| index.and_then(|at| tokens.get(at)) == Some(&Token::Code(code));
+    let tokens: Vec<_> = code(sql, dialect).collect();
+    let is = |index: Option<usize>, symbol| {
+        index.and_then(|at| tokens.get(at)).is_some_and(|token: &Token<'_>| token.is_symbol(symbol))
+    };
     let reading = reading(&tokens);
     let mut names = Vec::new();
     for index in 0..tokens.len() {
         let Some(name) = name(&tokens[index]) else { continue };
-        let database = if is(index.checked_sub(1), ".") {
+        let database = if is(index.checked_sub(1), b'.') {
             index.checked_sub(2).and_then(|before| self::name(&tokens[before]))
         } else {
             None
         };
-        let name = Name { database, name, called: is(Some(index + 1), "("), read: reading[index] };
+        let name = Name { database, name, called: is(Some(index + 1), b'('), read: reading[index] };
         if !names.contains(&name) {
             names.push(name);
         }
@@ -79,7 +81,7 @@ pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
 
 /// Whether a query reads or sets a variable of the user's own, such as @x.
 pub(super) fn has_user_variables(sql: &str, dialect: Dialect) -> bool {
-    let at = |token: &Token<'_>| *token == Token::Code("@");
+    let at = |token: &Token<'_>| token.is_symbol(b'@');
     let tokens: Vec<_> = tokens(sql, dialect).collect();
     // Two of them make a system variable.
     let alone = |index: &usize| {
@@ -91,16 +93,14 @@ pub(super) fn has_user_variables(sql: &str, dialect: Dialect) -> bool {
 }
 
 fn name(token: &Token<'_>) -> Option<String> {
-    match token {
-        Token::Code(word) => {
-            let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-            word.starts_with(begins).then(|| (*word).to_owned())
+    let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    match token.kind {
+        Kind::Name => token.name().map(Cow::into_owned),
+        Kind::Text => {
+            let inner = token.text.strip_prefix('"')?.strip_suffix('"')?;
+            Some(inner.replace("\"\"", "\""))
         }
-        Token::Quoted(text) => ['`', '"'].into_iter().find_map(|quote| {
-            let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
-            Some(inner.replace(&format!("{quote}{quote}"), &quote.to_string()))
-        }),
-        _ => None,
+        _ => token.bare().starts_with(begins).then(|| token.text.to_owned()),
     }
 }
 

@@ -5,8 +5,9 @@
 //! table. <https://mariadb.com/kb/en/derived-table-merge-optimization/>,
 //! <https://dev.mysql.com/doc/refman/8.4/en/derived-table-optimization.html>
 
+use colonnade_sql::{Dialect, quote};
+
 use super::keys::Key;
-use super::settings::{quoted, quoted_name};
 use super::{DUPLICATE_COLUMN, MysqlConnection};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{Split, text};
@@ -31,15 +32,15 @@ impl MysqlConnection {
             &format!(
                 "SELECT column_name FROM information_schema.statistics WHERE table_schema = {} AND table_name = {} \
                  AND index_name = 'PRIMARY' AND seq_in_index = 1",
-                quoted(&database)?,
-                quoted(&table)?
+                quote::string(&database, Dialect::MYSQL),
+                quote::string(&table, Dialect::MYSQL)
             ),
             keep,
         )?;
         let primary = first.text(0, 0).and_then(|name| columns.iter().find(|column| column.origin[2] == name));
         let Some(primary) = primary else { return Err(no_plain_read("its table shows no primary key")) };
         let key = Key::find(&columns, &primary.name)?;
-        let name = quoted_name(&primary.name);
+        let name = quote::identifier(&primary.name, Dialect::MYSQL);
         let cuts = self.balanced_cuts(&format!("SELECT {name} FROM {}", plain.from()), &key, split.count, keep)?;
         Ok(text::ranges_without_null(&key.compared(&name), &cuts).iter().map(|range| plain.with(range)).collect())
     }

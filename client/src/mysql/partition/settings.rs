@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use colonnade_sql::{Dialect, quote};
+
 use super::{MysqlConnection, unsupported};
-use crate::mysql::literal;
-use crate::{Connection, Error, ErrorKind, Keep, Value};
+use crate::{Connection, Error, ErrorKind, Keep};
 
 /// Settings that are each connection's own, or that none can set.
 const OWN: [&str; 10] = [
@@ -50,7 +51,7 @@ impl MysqlConnection {
         let mut changed = Vec::new();
         for (name, value) in pairs(session) {
             if global.get(&name).is_some_and(|other| *other != value) && !OWN.contains(&name.as_str()) {
-                changed.push(format!("{name} = {}", setting(&name, &value)?));
+                changed.push(format!("{name} = {}", setting(&name, &value)));
             }
         }
         let mut statements = Vec::new();
@@ -62,7 +63,7 @@ impl MysqlConnection {
         }
         let place = self.ask("SELECT DATABASE(), @@session.timestamp", keep)?;
         if let Some(database) = place.text(0, 0) {
-            statements.push(format!("USE {}", quoted_name(database)));
+            statements.push(format!("USE {}", quote::identifier(database, Dialect::MYSQL)));
         }
         // The character set of a database chosen later would count.
         if !changed.is_empty() {
@@ -83,7 +84,7 @@ impl MysqlConnection {
     fn role(&self, role: Option<&str>) -> String {
         match role {
             None | Some("NONE") => "NONE".to_owned(),
-            Some(role) if self.server().starts_with("MariaDB") => quoted_name(role),
+            Some(role) if self.server().starts_with("MariaDB") => quote::identifier(role, Dialect::MYSQL),
             // A list with quotes.
             Some(roles) => roles.to_owned(),
         }
@@ -119,26 +120,14 @@ fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
 }
 
 /// A setting's value as SET takes it: a number must not stand in quotes.
-fn setting(name: &str, value: &str) -> Result<String, Error> {
+fn setting(name: &str, value: &str) -> String {
     if value.is_empty() && name.starts_with("character_set_") {
-        return Ok("NULL".to_owned());
+        return "NULL".to_owned();
     }
     if value.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte)) && value.parse::<f64>().is_ok() {
-        return Ok(value.to_owned());
+        return value.to_owned();
     }
-    quoted(value)
-}
-
-/// A text as a literal that means the same under all settings.
-pub(super) fn quoted(text: &str) -> Result<String, Error> {
-    let mut sql = String::new();
-    literal(&mut sql, &Value::Text(text.to_owned())).map_err(|why| Error::new(ErrorKind::Usage, why))?;
-    Ok(sql)
-}
-
-/// A name in MySQL's quotes.
-pub(super) fn quoted_name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+    quote::string(value, Dialect::MYSQL)
 }
 
 #[cfg(test)]
@@ -158,8 +147,7 @@ mod tests {
             ("character_set_results", "", "NULL"),
             ("init_x", "it's", "_utf8mb4 X'69742773'"),
         ] {
-            assert_eq!(setting(name, value).unwrap(), expected);
+            assert_eq!(setting(name, value), expected);
         }
-        assert_eq!(quoted_name("a`b"), "`a``b`");
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
+use colonnade_sql::{Dialect, Kind, Token, quote, tokens};
+
 use super::names::{Name, has_user_variables, names};
-use super::settings::quoted;
 use super::{CONSISTENT, MysqlConnection};
 use crate::partition::text;
-use crate::scan::{Token, tokens};
-use crate::{Connection, Dialect, Error, ErrorKind, Keep};
+use crate::{Connection, Error, ErrorKind, Keep};
 
 /// Engines whose tables are read as a snapshot shows them. A sequence is always the same.
 const ENGINES: [&str; 2] = ["InnoDB", "SEQUENCE"];
@@ -42,7 +42,9 @@ struct Table {
 /// Refuses what would mean something else on another connection, and what only the server reads: a comment in which it finds code
 /// may hold anything.
 pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
-    let hidden = |token| matches!(token, Token::Blank(text) if text.starts_with("/*!") || text.starts_with("/*M!"));
+    let hidden = |token: Token<'_>| {
+        token.kind == Kind::Comment && ["/*!", "/*M!"].iter().any(|start| token.text.starts_with(start))
+    };
     if tokens(query, dialect).any(hidden) {
         return Err(text::refused("it has code in a comment, /*! … */"));
     }
@@ -116,7 +118,7 @@ impl MysqlConnection {
     fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
         // One name at a time the server looks up; of several it would look through the whole database.
         let mut lookups = Vec::new();
-        for place in places(names.iter().filter(|name| name.read && !name.called), "table")? {
+        for place in places(names.iter().filter(|name| name.read && !name.called), "table") {
             lookups.push(format!(
                 "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE {place}"
             ));
@@ -136,7 +138,7 @@ impl MysqlConnection {
     }
 
     fn definition(&self, view: &Table, full: &str, keep: Keep<'_>) -> Result<String, Error> {
-        let (database, name) = (quoted(&view.database)?, quoted(&view.name)?);
+        let (database, name) = (string(&view.database), string(&view.name));
         let answer = self.ask(
             &format!(
                 "SELECT view_definition FROM information_schema.views \
@@ -152,7 +154,7 @@ impl MysqlConnection {
 
     /// Refuses stored functions that are not declared DETERMINISTIC.
     fn check_functions(&self, names: &[Name], keep: Keep<'_>) -> Result<(), Error> {
-        let places = places(names.iter().filter(|name| name.called), "routine")?;
+        let places = places(names.iter().filter(|name| name.called), "routine");
         if places.is_empty() {
             return Ok(());
         }
@@ -175,12 +177,16 @@ fn hidden(view: &str) -> Error {
         .with_hint(format!("grant SHOW VIEW and SELECT on what it reads to the user, or {CONSISTENT}"))
 }
 
+fn string(text: &str) -> String {
+    quote::string(text, Dialect::MYSQL)
+}
+
 /// Conditions that find what is named, each in its own database or in the one that is chosen.
-fn places<'a>(names: impl Iterator<Item = &'a Name>, kind: &str) -> Result<Vec<String>, Error> {
+fn places<'a>(names: impl Iterator<Item = &'a Name>, kind: &str) -> Vec<String> {
     names
         .map(|name| {
-            let database = name.database.as_deref().map_or_else(|| Ok("DATABASE()".to_owned()), quoted)?;
-            Ok(format!("{kind}_schema = {database} AND {kind}_name = {}", quoted(&name.name)?))
+            let database = name.database.as_deref().map_or_else(|| "DATABASE()".to_owned(), string);
+            format!("{kind}_schema = {database} AND {kind}_name = {}", string(&name.name))
         })
         .collect()
 }

@@ -5,13 +5,13 @@
 //! of the table and nothing above it, then so it is. A row keeps its place for as long as a snapshot sees it, and whoever
 //! would rewrite the table waits for the transactions of the parts.
 
+use colonnade_sql::{Dialect, quote, tokens};
+
 use super::unsupported;
 use crate::partition::Split;
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::postgres::connection::PostgresConnection;
-use crate::postgres::request::string;
-use crate::scan::{Token, tokens};
-use crate::{Dialect, Error, ErrorKind, Keep};
+use crate::{Error, ErrorKind, Keep};
 
 /// Settings that leave a plain scan only.
 const PLAIN: [(&str, &str); 4] = [
@@ -31,13 +31,13 @@ impl PostgresConnection {
             .with_hint("name a key in partition_on"));
         }
         plain::check_no_range(split)?;
-        let text = Plain::of(query, Dialect::Postgres).ok_or_else(|| no_plain_read(plain::MORE))?;
+        let text = Plain::of(query, Dialect::POSTGRES).ok_or_else(|| no_plain_read(plain::MORE))?;
         let table = self.aside(&PLAIN, keep, |keep| self.plain_table(query, &text, keep))?;
         let size = format!(
             "SELECT pg_catalog.pg_relation_size(oid) / pg_catalog.current_setting('block_size')::pg_catalog.int8, \
              relkind = 'r' AND NOT relispartition AND relam IN (0, 2) \
              FROM pg_catalog.pg_class WHERE oid = {}::pg_catalog.regclass",
-            string(&table)
+            quote::string(&table, Dialect::POSTGRES)
         );
         let size = self.ask(&size, keep)?;
         if size.text(0, 1) != Some("t") {
@@ -69,11 +69,8 @@ impl PostgresConnection {
 
 /// The name at the start of a plan's line, with its schema.
 fn first_name(line: &str) -> &str {
-    let end = tokens(line, Dialect::Postgres)
-        .take_while(|token| !matches!(token, Token::Blank(_)))
-        .map(|token| token.len())
-        .sum();
-    &line[..end]
+    let name = tokens(line, Dialect::POSTGRES).take_while(|token| !token.is_blank());
+    &line[..name.last().map_or(0, |last| last.end())]
 }
 
 /// Conditions that share all rows out, also those in blocks that come after the last one known.

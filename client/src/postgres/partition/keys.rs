@@ -1,10 +1,11 @@
 //! Cuts between the values of a column, compared by the database alone.
 
+use colonnade_sql::{Dialect, quote};
+
 use super::unsupported;
 use crate::partition::{balance, key, text};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::extended::ResultColumn;
-use crate::postgres::request::string;
 use crate::{Error, Keep};
 
 /// Keys that are looked at where there are no statistics.
@@ -68,7 +69,7 @@ impl PostgresConnection {
         let type_name = answer.text(0, 0).unwrap_or("unknown").to_owned();
         let family = Family::of(oid, answer.text(0, 1).unwrap_or_default())
             .ok_or_else(|| key::without_order(&column.name, &type_name))?;
-        let name = format!("{}.{}", text::ALIAS, text::quoted_name(&column.name));
+        let name = format!("{}.{}", text::ALIAS, quote::identifier(&column.name, Dialect::POSTGRES));
         let mut key = Key { expression: String::new(), type_name, family, origin: column.origin };
         key.expression = key.comparable(&name);
         Ok(key)
@@ -122,7 +123,8 @@ impl PostgresConnection {
                 .with_hint("leave partition_range out"));
             }
         };
-        let (low, high) = (format!("{}::{of}", string(low)), format!("{}::{of}", string(high)));
+        let bound = |text| format!("{}::{of}", quote::string(text, Dialect::POSTGRES));
+        let (low, high) = (bound(low), bound(high));
         let at = match key.family {
             Family::Integer => format!("pg_catalog.floor({low} + ({high} - {low}) * i / {count})"),
             Family::Number => format!("({low} + ({high} - {low}) * i / {count})"),
@@ -146,7 +148,7 @@ impl PostgresConnection {
         let answer = self.ask(&question, keep)?;
         let weight = |row: usize| answer.text(row, 1).and_then(|text| text.parse().ok()).unwrap_or(0.0);
         Ok((0..answer.rows.len())
-            .map(|row| (answer.text(row, 0).map(|text| key.read(&string(text))), weight(row)))
+            .map(|row| (answer.text(row, 0).map(|text| key.read(&quote::string(text, Dialect::POSTGRES))), weight(row)))
             .collect())
     }
 }

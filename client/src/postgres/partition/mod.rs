@@ -11,13 +11,14 @@ mod repeatable;
 
 use std::sync::Arc;
 
+use colonnade_sql::split::trimmed;
+use colonnade_sql::{Dialect, quote, tokens};
+
 use super::connection::PostgresConnection;
-use super::request::string;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, siblings, text};
-use crate::scan::{statement, tokens};
-use crate::{Connection, Dialect, Error, ErrorKind, Keep};
+use crate::{Connection, Error, ErrorKind, Keep};
 
 /// What other connections have to be told of this one: whether it has temporary tables, and how to give them its settings and its
 /// role. The settings of a transaction and the encoding of text are each connection's own.
@@ -65,8 +66,8 @@ impl Partitioning for PostgresConnection {
     }
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
-        let query = statement(query);
-        text::check(tokens(query, Dialect::Postgres))?;
+        let query = trimmed(query, Dialect::POSTGRES);
+        text::check(tokens(query, Dialect::POSTGRES))?;
         // This also takes the locks on the tables, as the parts will.
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep)?;
         let Some(key) = &split.key else { return self.blocks(query, split, keep) };
@@ -114,7 +115,7 @@ impl Place {
         let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
         sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep)?;
         if let Some(snapshot) = snapshot {
-            let import = format!("SET TRANSACTION SNAPSHOT {}", string(snapshot));
+            let import = format!("SET TRANSACTION SNAPSHOT {}", quote::string(snapshot, Dialect::POSTGRES));
             sibling.execute((&import).into(), keep).map_err(apart)?;
         }
         for settings in self.settings.as_deref().into_iter().chain([STEADY]) {

@@ -1,10 +1,10 @@
 //! Whether several runs of a query over one state see the same rows.
 
+use colonnade_sql::{Dialect, Kind, code, quote};
+
 use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
-use crate::postgres::request::string;
-use crate::scan::{Token, tokens};
-use crate::{Dialect, Error, Keep};
+use crate::{Error, Keep};
 
 /// Functions and words that give the time at which a transaction or statement began.
 const CLOCKS: [&str; 9] = [
@@ -23,7 +23,10 @@ impl PostgresConnection {
     /// Refuses a query that names a function which gives another value each time, such as random(): a row could move from part to
     /// part, and be read twice or never. So could one whose key is computed from the time.
     pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: Keep<'_>) -> Result<(), Error> {
-        let words = words(query);
+        let Some(words) = words(query) else {
+            return Err(text::refused("it has a name in the form U&\"…\", which is not read here")
+                .with_hint("write the name in plain double quotes"));
+        };
         let has = |expected: &str| words.iter().any(|(word, _)| word == expected);
         let once = |what: &str| {
             Err(text::refused(&format!("{what}, so that a row could be in two parts or in none"))
@@ -36,7 +39,10 @@ impl PostgresConnection {
             return once(&format!("its key is computed and {clock} gives another time in each part"));
         }
         let list = |called: bool| {
-            let names = words.iter().filter(|(_, call)| *call == called).map(|(word, _)| string(word));
+            let names = words
+                .iter()
+                .filter(|(_, call)| *call == called)
+                .map(|(word, _)| quote::string(word, Dialect::POSTGRES));
             format!("ARRAY[{}]::pg_catalog.text[]", names.collect::<Vec<_>>().join(", "))
         };
         let volatile = self.ask(
@@ -57,36 +63,36 @@ impl PostgresConnection {
     }
 }
 
-/// The names in a query as the database knows them, and whether each is called as a function.
-fn words(query: &str) -> Vec<(String, bool)> {
-    let mut tokens = tokens(query, Dialect::Postgres).filter(|token| !matches!(token, Token::Blank(_))).peekable();
+/// The names in a query as the database knows them, and whether each is called as a function; `None` if one is not to be read.
+fn words(query: &str) -> Option<Vec<(String, bool)>> {
+    let mut tokens = code(query, Dialect::POSTGRES).peekable();
     let mut words = Vec::new();
     while let Some(token) = tokens.next() {
-        let word = match token {
-            Token::Code(text) => text.to_lowercase(),
-            Token::Quoted(text) => match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-                Some(name) => name.replace("\"\"", "\""),
-                None => continue,
-            },
+        let word = match token.kind {
+            Kind::Word => token.text.to_lowercase(),
+            Kind::Name => token.name()?.into_owned(),
             _ => continue,
         };
-        words.push((word, tokens.peek() == Some(&Token::Code("("))));
+        words.push((word, tokens.peek().is_some_and(|next| next.is_symbol(b'('))));
     }
     words.sort_unstable();
     words.dedup();
-    words
+    Some(words)
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
     fn calls_are_told_from_columns() {
-        let words = words("select Random /* x */ (), random, s.\"Odd \"\"f\"(1), 'g()' from t");
+        let words = words("select Random /* x */ (), random, s.\"Odd \"\"f\"(1), 'g()' from t").unwrap();
         let called: Vec<_> = words.iter().filter(|(_, called)| *called).map(|(word, _)| word.as_str()).collect();
         assert_eq!(called, ["Odd \"f", "random"]);
         assert!(words.contains(&("random".to_owned(), false)) && words.contains(&("s".to_owned(), false)));
         assert!(!words.iter().any(|(word, _)| word.contains('g')));
+        assert_eq!(super::words("select U&\"r\\0061ndom\"()"), None);
     }
 }

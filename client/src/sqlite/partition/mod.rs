@@ -10,14 +10,16 @@ mod rowid;
 use std::sync::Arc;
 use std::time::Duration;
 
+use colonnade_sql::split::trimmed;
+use colonnade_sql::{Dialect, Token, code, quote, tokens};
+
 use super::connection::{self, SqliteConnection};
 use super::kind::Kind;
 use super::library::Database;
 use super::value::Cell;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{Partitioning, Split, balance, text};
-use crate::scan::{Token, statement_in, tokens};
-use crate::{Connection, Dialect, Error, ErrorKind, Keep};
+use crate::{Connection, Error, ErrorKind, Keep};
 
 /// How often siblings are started anew because somebody has written meanwhile.
 const ATTEMPTS: usize = 50;
@@ -84,7 +86,7 @@ impl Partitioning for SqliteConnection {
     }
 
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
-        let query = statement_in(query, Dialect::Sqlite);
+        let query = trimmed(query, Dialect::Sqlite);
         text::check(tokens(query, Dialect::Sqlite))?;
         if split.consistent {
             check_steady(query)?;
@@ -96,7 +98,7 @@ impl Partitioning for SqliteConnection {
         // SQLite's names are the same in other letters.
         let column = key::find(&columns, key, |column| &column.name, str::eq_ignore_ascii_case)?;
         if let (Ok(plain), Some(origin)) = (&plain, &column.origin)
-            && self.is_rowid(plain.text.from(), &text::quoted_name(origin), keep)?
+            && self.is_rowid(plain.text.from(), &quote::identifier(origin, Dialect::Sqlite), keep)?
         {
             let cuts = match &split.range {
                 Some((low, high)) => self.even_cuts(column.kind, low, high, split.count, keep)?,
@@ -104,7 +106,7 @@ impl Partitioning for SqliteConnection {
             };
             return Ok(plain.parts(&cuts));
         }
-        let key = format!("{}.{}", text::ALIAS, text::quoted_name(&column.name));
+        let key = format!("{}.{}", text::ALIAS, quote::identifier(&column.name, Dialect::Sqlite));
         let cuts = match &split.range {
             Some((low, high)) => self.even_cuts(column.kind, low, high, split.count, keep)?,
             None => self.balanced_cuts(query, &key, split.count, keep)?,
@@ -177,14 +179,11 @@ fn ask_for(database: &Database, sql: &str, column: usize) -> Result<Vec<String>,
 }
 
 fn check_steady(query: &str) -> Result<(), Error> {
-    let found = tokens(query, Dialect::Sqlite).find_map(|token| match token {
-        Token::Code(word) if UNSTEADY.iter().any(|name| word.eq_ignore_ascii_case(name)) => Some(word),
-        Token::Quoted(text) if text.eq_ignore_ascii_case("'now'") => Some(text),
-        _ => None,
-    });
-    match found {
-        Some(word) => Err(text::refused(&format!(
-            "{word} gives another value in each part, so that a row could be in two or in none"
+    let is_unsteady = |token: &Token<'_>| token.is_one_of(&UNSTEADY) || token.text.eq_ignore_ascii_case("'now'");
+    match code(query, Dialect::Sqlite).find(is_unsteady) {
+        Some(token) => Err(text::refused(&format!(
+            "{} gives another value in each part, so that a row could be in two or in none",
+            token.text
         ))
         .with_hint("pass consistent=False if that does not matter, or read without partition_num")),
         None => Ok(()),
@@ -242,8 +241,8 @@ impl SqliteConnection {
                 let form = if matches!(kind, Kind::Date) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%f" };
                 let at = format!(
                     "strftime('{form}', julianday({l}) + (julianday({h}) - julianday({l})) * i / {count})",
-                    h = quoted(high),
-                    l = quoted(low)
+                    h = quote::string(high, Dialect::Sqlite),
+                    l = quote::string(low, Dialect::Sqlite)
                 );
                 let last = count.saturating_sub(1);
                 self.ask(
@@ -269,8 +268,4 @@ impl SqliteConnection {
             false => Ok(cuts),
         }
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }

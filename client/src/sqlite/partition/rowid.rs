@@ -6,11 +6,12 @@
 //! program for it tell whether there are any (<https://www.sqlite.org/eqp.html>, <https://www.sqlite.org/opcode.html>). That a name means the rowid,
 //! and of a table, SQLite says too: it then searches the table's tree.
 
+use colonnade_sql::{Dialect, code};
+
 use super::{SqliteConnection, ask, ask_for, unsupported};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{Split, balance, text};
-use crate::scan::{Token, tokens};
-use crate::{Dialect, Error, Keep};
+use crate::{Error, Keep};
 
 /// A column of the table may be called like one of them.
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
@@ -51,8 +52,7 @@ impl SqliteConnection {
     /// The query as the read of one table, or why it is more than that.
     pub(super) fn plain<'a>(&self, query: &'a str, keep: Keep<'_>) -> Result<Result<PlainTable<'a>, Error>, Error> {
         let Some(text) = Plain::of(query, Dialect::Sqlite) else { return Ok(Err(no_plain_read(plain::MORE))) };
-        let mut words = tokens(query, Dialect::Sqlite).filter(|token| !matches!(token, Token::Blank(_)));
-        if matches!(words.nth(1), Some(Token::Code(word)) if word.eq_ignore_ascii_case("distinct")) {
+        if code(query, Dialect::Sqlite).nth(1).is_some_and(|second| second.is_word("distinct")) {
             return Ok(Err(no_plain_read("it is DISTINCT")));
         }
         if !text.reads_a_name(Dialect::Sqlite) {

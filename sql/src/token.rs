@@ -1,0 +1,122 @@
+//! A token: its kind, its place, and the value of a name or a string.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::{Dialect, escape};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// White space.
+    Space,
+    /// A comment, with its delimiters but without the line break that ends it.
+    Comment,
+    /// A keyword or a bare name.
+    Word,
+    /// A quoted name: `"…"`, and `` `…` `` and `[…]` where the dialect has them.
+    Name,
+    /// A string in any notation, with its prefix; in MySQL `"…"` too, which `sql_mode` may make a name.
+    Text,
+    /// A number without a sign; a point in front of its first digit is a token of its own.
+    Number,
+    /// `$1`.
+    Positional,
+    /// `$name`.
+    Named,
+    /// Any other character; operators are one token a character.
+    Symbol(u8),
+}
+
+/// What is wrong with a token, or uncertain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// A quote or a comment is not closed: the token reaches to the end of the text.
+    Unclosed,
+    /// A number or a placeholder with something after it that could belong to it, such as letters. Some versions of a database refuse
+    /// it, others read two tokens, which may be other ones.
+    Junk,
+    /// A control character outside of quotes and comments.
+    Control,
+    /// A comment that MySQL or MariaDB may run, depending on its version: `/*! … */`.
+    Conditional,
+}
+
+/// A token and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// As it is written.
+    pub text: &'a str,
+    /// Where it starts, in bytes.
+    pub start: usize,
+    /// What a caller that must be certain refuses.
+    pub fault: Option<Fault>,
+}
+
+impl<'a> Token<'a> {
+    /// The byte after it.
+    pub fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    /// Its bytes.
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end()
+    }
+
+    /// Whether it is white space or a comment.
+    pub fn is_blank(&self) -> bool {
+        matches!(self.kind, Kind::Space | Kind::Comment)
+    }
+
+    /// Whether it says something: it is neither white space nor a comment that no database runs.
+    pub fn is_meaningful(&self) -> bool {
+        !self.is_blank() || self.fault == Some(Fault::Conditional)
+    }
+
+    /// Whether it is this keyword, in any case.
+    pub fn is_word(&self, keyword: &str) -> bool {
+        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(keyword)
+    }
+
+    /// Whether it is one of these keywords, in any case.
+    pub fn is_one_of(&self, keywords: &[&str]) -> bool {
+        keywords.iter().any(|keyword| self.is_word(keyword))
+    }
+
+    /// Whether it is this character.
+    pub fn is_symbol(&self, symbol: u8) -> bool {
+        self.kind == Kind::Symbol(symbol)
+    }
+
+    /// As it is written, if nothing encloses it and no value takes its place: a word, a number or another character. Else empty.
+    pub fn bare(&self) -> &'a str {
+        if matches!(self.kind, Kind::Word | Kind::Number | Kind::Symbol(_)) { self.text } else { "" }
+    }
+
+    /// The name of a placeholder, without the `$`: digits or a word.
+    pub fn placeholder(&self) -> Option<&'a str> {
+        matches!(self.kind, Kind::Positional | Kind::Named).then(|| &self.text[1..])
+    }
+
+    /// A bare name as it is written, or a quoted one without its quotes. Which case a bare name means is the database's matter.
+    /// `None` if it is neither, is not closed, or is a `U&"…"`, whose value is not in the token alone.
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        match self.kind {
+            Kind::Word => Some(Cow::Borrowed(self.text)),
+            Kind::Name if self.fault.is_none() && !self.text.starts_with(['u', 'U']) => {
+                Some(escape::without_quotes(self.text))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds bytes that
+    /// are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
+    pub fn string(&self, dialect: Dialect) -> Option<Cow<'a, str>> {
+        let is_whole = self.kind == Kind::Text && self.fault.is_none();
+        is_whole.then(|| escape::string(self.text, dialect)).flatten()
+    }
+}

@@ -117,7 +117,7 @@ impl Session for SourceSession {
 
     /// PostgreSQL tells the columns beforehand; of other sources they are known when the statement has run.
     fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        if self.source.dialect() != client::Dialect::Postgres {
+        if !matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
             return Ok(None);
         }
         self.stopped.store(false, Ordering::Release);

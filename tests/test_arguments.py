@@ -164,3 +164,53 @@ def test_get_meta(place: Place) -> None:
     assert (len(frame), frame.columns.tolist()) == (0, ["id", "ratio", "label"])
     assert [str(dtype) for dtype in frame.dtypes[:2]] == ["int64", "float64"]
     assert isinstance(frame, pd.DataFrame)
+
+
+#: What a source without the extension cannot follow, and what to write instead.
+FOREIGN: list[tuple[dict[str, Any], str, str]] = [
+    ({"numeric": (10, 2)}, "the option numeric is for PostgreSQL", "cast in the query"),
+    ({"compression": "light+zstd-3"}, 'the option compression is "light.zstd-3"', "leave compression out"),
+    ({"parallel": "on"}, 'the option parallel is "on"', "leave parallel out"),
+]
+OWN: list[dict[str, Any]] = [
+    {"compression": "auto"},
+    {"compression": "plain"},
+    {"parallel": "auto"},
+    {"parallel": "off"},
+]
+
+
+def refused_by_name(read: Callable[..., object], what: str) -> None:
+    for arguments, message, hint in FOREIGN:
+        with pytest.raises(colonnade.NotSupportedError, match=message) as caught:
+            read(**arguments)
+        assert hint in (caught.value.hint or ""), (what, arguments)
+    for arguments in OWN:
+        read(**arguments)
+
+
+@pytest.mark.parametrize("source", ["duckdb", "mysql", "sqlite"])
+def test_an_option_of_postgresql_is_refused_by_name(source: str, request: pytest.FixtureRequest) -> None:
+    uri = request.getfixturevalue(f"{source}_place").uri
+    query = "select 1 as a"
+    refused_by_name(lambda **given: colonnade.read_sql(uri, query, return_type="arrow", **given), "read_sql")
+    split = {"partition_on": "a", "partition_range": (0, 9), "partition_num": 2, "return_type": "arrow"}
+    parted = "select 1 as a union all select 9"
+    refused_by_name(lambda **given: colonnade.read_sql(uri, parted, **split, **given), "partitions")
+    with colonnade.connect(uri) as connection:
+        refused_by_name(lambda **given: connection.query(query, **given).to_arrow(), "query")
+    for option in ("--numeric=10,2", "--compression=light"):
+        done = subprocess.run(
+            [sys.executable, "-m", "colonnade", "read", uri, query, option], capture_output=True, text=True, check=False
+        )
+        assert done.returncode != 0
+        assert f"the option {option[2:].partition('=')[0]} is" in done.stderr
+    with pytest.raises(colonnade.InterfaceError, match="numeric"):
+        colonnade.connect(f"{uri}{'&' if '?' in uri else '?'}numeric=10,2")
+
+
+def test_an_option_of_postgresql_is_refused_by_adbc() -> None:
+    import adbc_driver_sqlite
+
+    with colonnade.connect(f"adbc:{adbc_driver_sqlite._driver_path()}") as connection:
+        refused_by_name(lambda **given: connection.query("select 1 as a", **given).to_arrow(), "adbc")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import colonnade
 import pandas as pd
@@ -270,3 +272,22 @@ def test_the_page_lists_every_argument() -> None:
         assert f"`{dtype}`" in page
     for *_, dtype, _ in (*MYSQL_TYPES, *SQLITE_TYPES):
         assert f"`{dtype}`" in page
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "exact", "connectorx"])
+def test_dates_in_composites_are_dates(backend: Any) -> None:
+    day, moment = datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3, 4, 5)
+    query = """select {'d': date '2024-01-02', 'n': null::date, 't': timestamp '2024-01-02 03:04:05'} as s,
+                      {'s': {'l': [date '2024-01-02']}} as deep, [{'d': date '2024-01-02'}] as l,
+                      map {1: date '2024-01-02'} as m, map {date '2024-01-02': 1} as k"""
+    with colonnade.connect("duckdb:///:memory:") as connection:
+        (row,) = connection.query(query).to_pandas(backend).to_dict("records")
+    expected = {
+        "s": {"d": day, "n": None, "t": moment},
+        "deep": {"s": {"l": [day]}},
+        "l": [{"d": day}],
+        "m": [(1, day)],
+        "k": [(day, 1)],
+    }
+    # Equality alone does not tell a date from a datetime in lists of them.
+    assert repr(row) == repr(expected)

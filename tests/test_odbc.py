@@ -38,6 +38,13 @@ def read(server: pg.Cluster, sql: str, more: dict[str, str] | None = None, **opt
         return table
 
 
+def test_an_option_of_postgresql_is_refused_by_name(stock: pg.Cluster) -> None:
+    refused: list[dict[str, Any]] = [{"numeric": (10, 2)}, {"compression": "light"}, {"parallel": "on"}]
+    for options in refused:
+        with pytest.raises(colonnade.NotSupportedError, match=f"the option {next(iter(options))} is"):
+            read(stock, "select 1 as a", **options)
+
+
 def test_every_destination(stock: pg.Cluster) -> None:
     conn = odbc(stock)
     sql = "select i, i::text as t from generate_series(1, 100000) i"

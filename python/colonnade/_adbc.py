@@ -134,8 +134,6 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
     def _start(
         self, query: tuple[str, Sequence[Any] | None], options: QueryOptions
     ) -> tuple[ArrowStream, dict[int, str]]:
-        if options.get("numeric") is not None or options.get("as_text"):
-            raise _errors.NotSupportedError("numeric and as_text are not for ADBC: cast in the query", source=self.name)
         stream, _ = self._prepared(query).execute_query()
         return stream, {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from . import _core, _errors
-from ._options import Params, QueryOptions
+from ._options import Params, QueryOptions, refuse_for_plain_source
 
 if TYPE_CHECKING:
     from ._core import ArrowStream
@@ -47,6 +47,8 @@ class ArrowSource(ABC, Generic[Query]):
 
     #: Whether the library uses all cores for one result by itself, so that parts would gain nothing.
     uses_all_cores = False
+    #: Whether it has the option `as_text`.
+    has_as_text = False
 
     def __init__(self, name: str, server: str) -> None:
         self.name = name
@@ -95,6 +97,7 @@ class ArrowSource(ABC, Generic[Query]):
         return self._open
 
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> _core.Stream:
+        refuse_for_plain_source(options, self.name, as_text=self.has_as_text)
         bound = self._bind(sql, params)
         self._claim()
 
@@ -129,6 +132,7 @@ class ArrowSource(ABC, Generic[Query]):
         """Runs a statement of which nobody knows whether it gives rows: a stream, or the number of rows it touched."""
         if self._is_effect(sql):
             return self.execute(sql)
+        refuse_for_plain_source(options, self.name, as_text=self.has_as_text)
         bound = self._bind(sql, None)
         self._claim()
         try:

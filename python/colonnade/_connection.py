@@ -55,7 +55,9 @@ class Connection:
         declared without either, which otherwise arrive as text; a value that does not fit is an error, never rounded.
         `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
         dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
-        extension, `compression` and `parallel` have no effect.
+        extension, a PostgreSQL has no use for `compression` and `parallel` and reads as it does without them. Other
+        sources refuse what they cannot follow, by name: `compression` but `"auto"` and `"plain"`, `parallel` but
+        `"auto"` and `"off"`, and `numeric`.
 
         SQLite, MySQL and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own
         placeholders, both in order. ODBC's `max_message_bytes` is the longest value that it has room for.

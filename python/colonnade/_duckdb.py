@@ -50,10 +50,6 @@ class DuckdbSource(ArrowSource[str]):
 
     def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         """Nothing is encoded, so most options have nothing to say here."""
-        if options.get("numeric") is not None or options.get("as_text"):
-            raise _errors.NotSupportedError(
-                "numeric and as_text are for PostgreSQL: cast in the query", source=self.name
-            )
         self._check(query)
         relation = self._connection.sql(query)
         if relation is None:

@@ -43,6 +43,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     """One connection. ODBC has SQLCancel, but the package does not offer it: a query that was given up runs on by
     itself, and the connection can be used again when the driver is done with it."""
 
+    has_as_text = True
+
     def __init__(self, text: str, *, only_reads: bool = False) -> None:
         """With `only_reads` nobody but this class says when a transaction ends, so that it can be rolled back."""
         self._odbc = _convert.require("arrow_odbc", "an odbc: URI", "odbc")
@@ -100,8 +102,6 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     def _start(
         self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
     ) -> tuple[ArrowStream, dict[int, str]]:
-        if options.get("numeric") is not None:
-            raise _errors.NotSupportedError("numeric is for PostgreSQL: cast in the query", source=self.name)
         sql, params = query
         as_text = set(options.get("as_text") or ())
         described: list[pa.Schema] = []

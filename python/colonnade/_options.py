@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ._dtype import Dtypes
-from ._errors import InterfaceError
+from ._errors import InterfaceError, NotSupportedError
 
 if TYPE_CHECKING:
     from ._core import Stream
@@ -44,6 +44,26 @@ class QueryOptions(TypedDict, total=False):
 
 #: The options' names.
 NAMES = tuple(QueryOptions.__annotations__)
+
+
+def refuse_for_plain_source(options: QueryOptions, source: str, *, as_text: bool) -> None:
+    """Refuses what a source cannot follow whose results no server encodes. `as_text` is whether it has that option.
+
+    What such a source does anyway may be asked for. `QueryOptions::refuse_for_plain_source` is the same in Rust.
+    """
+    if options.get("numeric") is not None:
+        raise NotSupportedError("the option numeric is for PostgreSQL", hint="cast in the query", source=source)
+    if options.get("as_text") and not as_text:
+        known = "PostgreSQL, MySQL, SQLite and ODBC"
+        raise NotSupportedError(f"the option as_text is for {known}", hint="cast in the query", source=source)
+    for name, kept in (("compression", ("auto", "plain")), ("parallel", ("auto", "off"))):
+        value = options.get(name)
+        if value is not None and value not in kept:
+            raise NotSupportedError(
+                f'the option {name} is "{value}", which is for PostgreSQL with the extension and for colonnade serve',
+                hint=f'leave {name} out, or write "{kept[0]}"',
+                source=source,
+            )
 
 
 def bounded(start: Callable[[], S], options: QueryOptions) -> S:

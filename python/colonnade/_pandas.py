@@ -260,7 +260,7 @@ def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
 
 def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
     """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
-    floats that are NULL, and integers of nanoseconds in structs."""
+    floats that are NULL, and in structs and maps integers of nanoseconds and datetime.datetime of dates."""
     pa = _convert.require("pyarrow", "to_pandas()", "pandas")
     kind = array.type
     if pa.types.is_struct(kind):
@@ -271,6 +271,8 @@ def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
         return _changes(array.flatten(), in_field=in_field)
     if pa.types.is_timestamp(kind):
         return in_field and kind.unit == "ns"
+    if pa.types.is_date(kind):
+        return in_field
     return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and array.null_count > 0
 
 

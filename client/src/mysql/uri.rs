@@ -18,6 +18,19 @@ const PASSWORD_VARIABLE: &str = "MYSQL_PWD";
 /// Names of the character set in which text comes anyway.
 const CHARSETS: [&str; 3] = ["utf8mb4", "utf8", "utf8mb3"];
 
+/// What an error says that there is.
+const PARAMETERS: [&str; 9] = [
+    "unix_socket",
+    "connect_timeout",
+    "ssl_mode",
+    "ssl_ca",
+    "ssl_crl",
+    "ssl_cert",
+    "ssl_key",
+    "require_auth",
+    "charset",
+];
+
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
@@ -107,7 +120,10 @@ impl Target {
             "require-auth" => self.require_auth = Requirement::parse(&value, METHODS)?,
             "charset" if CHARSETS.contains(&value.as_str()) => {}
             "charset" => return Err(usage("charset is not utf8mb4: whatever a column's is, text arrives as UTF-8")),
-            _ => return Err(usage(format!("the URI has an unknown parameter {key:?}"))),
+            _ => {
+                let error = usage(format!("the URI has an unknown parameter {key:?}"));
+                return Err(error.with_hint(format!("a mysql: URI has {}", PARAMETERS.join(", "))));
+            }
         }
         Ok(())
     }

@@ -55,10 +55,7 @@ impl<'d> Rows<'d> {
         };
         let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
         let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?.min(MOST_BYTES);
-        if options.numeric.is_some() {
-            let error = Error::new(ErrorKind::Unsupported, "the option numeric is for PostgreSQL");
-            return Err(error.with_hint("declare the column DECIMAL(p, s), or cast in the query"));
-        }
+        options.refuse_for_plain_source()?;
         let statement = only_statement(database, sql, parameters)?;
         let columns = columns(&statement, &options.as_text)?;
         let schema = Arc::new(Schema::empty());

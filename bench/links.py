@@ -79,10 +79,15 @@ def query_for(path: Path, table: str, link: Link, seconds: float) -> tuple[str, 
     seconds = max(seconds, 4 * link.period) if len(rates) == 2 else seconds
     bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / SHRINKS
     rows = int(max(bytes_, CHUNKS * CHUNK_BYTES) / (sample.nbytes / sample.num_rows))
+    return rows_of(table, rows, there), rows
+
+
+def rows_of(table: str, rows: int, there: int) -> str:
+    """A query for so many rows of a table that has `there` of them."""
     whole, rest = divmod(rows, there)
     # With a LIMIT, DuckDB would have made all rows before the first one leaves.
     selects = [f"SELECT * FROM {table}"] * whole + [f"SELECT * FROM {table} WHERE rowid < {rest}"]
-    return " UNION ALL ".join(selects), rows
+    return " UNION ALL ".join(selects)
 
 
 def compare(

@@ -1,6 +1,7 @@
 """The client of `links.py`: answers each line of JSON with what a reading took. Connecting is inside the clock.
 
-A line with nothing but an address only connects.
+A line with nothing but an address only connects. One with `times` reads so often on one connection, with a
+clock for each reading that does not include connecting.
 """
 
 from __future__ import annotations
@@ -42,7 +43,23 @@ def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[st
     }
 
 
+def repeat(uri: str, query: str, options: dict[str, Any], times: int) -> list[dict[str, Any]]:
+    found = []
+    with colonnade.connect(uri) as connection:
+        for _ in range(times):
+            cpu, start = time.process_time(), time.perf_counter()
+            result = connection.query(query, **options)
+            rows = sum(batch.num_rows for batch in result)
+            wall = time.perf_counter() - start
+            found.append(
+                {"wall": wall, "client_cpu": time.process_time() - cpu, "rows": rows, "choice": result.stats.choice}
+            )
+    return found
+
+
 def answer(uri: str, **question: Any) -> object:
+    if "times" in question:
+        return repeat(uri, **question)
     if question:
         return read(uri, **question)
     return colonnade.connect(uri).close()

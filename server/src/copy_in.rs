@@ -30,12 +30,12 @@ impl Session {
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
         let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_alone {
-            self.begin("BEGIN")?;
+            self.begin_or_end("BEGIN")?;
         }
         let received = self.receive(copy, targets);
         if is_alone {
             match received {
-                Ok(_) => self.end("COMMIT")?,
+                Ok(_) => self.begin_or_end("COMMIT")?,
                 // Without this the next statement would meet a transaction that nobody knows of.
                 Err(_) => self.roll_back()?,
             }

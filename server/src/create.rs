@@ -20,12 +20,12 @@ impl Session {
         self.prepared.savepoints.note(statement);
         let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_alone {
-            self.begin("BEGIN")?;
+            self.begin_or_end("BEGIN")?;
         }
         let created = self.create_all(&numbered);
         if is_alone {
             match created {
-                Ok(()) => self.end("COMMIT")?,
+                Ok(()) => self.begin_or_end("COMMIT")?,
                 // Without this the next statement would meet a transaction that nobody knows of.
                 Err(_) => self.roll_back()?,
             }

@@ -37,6 +37,11 @@ impl Token<'_> {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 
+    /// Whether it is this sign.
+    pub fn is_symbol(&self, symbol: u8) -> bool {
+        self.kind == Kind::Symbol(symbol)
+    }
+
     /// The value of a name or a string: without quotes, doubled quotes made single, bare names in lower case.
     pub fn value(&self) -> String {
         match self.kind {

@@ -47,7 +47,7 @@ impl Session {
             Step::Warn(..) if self.engine.dialect() == Dialect::Unknown => self.run_plain(text)?,
             Step::Warn(code, message) => {
                 if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
-                    self.end(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
+                    self.begin_or_end(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
                 }
                 match kind {
                     StatementKind::Commit => self.keep_settings(),
@@ -71,7 +71,7 @@ impl Session {
                         _ => source::begin(text),
                     };
                     let _running = self.start()?;
-                    self.begin(begin)?;
+                    self.begin_or_end(begin)?;
                 }
                 self.status = Status::InTransaction;
             }
@@ -80,7 +80,7 @@ impl Session {
                 self.status = Status::Idle;
                 self.prepared.forget_portals(kind == StatementKind::Commit);
                 let _running = self.start()?;
-                let ended = self.end(match (self.engine.dialect(), kind) {
+                let ended = self.begin_or_end(match (self.engine.dialect(), kind) {
                     (Dialect::Postgres, _) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
                     (_, StatementKind::Commit) => "COMMIT",
@@ -103,7 +103,7 @@ impl Session {
         let is_able = self.engine.dialect() != Dialect::Unknown;
         let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
-            self.begin("BEGIN")?;
+            self.begin_or_end("BEGIN")?;
             self.prepared.is_pipeline = true;
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Session {
             self.prepared.forget_portals(true);
         }
         if std::mem::take(&mut self.prepared.is_pipeline)
-            && let Err(failure) = self.end("COMMIT")
+            && let Err(failure) = self.begin_or_end("COMMIT")
         {
             self.undo_settings(0);
             if failure.is_fatal() {
@@ -158,7 +158,7 @@ impl Session {
         let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
         let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
         if wanted {
-            match self.begin("BEGIN") {
+            match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 begun => self.prepared.is_pipeline = begun.is_ok(),
             }
@@ -166,22 +166,13 @@ impl Session {
         Ok(())
     }
 
-    /// Begins a transaction; if that fails, none is open.
-    pub fn begin(&mut self, text: &str) -> Result<(), Failure> {
-        let begun = self.run_plain(text);
-        if begun.is_err() {
+    /// Runs BEGIN, COMMIT or ROLLBACK. If it fails, no transaction is open.
+    pub fn begin_or_end(&mut self, text: &str) -> Result<(), Failure> {
+        let done = self.run_plain(text);
+        if done.is_err() {
             self.leave()?;
         }
-        begun
-    }
-
-    /// Commits or rolls back; whether that succeeds or not, no transaction is open.
-    pub fn end(&mut self, text: &str) -> Result<(), Failure> {
-        let ended = self.run_plain(text);
-        if ended.is_err() {
-            self.leave()?;
-        }
-        ended
+        done
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {

@@ -204,7 +204,7 @@ fn is_double_colon(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 fn is_symbol(tokens: &[Token<'_>], at: usize, symbol: u8) -> bool {
-    tokens.get(at).is_some_and(|token| token.kind == Kind::Symbol(symbol))
+    tokens.get(at).is_some_and(|token| token.is_symbol(symbol))
 }
 
 /// Whether nothing is between a token and the next one.

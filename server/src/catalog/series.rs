@@ -18,9 +18,9 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     edits.replace(call.array.1..call.end, format!(", 1) AS {alias})"));
     // , function(…) AS name
     while let Some([comma, function, open]) = tokens.get(next..next + 3)
-        && is_symbol(comma, b',')
+        && comma.is_symbol(b',')
         && function.kind == Kind::Word
-        && is_symbol(open, b'(')
+        && open.is_symbol(b'(')
         && let Some(close) = closing(tokens, next + 2)
         && let Some((alias, after)) = self::alias(tokens, close + 1)
     {
@@ -42,17 +42,17 @@ impl Call {
     fn at(tokens: &[Token<'_>], at: usize) -> Option<Self> {
         let begins = |at: usize, name: &str| {
             tokens.get(at).is_some_and(|token| token.is_word(name))
-                && tokens.get(at + 1).is_some_and(|open| is_symbol(open, b'('))
+                && tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'('))
         };
         if !begins(at, "generate_series") || !begins(at + 2, "array_lower") {
             return None;
         }
         let lower = closing(tokens, at + 3)?;
-        if !is_symbol(tokens.get(lower + 1)?, b',') || !begins(lower + 2, "array_upper") {
+        if !tokens.get(lower + 1)?.is_symbol(b',') || !begins(lower + 2, "array_upper") {
             return None;
         }
         let upper = closing(tokens, lower + 3)?;
-        let end = tokens.get(upper + 1).filter(|token| is_symbol(token, b')'))?;
+        let end = tokens.get(upper + 1).filter(|token| token.is_symbol(b')'))?;
         let (array, other) = (first(&tokens[at + 4..lower])?, first(&tokens[lower + 4..upper])?);
         let is_same = array.iter().map(|token| token.text).eq(other.iter().map(|token| token.text));
         let place = (array.first()?.start, array.last()?.end());
@@ -63,7 +63,7 @@ impl Call {
 /// What stands in front of `, 1`.
 fn first<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
     let (array, [comma, dimension]) = arguments.split_at_checked(arguments.len().checked_sub(2)?)? else { return None };
-    (is_symbol(comma, b',') && dimension.text == "1").then_some(array)
+    (comma.is_symbol(b',') && dimension.text == "1").then_some(array)
 }
 
 /// The name after `AS`, or without it, and what follows it: another item, the end of the list, or a condition.
@@ -71,7 +71,7 @@ fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
     let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
     let is_end = tokens.get(at + 1).is_none_or(|next| {
-        is_symbol(next, b',') || is_symbol(next, b')') || is_symbol(next, b';') || next.is_word("where")
+        next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_word("where")
     });
     is_end.then_some((name.text, at + 1))
 }
@@ -87,10 +87,6 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
         }
         (depth == 0).then_some(at)
     })
-}
-
-fn is_symbol(token: &Token<'_>, symbol: u8) -> bool {
-    token.kind == Kind::Symbol(symbol)
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub(super) fn count_from_0(tokens: &[Token<'_>], edits: &mut Edits) {
     let names: Vec<String> = (0..tokens.len()).filter_map(|at| named(tokens, at)).collect();
     for at in 0..tokens.len() {
         if let [relation, dot, column, open, ..] = &tokens[at..]
-            && is_symbol(dot, b'.')
-            && is_symbol(open, b'[')
+            && dot.is_symbol(b'.')
+            && open.is_symbol(b'[')
             && VECTORS.contains(&column.value().as_str())
             && names.contains(&relation.value())
             && is_first(tokens, at)
@@ -44,7 +44,7 @@ fn named(tokens: &[Token<'_>], at: usize) -> Option<String> {
     let given = tokens.iter().enumerate().filter(|(place, token)| {
         matches!(token.kind, Kind::Word | Kind::Name)
             && token.value() == name
-            && !tokens.get(place + 1).is_some_and(|next| is_symbol(next, b'.'))
+            && !tokens.get(place + 1).is_some_and(|next| next.is_symbol(b'.'))
     });
     (given.count() == 1).then_some(name)
 }
@@ -58,7 +58,7 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
             Kind::Symbol(b']' | b')') => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
-                    return is_symbol(token, b']').then_some(at);
+                    return token.is_symbol(b']').then_some(at);
                 }
             }
             Kind::Symbol(b':') if depth == 1 => return None,
@@ -70,11 +70,7 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
 
 /// Whether nothing with a dot is in front.
 fn is_first(tokens: &[Token<'_>], at: usize) -> bool {
-    at == 0 || !is_symbol(&tokens[at - 1], b'.')
-}
-
-fn is_symbol(token: &Token<'_>, symbol: u8) -> bool {
-    token.kind == Kind::Symbol(symbol)
+    at == 0 || !tokens[at - 1].is_symbol(b'.')
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ pub mod tls;
 pub mod types;
 pub mod value;
 
+mod alarm;
 mod cancel;
 mod catalog;
 mod certain;
@@ -68,6 +69,7 @@ mod source;
 mod spool;
 mod startup;
 mod supervise;
+mod thread_clock;
 mod transaction;
 mod watch;
 mod worker;

@@ -6,7 +6,8 @@ use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::cancel::{Alarm, Control, Reason, expire, stop_and_wait};
+use crate::alarm::Alarm;
+use crate::cancel::{Control, Reason, expire, stop_and_wait};
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
+use crate::alarm::Cause;
 use crate::auth::{Gate, UsersError};
-use crate::cancel::Cause;
 use crate::connection::connection;
 use crate::engine::Engine;
 use crate::limits::Limits;

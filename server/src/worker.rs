@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::cancel::Cause;
+use crate::alarm::Cause;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{Options, ServeError, Server};

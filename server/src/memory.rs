@@ -13,6 +13,11 @@ static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 /// What a session may have beside its stack: batches on their way, messages, and what it has the server keep.
 const BUFFERS: u64 = 48 << 20;
 
+/// What is added for work that must not fail for want of memory, such as the end of a transaction.
+const RESERVE: u64 = 32 << 20;
+/// Held by the one session that has the reserve: it is there once, however many want it.
+static RESERVED: Mutex<()> = Mutex::new(());
+
 /// Limits the memory of this process to so many bytes and what its sessions add. Memory that is reserved and never touched
 /// counts, as RLIMIT_DATA has it.
 pub fn limit_memory(bytes: u64) {
@@ -36,6 +41,15 @@ impl Drop for Room {
     fn drop(&mut self) {
         change(|limit| limit.saturating_sub(self.0));
     }
+}
+
+/// Does work for which the process may have a little more memory than its limit. One session at a time; others may take some of that
+/// memory meanwhile, so the work may still fail.
+pub(crate) fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
+    let _one = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    change(|limit| limit + RESERVE);
+    let _room = Room(RESERVE);
+    work()
 }
 
 fn change(to: impl FnOnce(u64) -> u64) {
@@ -62,6 +76,7 @@ mod tests {
         let room = Room::new(1 << 20);
         assert_eq!(current(), Some((1 << 50) + (1 << 20) + BUFFERS));
         drop(room);
+        assert_eq!(with_reserve(current), Some((1 << 50) + RESERVE));
         assert_eq!(current(), Some(1 << 50));
     }
 }

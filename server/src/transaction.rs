@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::engine::Dialect;
 use crate::error::{Failure, SqlState};
+use crate::memory::with_reserve;
 use crate::message::backend::{self, Report, Status};
 use crate::query::{self, Statement, StatementKind};
 use crate::session::{BATCH, Session};
@@ -187,15 +188,24 @@ impl Session {
     /// If that cannot be done. Then the session has to end.
     fn leave(&mut self) -> Result<(), Failure> {
         let is_known = self.engine.dialect() != Dialect::Unknown;
-        let mut pauses = PAUSES.into_iter();
+        let mut waited = Duration::ZERO;
+        let mut pause = PAUSE;
         while is_known && self.engine.status() != Some(Status::Idle) {
-            match self.engine.execute("ROLLBACK", &[], BATCH) {
+            let ended = if waited.is_zero() {
+                self.engine.execute("ROLLBACK", &[], BATCH)
+            } else {
+                with_reserve(|| self.engine.execute("ROLLBACK", &[], BATCH))
+            };
+            match ended {
+                // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
+                Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < LONGEST_WAIT => {
+                    thread::sleep(pause);
+                    (waited, pause) = (waited + pause, pause * 2);
+                }
                 // The engine may have rolled back of its own accord.
-                Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => match pauses.next() {
-                    // Memory that others have taken comes back.
-                    Some(pause) if error.code == SqlState::OUT_OF_MEMORY => thread::sleep(pause),
-                    _ => return Err(Failure::TransactionLeft(error)),
-                },
+                Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => {
+                    return Err(Failure::TransactionLeft(error));
+                }
                 _ => break,
             }
         }
@@ -203,9 +213,10 @@ impl Session {
     }
 }
 
-/// How long a ROLLBACK for which there is no memory waits for some, before each time that it is tried again.
-const PAUSES: [Duration; 4] =
-    [Duration::from_millis(20), Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2)];
+/// How long a ROLLBACK for which there is no memory waits before it is tried again, the first time; then twice as long each time.
+const PAUSE: Duration = Duration::from_millis(20);
+/// It is not tried again after this time.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// How DuckDB is told to begin.
 fn own_begin(text: &str) -> Result<&'static str, Failure> {

@@ -11,13 +11,16 @@ disconnected more than once, or if something has changed that no client may chan
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import multiprocessing
+import queue
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
 from pathlib import Path
 
@@ -46,12 +49,16 @@ EXCESS = [
     "select repeat('x', 100000000) from range(100)",
     "create temp table big as select random() as r, repeat('x', 100) as s from range(20000000)",
 ]
+#: Seconds that a hostile client may need to end. None of its statements may take as long: else the server has forgotten it.
+PATIENCE = 120
 #: As strict as an operator would be who expects this.
 LIMITS = ("--memory", "2GB", "--threads", "2", "--statement-timeout", "20", "--temp-size", "2GB")
 
 
 def attack(target: Target, user: str, number: int, seconds: float, results: Queue[Counter[str]]) -> None:
     """A process of one hostile client: one thing after the other, on the connection that is left or a new one."""
+    # One that does not end says where it is.
+    faulthandler.dump_traceback_later(seconds + PATIENCE - 10)
     chance, done = random.Random(number), Counter[str]()
     connection: psycopg.Connection | None = None
     start = time.monotonic()
@@ -83,6 +90,22 @@ def attack(target: Target, user: str, number: int, seconds: float, results: Queu
         if connection is not None:
             connection.close()
     results.put(done)
+    faulthandler.cancel_dump_traceback_later()
+
+
+def ended(processes: list[SpawnProcess], results: Queue[Counter[str]], faults: list[str]) -> Counter[str]:
+    """What all hostile clients have done, once they have ended."""
+    attacks = Counter[str]()
+    for _ in processes:
+        try:
+            attacks += results.get(timeout=PATIENCE)
+        except queue.Empty:
+            faults.append("a hostile client got neither an answer nor an end of its connection")
+            break
+    for process in processes:
+        process.join(10)
+        process.kill()
+    return attacks
 
 
 def unchanged(target: Target) -> object:
@@ -126,9 +149,7 @@ def main() -> None:
         dsn = f"host={attacked.server.host} port={attacked.server.port} user=writer password='{PASSWORD}'"
         uri = f"postgresql://writer:{PASSWORD.replace(' ', '%20')}@{attacked.server.host}:{attacked.server.port}/"
         load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1, begin=begin)
-        attacks: Counter[str] = sum((results.get(timeout=120) for _ in attackers), Counter())
-        for process in attackers:
-            process.join(60)
+        attacks = ended(attackers, results, faults)
         faults += load.faults
         if unchanged(attacked) != before:
             faults.append("something has changed that no client may change")

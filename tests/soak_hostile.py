@@ -49,7 +49,7 @@ EXCESS = [
     "select repeat('x', 100000000) from range(100)",
     "create temp table big as select random() as r, repeat('x', 100) as s from range(20000000)",
 ]
-#: Seconds that a hostile client may need to end. None of its statements may take as long: else the server has forgotten it.
+#: Seconds that a hostile client may need to end. None of its statements may take as long: else the server forgot it.
 PATIENCE = 120
 #: As strict as an operator would be who expects this.
 LIMITS = ("--memory", "2GB", "--threads", "2", "--statement-timeout", "20", "--temp-size", "2GB")

@@ -87,7 +87,7 @@ soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, 
 	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
 
-lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
+lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -96,6 +96,7 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -P -m mypy.stubtest colonnade._core
 	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from . import __version__, _bench, _read, _serve, _user
+from . import __version__, _bench, _demo, _read, _serve, _user
 from ._errors import Error
 from ._terminal import say
 
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     _serve.add_arguments(subparsers)
     _bench.add_arguments(subparsers)
     _user.add_arguments(subparsers)
+    _demo.add_arguments(subparsers)
     for subparser in subparsers.choices.values():
         # After the subcommand too; a missing one must not undo the one before it.
         subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")

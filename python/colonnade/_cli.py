@@ -14,8 +14,7 @@ from ._terminal import say
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
-    parser = _parser()
-    args = parser.parse_args(arguments)
+    args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
         return args.run(args)
@@ -34,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line. The reference in the documentation is made from it."""
     parser = argparse.ArgumentParser(
         prog="colonnade", description="Large query results into dataframes and files, as fast as the link allows."
     )

@@ -12,7 +12,10 @@ from ._options import Params, QueryOptions
 from ._serve_settings import Settings
 
 __version__: str
+#: Exceptions by the first two characters of a SQLSTATE.
+SQLSTATE_CLASSES: dict[str, str]
 __all__ = [
+    "SQLSTATE_CLASSES",
     "Batch",
     "Column",
     "Connection",

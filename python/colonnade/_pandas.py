@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
-#: ConnectorX does. docs/drop-in.md has the table.
+#: ConnectorX does. docs/how-to/drop-in.md has the table.
 Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).

@@ -131,9 +131,10 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure wh
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
 	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs/explanation
 
-# Strict: a broken link, a page that no other page leads to, or a docstring that cannot be read is an error.
+# Strict: a broken link, a page that no other page leads to, or a docstring that cannot be read is an error. -E reads all
+# pages anew, because what is generated depends on more than the pages.
 docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site into docs/_build
-	$(BIN)/python -P -m sphinx -W --keep-going -q -b html docs docs/_build
+	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
 study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)

@@ -34,7 +34,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: bench-postgres bench-sources bench-links study fuzz deny wheel install clean postgres extension mariadb
+.PHONY: docs bench-postgres bench-sources bench-links study fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -76,7 +76,7 @@ test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
 	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/dbt_project.py
 
-test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/drop-in.md's table
+test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/test_drop_in_scripts.py
@@ -87,7 +87,7 @@ soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, 
 	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
 
-lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
+lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -96,6 +96,7 @@ lint: $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -P -m mypy.stubtest colonnade._core
 	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
@@ -128,7 +129,13 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure wh
 		--markdown $(BENCH_DATA)/links.md --json $(BENCH_DATA)/links.json $(LINKS_ARGS)
 	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links_rivals.py --rounds $(LINKS_ROUNDS) \
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
-	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs
+	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs/explanation
+
+# Strict: a broken link, a page that no other page leads to, or a docstring that cannot be read is an error. -E reads all
+# pages anew, because what is generated depends on more than the pages.
+docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site into docs/_build
+	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
+	@echo 'docs/_build/index.html: written'
 
 study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -167,7 +174,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove all that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) dist bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.

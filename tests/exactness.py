@@ -59,7 +59,7 @@ def _plain(kind: pa.DataType, value: Any) -> Form:
 
 
 def _interval(months: int, days: int, nanoseconds: int) -> Form:
-    """Without months it is a length of time, whose days have 24 hours: docs/drop-in.md."""
+    """Without months it is a length of time, whose days have 24 hours: docs/how-to/drop-in.md."""
     return (months, days, nanoseconds) if months else days * 86_400 * 10**9 + nanoseconds
 
 
@@ -154,7 +154,7 @@ def result(table: pa.Table) -> colonnade.Result:
     return colonnade.Result(stream)
 
 
-#: Where decimals become the nearest float: docs/drop-in.md.
+#: Where decimals become the nearest float: docs/how-to/drop-in.md.
 COERCING = {"pandas numpy", "pandas numpy_nullable", "pandas pyarrow", "pandas connectorx"}
 #: Where NaN among floats is NULL.
 BLIND = {"pandas numpy", "pandas exact", "pandas connectorx"}
@@ -165,7 +165,7 @@ INFINITY = (2**63 - 1) * 1000
 
 
 def is_same(destination: str, field: pa.Field, found: Form, expected: Form) -> bool:
-    """Whether a destination's value is what docs/drop-in.md says that becomes of Arrow's."""
+    """Whether a destination's value is what docs/how-to/drop-in.md says that becomes of Arrow's."""
     kind = field.type
     if found == expected:
         return True

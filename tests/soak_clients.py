@@ -30,7 +30,7 @@ create table notes (client integer, i integer, note text);
 """
 #: Takes long enough to be stopped.
 LONG = "select sum((a.i * b.i) % 7) from facts a, facts b"
-#: DuckDB's transactions fail where PostgreSQL's would wait for each other (docs/clients.md).
+#: DuckDB's transactions fail where PostgreSQL's would wait for each other (docs/reference/clients.md).
 EXPLAINED = {"40001"}
 #: What the others may have taken, beside hostile clients: the error comes, and the next statement may succeed.
 OUT_OF_MEMORY = "53200"

@@ -1,7 +1,7 @@
 """A script that was written for connectorx.read_sql runs with its import changed.
 
-The cases are those of ConnectorX's own tests for PostgreSQL, MySQL and SQLite; docs/drop-in.md lists where the answer
-differs on purpose. What does not depend on one source runs on every one that has the tables.
+The cases are those of ConnectorX's own tests for PostgreSQL, MySQL and SQLite; docs/how-to/drop-in.md lists where the
+answer differs on purpose. What does not depend on one source runs on every one that has the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What types become with `dtype_backend="connectorx"`: the tables of docs/drop-in.md."""
+"""What types become with `dtype_backend="connectorx"`: the tables of docs/how-to/drop-in.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from shop import Place, read
 from sqlite_files import make
 
-# --- what the types become: the table of docs/drop-in.md --------------------------------------------------------------
+# --- what the types become: the table of docs/how-to/drop-in.md -------------------------------------------------------
 
 #: Of PostgreSQL: a type, a literal of it, the column's dtype, the value, all as ConnectorX 0.4.6 has them, measured.
 TYPES = [
@@ -50,7 +50,7 @@ TYPES = [
     ("inet", "10.0.0.1", "object", "10.0.0.1"),
     ("int4range", "[1,2)", "object", "[1,2)"),
     ("positive", "7", "Int64", 7),
-    # Not as ConnectorX has it, which is written in docs/drop-in.md.
+    # Not as ConnectorX has it, which is written in docs/how-to/drop-in.md.
     ("json", '{"a":  1}', "object", '{"a":  1}'),
     ("jsonb", '{"a":  1}', "object", '{"a": 1}'),
     ("bit(3)", "101", "object", "101"),
@@ -112,7 +112,7 @@ MYSQL_TYPES = [
     ("json", """'{"a":  1}'""", "object", '{"a":  1}'),
     ("uuid", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "object", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
     ("inet6", "'::1'", "object", "::1"),
-    # Not as ConnectorX has it, which is written in docs/drop-in.md.
+    # Not as ConnectorX has it, which is written in docs/how-to/drop-in.md.
     ("bigint unsigned", "18446744073709551615", "UInt64", 18446744073709551615),
     ("bit(1)", "b'1'", "boolean", True),
     ("bit(9)", "b'101'", "UInt64", 5),

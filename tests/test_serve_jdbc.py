@@ -121,7 +121,7 @@ def test_the_catalog_is_reflected(server: Server, classpath: str) -> None:
     assert seen["result"][2][2:] == ["java.math.BigDecimal", "9", "2"]
 
 
-#: What binary values cannot be, which is an error (docs/clients.md), and an array that pgjdbc does not read.
+#: What binary values cannot be, which is an error (docs/reference/clients.md), and an array that pgjdbc does not read.
 NOT_THE_SAME = {"TIME_NS": "0A000", "TIMESTAMP_NS": "0A000", "VARCHAR[][]": "NullPointerException"}
 
 

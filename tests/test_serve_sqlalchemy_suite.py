@@ -15,7 +15,7 @@ from serving import serve
 SUITE = Path(__file__).parent / "clients" / "sqlalchemy_suite"
 #: So many pass at least; fewer would mean that the suite was not found.
 TESTS = 250
-#: Tests that do not pass, and why; docs/clients.md says so as well.
+#: Tests that do not pass, and why; docs/reference/clients.md says so as well.
 DIFFERENT = {
     "test_check_constraint": "DuckDB names check constraints itself",
     "test_string_length_reflection": "DuckDB does not keep the length of a VARCHAR",

@@ -7,15 +7,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from . import __version__, _bench, _read, _serve, _user
+from . import __version__, _bench, _demo, _read, _serve, _user
 from ._errors import Error
 from ._terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
-    parser = _parser()
-    args = parser.parse_args(arguments)
+    args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
         return args.run(args)
@@ -34,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line. The reference in the documentation is made from it."""
     parser = argparse.ArgumentParser(
         prog="colonnade", description="Large query results into dataframes and files, as fast as the link allows."
     )
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     _serve.add_arguments(subparsers)
     _bench.add_arguments(subparsers)
     _user.add_arguments(subparsers)
+    _demo.add_arguments(subparsers)
     for subparser in subparsers.choices.values():
         # After the subcommand too; a missing one must not undo the one before it.
         subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")

@@ -33,10 +33,13 @@ class Source(Protocol):
 
 
 class Connection:
-    """A connection to a database. One result at a time is read from it; it may be used from any thread.
+    """A connection to a database, made by `connect`.
 
-    >>> with colonnade.connect("postgresql://localhost:5433/") as connection:  # doctest: +SKIP
-    ...     table = connection.query("select * from lineitem where l_orderkey < $1", [1000]).to_arrow()
+    One result at a time is read from it. It may be used from any thread. As a context manager it closes itself.
+
+    Example:
+        >>> with colonnade.connect("postgresql://localhost:5433/") as connection:  # doctest: +SKIP
+        ...     table = connection.query("select * from lineitem where l_orderkey < $1", [1000]).to_arrow()
     """
 
     def __init__(self, source: Source) -> None:
@@ -46,25 +49,47 @@ class Connection:
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Result:
         """Starts a query and returns when its columns are known.
 
-        `params` are values for `$1`, `$2`, … (a list or tuple) or for `$name` (a mapping). `compression` is `"auto"`
-        or pins a configuration: `"plain"`, `"light"`, `"light+fsst"`, each alone or with `"+lz4"` or `"+zstd-1"` …
-        `"+zstd-22"`. `chunk_rows` and `chunk_bytes` bound a chunk, `max_message_bytes` what this process accepts,
-        `max_result_bytes` all that is read of the result, from any source: a larger one is an error (SQLSTATE 54000).
+        Args:
+            sql: The query.
+            params: Values for `$1`, `$2`, … (a list or a tuple) or for `$name` (a mapping). ADBC takes values for the
+                database's own placeholders, ODBC texts for each `?`, both in order.
+            options: Any of these. None, or an option that is left out, leaves the choice to the source. An option that
+                the source cannot follow is an error that names it.
 
-        PostgreSQL has three options more. `numeric=(precision, scale)` makes decimals of numerics that were
-        declared without either, which otherwise arrive as text; a value that does not fit is an error, never rounded.
-        `as_text` names columns of the result that arrive as the text PostgreSQL has for them, such as arrays of several
-        dimensions. `parallel` is `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`. Without the
-        extension, a PostgreSQL has no use for `compression` and `parallel` and reads as it does without them. Other
-        sources refuse what they cannot follow, by name: `compression` but `"auto"` and `"plain"`, `parallel` but
-        `"auto"` and `"off"`, and `numeric`.
+                `dtype`: other types for columns: a mapping of names to types such as
+                `{"price": "float64", "id": "int32"}`, or one type for all columns. Types are names of spec/TYPES.md, or
+                types of pyarrow, NumPy, pandas and Python. A value that would change is an error; `lossy("float64")`
+                allows the nearest one.
 
-        SQLite, MySQL and ODBC have `as_text` too. ODBC takes text for each `?`, ADBC values for the database's own
-        placeholders, both in order. ODBC's `max_message_bytes` is the longest value that it has room for.
+                `max_result_bytes`: the largest size of the result's columns as plain Arrow buffers, in bytes. A larger
+                result is an `OperationalError` (SQLSTATE 54000). Every source has this option.
 
-        `dtype` gives columns other types: `{"price": "float64", "id": "int32", "note": "large_utf8"}`, with the names
-        of spec/TYPES.md, or pyarrow's, NumPy's or pandas' objects. Text is read as numbers, dates and times. A value
-        that would change is an error that names it; `lossy("float64")` in place of `"float64"` allows the nearest one.
+                `chunk_rows`, `chunk_bytes`: the largest number of rows and of plain bytes in a chunk.
+
+                `max_message_bytes`: the largest message that is accepted, in bytes. With ODBC, the longest value.
+
+                `compression`: PostgreSQL with the extension and `colonnade serve`: `"auto"` (the default), or a fixed
+                configuration: `"plain"`, `"light"` or `"light+fsst"`, each alone or with `"+lz4"` or `"+zstd-1"` …
+                `"+zstd-22"`. PostgreSQL without the extension ignores it. Other sources take `"auto"` and `"plain"`.
+
+                `parallel`: PostgreSQL with the extension: `"auto"`, `"on"` (workers encode wherever the plan allows it)
+                or `"off"`. PostgreSQL without the extension ignores it. Other sources take `"auto"` and `"off"`.
+
+                `numeric`: PostgreSQL: `(precision, scale)` of the decimals that numerics declared without them become.
+                They arrive as text otherwise. A value that does not fit is an error and never rounded.
+
+                `as_text`: PostgreSQL, MySQL, SQLite and ODBC: names of columns that arrive as the database's text for
+                them, such as arrays of several dimensions.
+
+        Returns:
+            The result, of which no row has been read yet.
+
+        Raises:
+            ProgrammingError: The query is wrong, or names something that does not exist.
+            InterfaceError: A parameter or an option is wrong, or another result is still being read.
+            NotSupportedError: The source cannot follow an option, or has no exact form for a column's type.
+            OperationalError: The connection was lost.
+            TypeError: An option is unknown, or has a value of the wrong type.
         """
         _expected.refuse_unknown("query", options, NAMES)
         _expected.require(options)
@@ -74,30 +99,47 @@ class Connection:
         return Result(_dtype.converted(stream, dtype), named=named)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
-        """Runs a statement for its effect. Gives the number of rows it touched, if the database says one."""
+        """Runs a statement for its effect.
+
+        Args:
+            sql: The statement. Rows that it returns are dropped.
+            params: As for `query`.
+
+        Returns:
+            The number of rows that it changed, or None if the database reports no number.
+
+        Raises:
+            Error: The statement failed; the subclass says how.
+        """
         return self._source.execute(sql, params)
 
     def cancel(self) -> None:
-        """Stops the query that runs now, from another thread; its reader gets an error. If none runs, so be it."""
+        """Stops the query that runs now. It is called from another thread than the reader's.
+
+        The reader gets an `OperationalError`. If no query runs, nothing happens.
+
+        Raises:
+            OperationalError: The database cannot be reached for the request.
+        """
         self._source.cancel()
 
     def close(self) -> None:
-        """Ends the connection, and a query that runs on it."""
+        """Ends the connection and the query that runs on it."""
         self._source.close()
 
     @property
     def name(self) -> str:
-        """The source, without any password."""
+        """The URI of the source, without its password."""
         return self._source.name
 
     @property
     def server(self) -> str:
-        """The server's software, as it calls itself."""
+        """The name and version of the server's software, as the server gives them."""
         return self._source.server
 
     @property
     def is_open(self) -> bool:
-        """Whether it can take another query, now or when the running one has ended."""
+        """Whether it takes another query, now or after the running one has ended."""
         return self._source.is_open
 
     def __enter__(self) -> Connection:
@@ -123,21 +165,33 @@ _LIBRARIES = {
 def connect(uri: str) -> Connection:
     """Connects to a database.
 
-    * `postgresql://user@host:port/database`: PostgreSQL, with the extension or as it is, or a Colonnade server
-    * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file itself)
-    * `host=… dbname=… sslmode=verify-full`: the same in libpq's other form; with either, what is left out comes from a
-      service file, the PG* variables and the password file (docs/postgresql.md lists the parameters)
-    * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix socket
-      (docs/mysql.md lists the parameters)
-    * `sqlite:///relative/path`, `sqlite:////absolute/path`: an SQLite file, to read; `?timeout=seconds` to wait for
-      locks, `?immutable=1` if nobody writes to it
-    * `duckdb:///relative/path`, `duckdb:////absolute/path`, `duckdb:///:memory:`: DuckDB in this process, with a file
-      that is there; `?access_mode=read_only` to leave it to others as well
-    * `adbc:DRIVER?option=value&…`: any ADBC driver, by its name or its library's path; options are the database's
-      (`uri` is most drivers'), or the connection's and statement's if they begin with `adbc.connection.` or
-      `adbc.statement.`
-    * `odbc:DSN=name;UID=user;PWD=password`, `odbc:Driver={name};Server=host;…`: any ODBC data source, by ODBC's own
-      connection string
+    Args:
+        uri: One of these forms:
+
+            * `postgresql://user@host:port/database`: PostgreSQL, with or without the extension, or `colonnade serve`
+            * `postgresql:///database?host=/path`: the same on a unix socket (libpq's directory, or the socket file)
+            * `host=… dbname=… sslmode=verify-full`: the same in libpq's other form. With both forms, missing parameters
+              come from a service file, the PG* variables and the password file
+            * `mysql://user@host:port/database`, `mariadb://…`: MySQL or MariaDB; `?unix_socket=/path` for its unix
+              socket
+            * `sqlite:///relative/path`, `sqlite:////absolute/path`: an SQLite file, read-only; `?timeout=seconds` is
+              the time to wait for locks, `?immutable=1` says that nobody writes to the file
+            * `duckdb:///relative/path`, `duckdb:////absolute/path`, `duckdb:///:memory:`: DuckDB in this process, with
+              an existing file; with `?access_mode=read_only` other processes can open the file too
+            * `adbc:DRIVER?option=value&…`: an ADBC driver, by its name or its library's path. Options are the
+              database's (most drivers have `uri`); those that begin with `adbc.connection.` or `adbc.statement.` are
+              the connection's and the statement's
+            * `odbc:DSN=name;UID=user;PWD=password`, `odbc:Driver={name};Server=host;…`: an ODBC data source, by ODBC's
+              connection string
+
+    Returns:
+        An open connection.
+
+    Raises:
+        InterfaceError: The URI, or a parameter in it, is wrong.
+        OperationalError: The database cannot be reached, or refuses the login.
+        NotSupportedError: The server asks for a login or a version that is not supported.
+        ImportError: The library of a `duckdb:`, `adbc:` or `odbc:` source is not installed.
     """
     return Connection(_source(uri))
 

@@ -2,26 +2,147 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from . import _convert, _pandas
 from ._arguments import endpoints
 from ._connection import Connection, connect, is_keywords
 from ._errors import NotSupportedError
-from ._read_sql import read_sql
+from ._read_sql import FrameOptions, read_sql
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 #: How a source quotes a name, by the scheme of its URI.
 _QUOTES = {"postgresql": '"', "postgres": '"', "sqlite": '"', "duckdb": '"', "mysql": "`", "mariadb": "`"}
 
 
+@overload
+def read_sql_query(
+    sql: str,
+    con: str | Connection,
+    index_col: str | list[str] | None = None,
+    *,
+    return_type: Literal["pandas"] = "pandas",
+    chunksize: None = None,
+    **options: Unpack[FrameOptions],
+) -> pd.DataFrame: ...
+@overload
+def read_sql_query(
+    sql: str,
+    con: str | Connection,
+    index_col: str | list[str] | None = None,
+    *,
+    return_type: Literal["pandas"] = "pandas",
+    chunksize: int,
+    **options: Unpack[FrameOptions],
+) -> Iterator[pd.DataFrame]: ...
+@overload
+def read_sql_query(
+    sql: str,
+    con: str | Connection,
+    index_col: str | list[str] | None = None,
+    *,
+    return_type: Literal["arrow"],
+    **options: Unpack[FrameOptions],
+) -> pa.Table: ...
+@overload
+def read_sql_query(
+    sql: str,
+    con: str | Connection,
+    index_col: str | list[str] | None = None,
+    *,
+    return_type: Literal["polars"],
+    **options: Unpack[FrameOptions],
+) -> pl.DataFrame: ...
+@overload
+def read_sql_query(
+    sql: str,
+    con: str | Connection,
+    index_col: str | list[str] | None = None,
+    *,
+    return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
+    **options: Unpack[FrameOptions],
+) -> Any: ...
 def read_sql_query(sql: str, con: str | Connection, index_col: str | list[str] | None = None, **options: Any) -> Any:
-    """`read_sql` in pandas' order of arguments; `options` are `read_sql`'s."""
+    """Runs a query and returns its result: `read_sql` with the arguments in pandas' order.
+
+    Args:
+        sql: A query.
+        con: A URI (see `connect`) or an open `Connection`.
+        index_col: With pandas and Dask: the column that becomes the index, or several.
+        options: The other arguments of `read_sql`.
+
+    Returns:
+        As `read_sql`: a pandas.DataFrame unless `return_type` or `chunksize` says otherwise.
+
+    Raises:
+        Error: As for `read_sql`.
+    """
     return read_sql(con, sql, index_col=index_col, **options)
 
 
+@overload
+def read_sql_table(
+    table_name: str,
+    con: str | Connection,
+    schema: str | None = None,
+    index_col: str | list[str] | None = None,
+    *,
+    columns: list[str] | None = None,
+    return_type: Literal["pandas"] = "pandas",
+    chunksize: None = None,
+    **options: Unpack[FrameOptions],
+) -> pd.DataFrame: ...
+@overload
+def read_sql_table(
+    table_name: str,
+    con: str | Connection,
+    schema: str | None = None,
+    index_col: str | list[str] | None = None,
+    *,
+    columns: list[str] | None = None,
+    return_type: Literal["pandas"] = "pandas",
+    chunksize: int,
+    **options: Unpack[FrameOptions],
+) -> Iterator[pd.DataFrame]: ...
+@overload
+def read_sql_table(
+    table_name: str,
+    con: str | Connection,
+    schema: str | None = None,
+    index_col: str | list[str] | None = None,
+    *,
+    columns: list[str] | None = None,
+    return_type: Literal["arrow"],
+    **options: Unpack[FrameOptions],
+) -> pa.Table: ...
+@overload
+def read_sql_table(
+    table_name: str,
+    con: str | Connection,
+    schema: str | None = None,
+    index_col: str | list[str] | None = None,
+    *,
+    columns: list[str] | None = None,
+    return_type: Literal["polars"],
+    **options: Unpack[FrameOptions],
+) -> pl.DataFrame: ...
+@overload
+def read_sql_table(
+    table_name: str,
+    con: str | Connection,
+    schema: str | None = None,
+    index_col: str | list[str] | None = None,
+    *,
+    columns: list[str] | None = None,
+    return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
+    **options: Unpack[FrameOptions],
+) -> Any: ...
 def read_sql_table(
     table_name: str,
     con: str | Connection,
@@ -31,8 +152,25 @@ def read_sql_table(
     columns: list[str] | None = None,
     **options: Any,
 ) -> Any:
-    """A table, or some of its columns, by name. The names are the table's own, capitals included; `options` are
-    `read_sql`'s. Columns of `index_col` are read too."""
+    """Reads a table, or some of its columns, by name.
+
+    Args:
+        table_name: The table's name as the database has it, including capital letters.
+        con: A URI (see `connect`) or an open `Connection`. ADBC and ODBC sources are refused, because the way in which
+            they quote names is unknown.
+        schema: The schema of the table; None is the connection's default.
+        index_col: With pandas and Dask: the column that becomes the index, or several. It is read in addition to
+            `columns`.
+        columns: The columns to read; None is all.
+        options: The other arguments of `read_sql`.
+
+    Returns:
+        As `read_sql`: a pandas.DataFrame unless `return_type` or `chunksize` says otherwise.
+
+    Raises:
+        NotSupportedError: The source is ADBC or ODBC.
+        Error: As for `read_sql`.
+    """
     quote = _quote(con)
 
     def quoted(name: str) -> str:
@@ -58,8 +196,21 @@ def _quote(con: str | Connection) -> str:
 
 
 def get_meta(conn: str | Connection, query: str, protocol: str | None = None) -> pd.DataFrame:
-    """ConnectorX's: a frame without rows, with the columns and types that `read_sql` gives the query. The query is
-    started, and given up when its columns are known. `protocol` has no effect."""
+    """Returns a frame without rows, with the columns and types that `read_sql` gives the query (ConnectorX's function).
+
+    The query is started, and cancelled when its columns are known.
+
+    Args:
+        conn: A URI (see `connect`) or an open `Connection`.
+        query: A query.
+        protocol: ConnectorX's choice of a protocol. It has no effect.
+
+    Returns:
+        An empty pandas.DataFrame.
+
+    Raises:
+        Error: As for `read_sql`.
+    """
     place, asked = endpoints(conn, query, None, None)
     _convert.require("pandas", "get_meta()")
     _convert.require("pyarrow", "get_meta()", "pandas")

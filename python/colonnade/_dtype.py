@@ -5,19 +5,27 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
-    from ._core import Stream
+    from typing import Any
+
+    import numpy as np
+    from pandas.api.extensions import ExtensionDtype
+
+    from ._core import ArrowSchema, Stream
 
 #: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or
 #: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
-Dtype: TypeAlias = object
+Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | Lossy"
 
 #: One type for all columns, or types of columns by name.
-Dtypes: TypeAlias = Mapping[str, Dtype] | Dtype
+Dtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"
+
+#: A column's number, its new type as the extension module takes it, and whether values may change.
+Conversion: TypeAlias = "tuple[int, str | ArrowSchema, bool]"
 
 #: What else a type is called, by Python, NumPy and pandas.
 _ALIASES = {
@@ -51,11 +59,19 @@ class Lossy:
 
 
 def lossy(dtype: Dtype) -> Lossy:
-    """The type, for `dtype`, with leave to change values: the nearest one is taken where the type has not the very same
-    (for an integer, the nearest towards zero). A value that the type has nothing near to, such as one that is out of
-    range, is an error all the same.
+    """Allows a conversion to `dtype` to change values.
 
-    >>> colonnade.read_sql(uri, "select price from orders", dtype={"price": lossy("float32")})  # doctest: +SKIP
+    The nearest value is taken; for an integer type, the nearest towards zero. A value that has no near value in the
+    type, such as one that is out of range, is still an error.
+
+    Args:
+        dtype: A type as the argument `dtype` of `read_sql` takes it.
+
+    Returns:
+        The type, for use in the argument `dtype`.
+
+    Example:
+        >>> colonnade.read_sql(uri, "select price from orders", dtype={"price": lossy("float32")})  # doctest: +SKIP
     """
     return Lossy(dtype)
 
@@ -78,7 +94,7 @@ def named(dtype: Dtypes | None, as_text: Sequence[str] | None) -> frozenset[str]
     return frozenset(dtype) | frozenset(as_text or ()) if isinstance(dtype, Mapping) else None
 
 
-def conversions(names: Sequence[str], dtype: Dtypes) -> list[tuple[int, object, bool]]:
+def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
     """For each column that gets another type: its number, the type, and whether values may change."""
     if not isinstance(dtype, Mapping):
         dtype = dict.fromkeys(names, dtype)
@@ -91,14 +107,14 @@ def conversions(names: Sequence[str], dtype: Dtypes) -> list[tuple[int, object, 
     return [(index, *_read(dtype[name])) for index, name in enumerate(names) if name in dtype]
 
 
-def _read(dtype: Dtype) -> tuple[object, bool]:
+def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
     """The type as the extension module takes it, and whether values may change."""
     if isinstance(dtype, Lossy):
         return _read(dtype.dtype)[0], True
     # pandas.ArrowDtype
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     if hasattr(dtype, "__arrow_c_schema__"):
-        return dtype, False
+        return cast("ArrowSchema", dtype), False
     if isinstance(dtype, type):
         return _PYTHON.get(dtype, dtype.__name__), False
     # NumPy's and pandas' types say their names.

@@ -6,18 +6,21 @@ from ._core import printable
 
 
 class Error(Exception):
-    """Anything that goes wrong. No text here ever holds a password.
+    """The base class of all errors of this package. No text of an error contains a password.
 
-    The attributes are as the database sent them. `str` shows what would steer a terminal as escapes, such as `\\x1b`.
+    The attributes are as the database sent them. `str` shows control characters as escapes, such as `\\x1b`.
     """
 
-    #: The five characters of PostgreSQL's appendix A, if the database gave them.
+    #: What happened.
+    message: str
+
+    #: The five characters of the SQLSTATE (PostgreSQL's manual, appendix A), or None.
     sqlstate: str | None
     #: More about what happened.
     detail: str | None
-    #: What to do about it.
+    #: What to do.
     hint: str | None
-    #: The source's name.
+    #: The URI of the source, without its password.
     source: str | None
 
     def __init__(
@@ -50,7 +53,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """A wrong use of this library: a URI, a parameter, a result read twice, a closed connection."""
+    """The package was used wrongly: a URI, a parameter, a result that is read twice, a closed connection."""
 
 
 class DatabaseError(Error):
@@ -58,24 +61,24 @@ class DatabaseError(Error):
 
 
 class OperationalError(DatabaseError):
-    """The connection, or the database's operation: unreachable, lost, out of memory, cancelled."""
+    """The connection or the database's operation failed: unreachable, lost, out of memory, cancelled."""
 
 
 class ProgrammingError(DatabaseError):
-    """A query that is wrong: syntax, an unknown table, a missing privilege."""
+    """The query is wrong: its syntax, an unknown table, a missing privilege."""
 
 
 class DataError(DatabaseError):
-    """A value that is wrong: a division by zero, a number out of range."""
+    """A value is wrong: a division by zero, a number out of range, a value that the destination cannot hold."""
 
 
 class IntegrityError(DatabaseError):
-    """A constraint that does not hold."""
+    """A constraint was violated."""
 
 
 class InternalError(DatabaseError):
-    """The answer was damaged, or the database found a defect in itself."""
+    """The answer is damaged or incomplete, or the database reported an internal error."""
 
 
 class NotSupportedError(DatabaseError):
-    """Something that the source or this version cannot do."""
+    """The source, or this version, cannot do this."""

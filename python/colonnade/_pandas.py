@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from . import _convert, _gaps, _values
 from . import _fixed as fixed
 from . import _objects as objects
-from ._dtype import Dtype, Dtypes
+from ._dtype import Conversion, Dtype, Dtypes
 from ._errors import InterfaceError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
-#: ConnectorX does. docs/drop-in.md has the table.
+#: ConnectorX does. docs/how-to/drop-in.md has the table.
 Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 #: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
@@ -62,9 +62,9 @@ class Layout:
         """Whether this column keeps the type that it has."""
         return self.named is None or column in self.named
 
-    def conversions(self, schema: pa.Schema) -> list[tuple[int, object, bool]]:
+    def conversions(self, schema: pa.Schema) -> list[Conversion]:
         """The types that columns get before they arrive here: their number, the type, whether values may change."""
-        found: list[tuple[int, object, bool]] = []
+        found: list[Conversion] = []
         for index, field in enumerate(schema):
             target = None if self.names(field.name) else self._target(field)
             if target is not None:

@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
 
 
-class ReadOptions(QueryOptions, total=False):
-    """The arguments of `read_sql` that do not change the type of what it gives."""
+class FrameOptions(QueryOptions, total=False):
+    """The arguments that `read_sql` and pandas' functions beside it share, and that do not change the result's type."""
 
-    con: str | Connection | None
-    sql: str | list[str] | None
     protocol: str | None
     partition_on: str | None
     partition_range: tuple[Any, Any] | None
     partition_num: int | None
     consistent: bool
-    index_col: str | list[str] | None
     strategy: str | None
     pre_execution_query: str | list[str] | None
     params: Params | None
@@ -42,6 +39,14 @@ class ReadOptions(QueryOptions, total=False):
     coerce_float: bool | None
     parse_dates: ParseDates | None
     batch_size: int | None
+
+
+class ReadOptions(FrameOptions, total=False):
+    """The arguments of `read_sql` that do not change the result's type."""
+
+    con: str | Connection | None
+    sql: str | list[str] | None
+    index_col: str | list[str] | None
     columns: None
 
 
@@ -146,53 +151,52 @@ def read_sql(
     columns: None = None,
     **options: Unpack[QueryOptions],
 ) -> Any:
-    """Runs a query and gives its result as a dataframe.
+    """Runs a query and returns its result as a dataframe or a table.
 
-    conn, con
-        A URI (see `connect`) or an open `Connection`. It may also be the second of the two, as in pandas.
-    query, sql
-        A query, or a list of queries with the same columns, whose rows follow one another. Where the source can,
-        queries that only read are read beside one another and see one state of the database.
-    return_type
-        `"pandas"`, `"polars"`, `"arrow"` (a pyarrow.Table), `"arrow_stream"` (a pyarrow.RecordBatchReader), `"numpy"`
-        (a dict of arrays), `"duckdb"` (a relation of DuckDB's default connection) or `"dask"` (a dask.dataframe).
-    protocol
-        ConnectorX's choice of a wire. The connection's own is used whatever it says.
-    partition_on, partition_num
-        Reads `partition_num` parts of the result over connections of their own, cut by the values of the column
-        `partition_on`; rows without a value are read too. `partition_num` alone cuts a plain table by where its rows
-        lie, or by its primary key, and bounds how many queries of a list run at once. DuckDB and Colonnade servers use
-        all cores for one stream, which is read then. The docs' page on partitions says more.
-    partition_range
-        `(low, high)`, to cut between them at equal distances in place of by the database's statistics. It filters
-        nothing: keys outside it belong to the first and the last part.
-    index_col
-        With pandas and Dask: the column that becomes the index, or several.
-    strategy
-        For ConnectorX's federated queries only, which take a mapping of connections; it must be None.
-    pre_execution_query
-        Statements to run before, such as SET.
-    params
-        Values for `$1`, `$2`, … or `$name` in every query.
-    consistent
-        Whether all parts must see one state of the database, or else be refused. With False, each sees its own.
-    batch_size
-        With `"arrow_stream"`: rows of a batch at most.
-    dtype_backend
-        With pandas and Dask: how the frame keeps its columns, see `Result.to_pandas`. The default is pandas.read_sql's
-        types; `"exact"` gives the database's own, `"connectorx"` ConnectorX's.
-    coerce_float
-        With pandas and Dask: whether decimals become floats, the nearest. The default is True, as in pandas, and False
-        with `dtype_backend="exact"`.
-    parse_dates
-        With pandas and Dask: a column to read as moments, by pandas' rules, or several.
-    chunksize
-        With pandas: an iterator of frames of so many rows each, made as they arrive.
-    columns
-        Not supported, since a query names its columns.
-    options
-        See `Connection.query`. `dtype` is one of them: types of columns by name, or one type for all; with pandas,
-        `object` is a type too.
+    The names, the order and the defaults of the arguments are those of `connectorx.read_sql` and `pandas.read_sql`.
+
+    Args:
+        conn: A URI (see `connect`) or an open `Connection`. It may also be the second argument, as in pandas.
+        query: A query, or a list of queries with the same columns, whose rows follow one another. Where the source can,
+            queries that only read run at the same time and see one state of the database.
+        return_type: `"pandas"` (a pandas.DataFrame), `"polars"` (a polars.DataFrame), `"arrow"` (a pyarrow.Table),
+            `"arrow_stream"` (a pyarrow.RecordBatchReader), `"numpy"` (a dict of arrays), `"duckdb"` (a relation of
+            DuckDB's default connection), `"dask"` (a dask.dataframe) or `"modin"` (a modin.pandas.DataFrame).
+        protocol: ConnectorX's choice of a protocol. It is checked and has no effect.
+        partition_on: A column by whose values the result is cut into parts, which are read over several connections.
+            Rows with a NULL in it are read too. A Colonnade server and DuckDB send one stream instead, for which they
+            use all cores.
+        partition_range: `(low, high)`: cut at equal distances between these values instead of by the database's
+            statistics. It filters nothing: rows outside of it belong to the first and the last part.
+        partition_num: The number of parts. Without `partition_on`, a plain table is cut by the place of its rows or by
+            its primary key. With a list of queries, the number of queries that run at the same time.
+        index_col: With pandas and Dask: the column that becomes the index, or several.
+        strategy: ConnectorX's argument for federated queries. It must be None.
+        pre_execution_query: Statements to run before the query, such as SET.
+        params: Values for `$1`, `$2`, … (a list or a tuple) or for `$name` (a mapping), in every query.
+        consistent: Whether all parts must see one state of the database. If True and that is impossible, the call is an
+            error; if False, each part sees the state at its own start.
+        batch_size: With `"arrow_stream"`: the largest number of rows of a batch.
+        con: pandas' name for `conn`.
+        sql: pandas' name for `query`.
+        dtype_backend: With pandas and Dask: the types of the frame's columns, see `Result.to_pandas`.
+        coerce_float: With pandas and Dask: whether decimals become the nearest float64. The default is True, and False
+            with `dtype_backend="exact"`.
+        parse_dates: With pandas and Dask: a column to parse as dates by the rules of pandas, or several.
+        chunksize: With pandas: return an iterator of frames of this many rows, made as the rows arrive.
+        columns: pandas' argument for tables by name. It must be None.
+        options: The options of `Connection.query`, such as `dtype` and `max_result_bytes`. With pandas, `object` is a
+            type for `dtype` too.
+
+    Returns:
+        What `return_type` names; with `chunksize`, an iterator of pandas.DataFrame.
+
+    Raises:
+        Error: The query failed, or a value has no exact form in the result; the subclass says which. No result is ever
+            shorter than the database's.
+        TypeError: An argument is unknown, or has a value of the wrong type. Nothing was connected to.
+        ValueError: An argument has a value that it cannot have.
+        ImportError: The library of `return_type` is not installed.
     """
     _expected.refuse_unknown("read_sql", options, [*_OWN, *NAMES])
     _expected.require(

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from typing_extensions import CapsuleType
 
     from ._core import Table
+    from ._dtype import Conversion
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a result cost so far."""
+    """Counts of a result up to now. Sizes are in bytes, times in seconds."""
 
     #: Rows read.
     rows: int
@@ -30,26 +32,26 @@ class Stats:
     chunks: int
     #: Bytes received, the protocol's framing included; 0 for a source in this process.
     wire_bytes: int
-    #: From sending the query until its columns were known.
+    #: Seconds from sending the query until its columns were known.
     seconds_to_schema: float
-    #: From sending the query until the end, or until now.
+    #: Seconds from sending the query until the end of the result, or until now.
     seconds: float
     #: For each column (name and number, since names may repeat), in how many chunks each encoding was used.
     encodings: list[tuple[str, dict[str, int]]]
     #: In how many chunks each codec was used.
     codecs: dict[str, int]
-    #: How many chunks were encoded in which way, such as `light+zstd`: what the server chose, if nobody did.
+    #: The number of chunks of each configuration, such as `light+zstd`.
     configurations: dict[str, int]
-    #: The way of the last chunk; empty before the first.
+    #: The configuration of the last chunk; empty before the first chunk.
     configuration: str
-    #: The source, without any password.
+    #: The URI of the source, without its password.
     source: str
     #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
     server: str
 
     @property
     def choice(self) -> str:
-        """What was chosen, and what for, in a line: `light ×2, light+zstd ×14, at 11.8 MB/s of the link`."""
+        """The configurations and the throughput in a line: `light ×2, light+zstd ×14, at 11.8 MB/s of the link`."""
         if not self.configurations:
             return ""
         chosen = ", ".join(f"{name} ×{count}" for name, count in self.configurations.items())
@@ -58,11 +60,15 @@ class Stats:
 
 
 class Result:
-    """The answer to a query, on its way.
+    """The result of a query, whose rows may still be arriving.
 
-    It is read once: as a whole (`to_arrow`, `to_pandas`, `to_polars`), batch by batch (iteration), or by another
-    library (`__arrow_c_stream__`). Only `column` keeps what was received, so that further columns, and any of the
-    others, can follow it. Leaving the `with` block, or dropping the result, cancels the query if it still runs.
+    It is read once: as a whole (`to_arrow`, `to_pandas`, `to_polars`, `to_numpy`, `to_duckdb`), batch by batch
+    (iteration), or by another library (`__arrow_c_stream__`). A second read is an `InterfaceError`. Only `column` keeps
+    the received chunks, so that further columns, or any other read, can follow. Leaving the `with` block, or dropping
+    the result, cancels the query if it still runs.
+
+    Each read raises `OperationalError` if the connection is lost or the query is cancelled, `InternalError` if the
+    answer is damaged or incomplete, and `DataError` if a value has no form in the destination.
     """
 
     def __init__(self, stream: Stream, *, in_parts: bool = False, named: frozenset[str] | None = frozenset()) -> None:
@@ -84,19 +90,26 @@ class Result:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns' names and types: a pyarrow.Schema, or without pyarrow an object with `__arrow_c_schema__`."""
+        """The names and types of the columns: a pyarrow.Schema.
+
+        Without pyarrow, it is an object with `__arrow_c_schema__`.
+        """
         if self._schema is None:
             self._schema = _convert.schema(self._source)
         return self._schema
 
     @property
     def column_names(self) -> list[str]:
-        """The columns' names. They may repeat."""
+        """The names of the columns. Names may repeat."""
         return list(self._names)
 
     @property
     def num_rows(self) -> int:
-        """The number of rows, known once all were read."""
+        """The number of rows.
+
+        Raises:
+            InterfaceError: The last row has not been read yet.
+        """
         if self._kept is not None:
             return self._kept.num_rows
         if self._used in (None, "unfinished iteration", "close()"):
@@ -105,7 +118,7 @@ class Result:
 
     @property
     def stats(self) -> Stats:
-        """What was read so far, and how it was encoded."""
+        """Rows, bytes and seconds up to now, and the encodings that were used."""
         stats = self._source.stats()
         return Stats(
             rows=stats["rows"],
@@ -124,19 +137,23 @@ class Result:
     # --- all of it ----------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
-        """A pyarrow.Table."""
+        """Reads the result into a pyarrow.Table, with the exact types of the database (spec/TYPES.md)."""
         _convert.require("pyarrow", "to_arrow()")
         return _convert.table(self._whole("to_arrow()"))
 
     def to_pandas(self, dtype_backend: _pandas.Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
-        """A pandas.DataFrame.
+        """Reads the result into a pandas.DataFrame.
 
-        `dtype_backend` is `"numpy"` (the default: pandas.read_sql's types, so numbers have 64 bits, and decimals are
-        the nearest float), `"numpy_nullable"` or `"pyarrow"` (pandas' other two), `"exact"` (every value and type as
-        the database has it: decimals are `decimal.Decimal`, integers and booleans with NULLs have pandas' types that
-        know NULL) or `"connectorx"`, which has the types of `connectorx.read_sql`.
+        Args:
+            dtype_backend: The types of the columns: `"numpy"` (the default: those of `pandas.read_sql`, so numbers have
+                64 bits and decimals are the nearest float64), `"numpy_nullable"` and `"pyarrow"` (pandas' other two
+                kinds), `"exact"` (the database's own: decimals are `decimal.Decimal`, integers and booleans with NULLs
+                have pandas' nullable types) or `"connectorx"` (those of `connectorx.read_sql`).
+            coerce_float: Whether decimals become the nearest float64. None is True, and False with `"exact"`.
 
-        `coerce_float` is whether decimals become the nearest float: yes if nothing is said, but not with `"exact"`.
+        Raises:
+            DataError: A value has no form in the frame, such as the time 24:00:00.
+            ValueError: There is no such `dtype_backend`.
         """
         layout = _pandas.Layout(_pandas.checked(dtype_backend or "numpy"), coerce_float, self._named)
         _convert.require("pandas", "to_pandas()")
@@ -151,43 +168,54 @@ class Result:
         return _pandas.frame(self.schema, self._each("to_pandas()"), layout)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """An array a column, by name.
+        """Reads the result into NumPy arrays.
 
-        Numbers and booleans with NULLs are `numpy.ma.MaskedArray`. Dates and timestamps are `datetime64` (in UTC if
-        they have a time zone), times `timedelta64` since midnight, both with NaT for NULL. All else is Python's
-        objects: `str`, `bytes`, `decimal.Decimal`, lists, dicts, and None for NULL.
+        Returns:
+            An array for each column, by name. Numbers and booleans with NULLs are `numpy.ma.MaskedArray`. Dates and
+            timestamps are `datetime64` (in UTC if they have a time zone), times are `timedelta64` since midnight, both
+            with NaT for NULL. Other types are arrays of Python objects: `str`, `bytes`, `decimal.Decimal`, lists,
+            dicts, and None for NULL.
         """
         _convert.require("numpy", "to_numpy()")
         _convert.require("pyarrow", "to_numpy()", "numpy")
         return _numpy.arrays([self._table("to_numpy()")])
 
     def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
-        """A DuckDB relation over the result in memory, for more SQL: of the connection, or of DuckDB's default one."""
+        """Reads the result into memory, and returns a DuckDB relation over it.
+
+        Args:
+            connection: The relation's connection; None is DuckDB's default connection.
+        """
         _convert.require("duckdb", "to_duckdb()")
         _convert.require("pyarrow", "to_duckdb()")
         self._require_types("duckdb")
         return _convert.duckdb(self._table("to_duckdb()"), connection)
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars.DataFrame."""
+        """Reads the result into a polars.DataFrame.
+
+        Raises:
+            NotSupportedError: polars has no type for a column (intervals, decimals of more than 38 digits, repeated
+                names).
+        """
         _convert.require("polars", "to_polars()")
         self._require_types("polars")
         return _convert.polars(self._whole("to_polars()"))
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hands the batches to any library that knows Arrow's PyCapsule interface, as they arrive."""
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+        """Passes the batches, as they arrive, to a library that reads Arrow's PyCapsule interface."""
         if self._kept is not None:
             return self._kept.__arrow_c_stream__(requested_schema)
         return self._take("__arrow_c_stream__()").__arrow_c_stream__(requested_schema)
 
-    def __arrow_c_schema__(self) -> object:
-        """The columns' names and types, for any library that knows Arrow's PyCapsule interface."""
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """The names and types of the columns, for a library that reads Arrow's PyCapsule interface."""
         return self._source.__arrow_c_schema__()
 
     # --- parts of it --------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Batch by batch: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
+        """Yields batches as they arrive: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
         if self._kept is not None:
             kept = self._kept
             return (_convert.batch(kept.batch(index)) for index in range(kept.num_batches))
@@ -201,8 +229,19 @@ class Result:
         self._used = use
 
     def column(self, name: str | int) -> pa.ChunkedArray:
-        """One column, decoded when it is first asked for: a pyarrow.ChunkedArray, or without pyarrow an object with
-        `__arrow_c_stream__`. The first call receives the whole result and keeps it as it came."""
+        """Decodes one column.
+
+        The first call receives the whole result and keeps it encoded; each column is decoded on its first call.
+
+        Args:
+            name: The name of the column, or its number, counted from 0 (from the end if it is negative).
+
+        Returns:
+            A pyarrow.ChunkedArray, or without pyarrow an object with `__arrow_c_stream__`.
+
+        Raises:
+            InterfaceError: There is no such column, or several columns have the name.
+        """
         index = self._index(name)
         if index not in self._columns:
             if self._kept is None:
@@ -225,7 +264,7 @@ class Result:
     # --- its end ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Cancels the query if it still runs. What was read stays as it is."""
+        """Cancels the query if it still runs. Data that was read stays valid."""
         if self._stream is not None:
             self._stream.close()
             self._used = self._used or "close()"
@@ -259,7 +298,7 @@ class Result:
         """All of it; nothing here holds on to its memory unless `column` did."""
         return _convert.table(self._whole(use))
 
-    def _retype(self, conversions: list[tuple[int, object, bool]], use: str) -> None:
+    def _retype(self, conversions: list[Conversion], use: str) -> None:
         """Gives columns other types before the first batch is read."""
         if not conversions:
             return

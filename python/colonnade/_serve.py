@@ -64,7 +64,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         default=1.0,
         help="how much of a CPU encoding may take for one client, from 0 (light encodings only) to 1 (the default)",
     )
-    _add_access(parser.add_argument_group("who may come in"))
+    _add_access(parser.add_argument_group("logins and encryption"))
     _add_limits(parser.add_argument_group("limits", "Times are in seconds; 0 is no limit."))
     watching = parser.add_argument_group("watching")
     watching.add_argument(

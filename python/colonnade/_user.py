@@ -1,4 +1,4 @@
-"""`colonnade user`: who may come in to `colonnade serve --users FILE`."""
+"""`colonnade user`: the users of `colonnade serve --users FILE`."""
 
 from __future__ import annotations
 

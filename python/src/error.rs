@@ -3,7 +3,7 @@
 use colonnade_client::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 /// The exception for an error; its class is one of `colonnade._errors`.
 pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
@@ -29,21 +29,41 @@ pub(crate) fn printable(text: &str, lines: bool) -> String {
     colonnade_client::printable(text, lines).into_owned()
 }
 
-/// PEP 249's classes, by who is at fault and by SQLSTATE class (PostgreSQL's appendix A).
+/// PEP 249's classes, by the class of a SQLSTATE: its first two characters (PostgreSQL's appendix A).
+const BY_SQLSTATE: [(&str, &str); 16] = [
+    ("08", "OperationalError"),
+    ("0A", "NotSupportedError"),
+    ("22", "DataError"),
+    ("23", "IntegrityError"),
+    ("26", "ProgrammingError"),
+    ("2B", "ProgrammingError"),
+    ("34", "ProgrammingError"),
+    ("3D", "ProgrammingError"),
+    ("3F", "ProgrammingError"),
+    ("42", "ProgrammingError"),
+    ("53", "OperationalError"),
+    ("54", "OperationalError"),
+    ("55", "OperationalError"),
+    ("57", "OperationalError"),
+    ("58", "OperationalError"),
+    ("XX", "InternalError"),
+];
+
+/// Adds the classes of SQLSTATEs to the module, for the documentation.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("SQLSTATE_CLASSES", BY_SQLSTATE.into_py_dict(module.py())?)
+}
+
+/// The class by what failed, and for an error of the database by its SQLSTATE.
 fn class(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Usage | ErrorKind::Unavailable => "InterfaceError",
         ErrorKind::Unsupported => "NotSupportedError",
         ErrorKind::Connect | ErrorKind::ConnectionLost | ErrorKind::Interrupted => "OperationalError",
         ErrorKind::Protocol => "InternalError",
-        _ => match error.sqlstate().and_then(|sqlstate| sqlstate.get(..2)) {
-            Some("08" | "53" | "54" | "55" | "57" | "58") => "OperationalError",
-            Some("0A") => "NotSupportedError",
-            Some("22") => "DataError",
-            Some("23") => "IntegrityError",
-            Some("26" | "2B" | "34" | "3D" | "3F" | "42") => "ProgrammingError",
-            Some("XX") => "InternalError",
-            _ => "DatabaseError",
-        },
+        _ => {
+            let found = error.sqlstate().and_then(|sqlstate| sqlstate.get(..2)).unwrap_or_default();
+            BY_SQLSTATE.iter().find(|(state, _)| *state == found).map_or("DatabaseError", |(_, class)| class)
+        }
     }
 }

@@ -39,6 +39,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
+    error::register(m)?;
     fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;

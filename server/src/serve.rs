@@ -30,7 +30,7 @@ use crate::watch::Watch;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long [`Server::drain`] waits between two looks at what has become idle.
 const PAUSE: Duration = Duration::from_millis(50);
-/// DuckDB parses and binds on the session's thread, by recursion: docs/serving.md, "Depth". It is reserved, not touched.
+/// DuckDB parses and binds on the session's thread, by recursion: docs/reference/server.md, "Depth". It is reserved, not touched.
 const STACK: usize = 16 << 20;
 
 /// What a server is to be like.

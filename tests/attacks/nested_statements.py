@@ -1,7 +1,7 @@
 """Statements of a chosen depth, one for each construct of SQL that nests or repeats.
 
 `python tests/attacks/nested_statements.py STACK_MIB` measures, in processes of their own, at which depth DuckDB dies on
-a stack of that size; docs/serving.md has the table.
+a stack of that size; docs/reference/server.md has the table.
 """
 
 from __future__ import annotations

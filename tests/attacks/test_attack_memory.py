@@ -23,7 +23,7 @@ EXCESS = {
 #: The worker has ended; no memory, no temporary space, cancelled by the limit of time, too complex, too many columns.
 NAMED = {"57P02", "53200", "53100", "53400", "57014", "54001", "54011", "54000"}
 MEMORY = 500 << 20
-#: 1.25 times the memory, what docs/serving.md says is added, and what the test's sessions and threads have.
+#: 1.25 times the memory, what docs/reference/server.md says is added, and what the test's sessions and threads have.
 MOST = MEMORY * 5 // 4 + (4 << 30) + 8 * (64 << 20)
 
 

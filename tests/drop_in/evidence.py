@@ -1,4 +1,4 @@
-"""Prints docs/drop-in.md's table of scripts: each under each library, over each source.
+"""Prints docs/how-to/drop-in.md's table of scripts: each under each library, over each source.
 
 `make test-drop-in` runs it, with tests/ in PYTHONPATH.
 """

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from colonnade import read_sql
+from colonnade import lossy, read_sql, read_sql_query, read_sql_table
 from duckdb import DuckDBPyRelation
 
 uri = "duckdb:///:memory:"
@@ -23,6 +23,16 @@ assert_type(read_sql(uri, "select 1", return_type="arrow_stream"), pa.RecordBatc
 assert_type(read_sql(uri, "select 1", return_type="polars"), pl.DataFrame)
 assert_type(read_sql(uri, "select 1", return_type="numpy"), dict[str, np.ndarray[tuple[Any, ...], np.dtype[Any]]])
 assert_type(read_sql(uri, "select 1", return_type="duckdb"), DuckDBPyRelation)
+
+assert_type(read_sql_query("select 1", uri), pd.DataFrame)
+assert_type(read_sql_query("select 1", uri, "a", chunksize=10), Iterator[pd.DataFrame])
+assert_type(read_sql_query("select 1", uri, return_type="arrow"), pa.Table)
+assert_type(read_sql_table("t", uri, columns=["a"]), pd.DataFrame)
+assert_type(read_sql_table("t", uri, return_type="polars"), pl.DataFrame)
+
+read_sql(uri, "select 1", dtype={"a": pa.int32(), "b": np.dtype("int8"), "c": pd.Int64Dtype(), "d": int})
+read_sql(uri, "select 1", dtype={"a": lossy("int32")})
+read_sql(uri, "select 1", dtype=object)
 
 connection = colonnade.connect(uri)
 result = connection.query("select $1 as a", [1], as_text=["a"])
@@ -42,3 +52,5 @@ read_sql(uri, "select 1", return_type="nothing")  # pyright: ignore[reportCallIs
 read_sql(uri, "select 1", foo=1)  # pyright: ignore[reportCallIssue]
 read_sql(uri, "select 1", return_type="arrow", chunksize=1)  # pyright: ignore[reportCallIssue, reportArgumentType]
 connection.query("select 1", parallel=3)  # pyright: ignore[reportArgumentType]
+read_sql(uri, "select 1", dtype={"a": 3})  # pyright: ignore[reportArgumentType]
+read_sql_query("select 1", uri, foo=1)  # pyright: ignore[reportCallIssue]

@@ -1,6 +1,6 @@
 //! How deep a statement nests, before anything that recurses looks at it.
 //!
-//! The engine parses, binds and plans by recursion, on the stack of the session's thread. `docs/serving.md` has the
+//! The engine parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has the
 //! depths at which it was seen to die by the size of the stack.
 
 use super::Refusal;

@@ -53,6 +53,8 @@ class Load:
     times: list[float] = field(default_factory=list)
     #: Of clients that connected again and went on.
     disconnections: int = 0
+    #: What these clients were told.
+    endings: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Load) -> None:
         self.done += other.done
@@ -60,6 +62,7 @@ class Load:
         self.faults += other.faults
         self.times += other.times
         self.disconnections += other.disconnections
+        self.endings += other.endings
 
     @property
     def percentiles(self) -> str:
@@ -245,7 +248,9 @@ def at_work(plan: Plan, numbers: range) -> None:
                         load.errors[error.sqlstate] += 1
                     if client.is_gone and left > 0:
                         left -= 1
-                        load.disconnections += 1
+                        with lock:
+                            load.disconnections += 1
+                            load.endings[f"{error.sqlstate} {str(error).split(chr(10))[0]}"] += 1
                         client.come_again()
                     elif error.sqlstate not in explained:
                         raise

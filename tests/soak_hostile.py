@@ -156,7 +156,10 @@ def main() -> None:
         deaths = [line for line in Path(directory, "log").read_text().splitlines() if "event=worker_died" in line]
     print(f"ordinary: {dict(load.done)}, errors by SQLSTATE: {dict(load.errors)}", file=sys.stderr)
     print(f"  select 1: {load.percentiles}, of {len(load.times)}", file=sys.stderr)
-    print(f"  disconnections: {load.disconnections}; what is logged of the worker's deaths:", file=sys.stderr)
+    print(
+        f"  disconnections: {load.disconnections}, {dict(load.endings)}; what is logged of the worker's deaths:",
+        file=sys.stderr,
+    )
     print(*(f"    {line}" for line in deaths), sep="\n", file=sys.stderr)
     print(f"hostile: {dict(attacks)}", file=sys.stderr)
     if faults:

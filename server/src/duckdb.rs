@@ -3,7 +3,7 @@
 //! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
 
-use crate::engine::EngineError;
+use crate::engine::{BATCH_NAME, EngineError};
 use crate::error::SqlState;
 use crate::lex::{Kind, Lexer};
 use crate::{catalog, literal};
@@ -90,6 +90,8 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("Values were not provided") => SqlState::UNDEFINED_PARAMETER,
         "Invalid Input Error" if says("More than one row returned by a subquery") => SqlState::CARDINALITY_VIOLATION,
         "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
+        // The batch that a COPY … FROM inserts is exported by Python.
+        "Invalid Input Error" if says(BATCH_NAME) && says("failed: MemoryError") => SqlState::OUT_OF_MEMORY,
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
         // Of the catalog's own functions.
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
@@ -281,6 +283,10 @@ mod tests {
                 "25006",
             ),
             ("FATAL Error: Failed to create checkpoint: Could not write file \"x\": No space left on device", "53100"),
+            (
+                "Invalid Input Error: exporting a stream from the object registered as 'colonnade_copied' failed: MemoryError: ",
+                "53200",
+            ),
             ("something new", "XX000"),
         ] {
             assert_eq!(error(text, "").code.as_str(), expected, "{text}");

@@ -16,7 +16,7 @@ import pytest
 from drop_in import tables
 from drop_in.running import SCRIPTS, Script, differences
 
-PAGE = Path(__file__).parents[1] / "docs" / "drop-in.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "drop-in.md"
 CASES = [
     (script, source)
     for script in map(Script, SCRIPTS)

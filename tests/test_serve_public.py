@@ -111,6 +111,32 @@ def test_it_is_on_the_search_path(connection: Connection) -> None:
     assert connection.execute("SELECT count(*) FROM orders").fetchall() == [(3,)]
 
 
+def test_all_that_show_the_search_path_agree(writer: Connection) -> None:
+    writer.execute("CREATE SCHEMA beside")
+    for statement, path in (
+        (None, "public"),
+        ("SET search_path TO beside, public", "beside, public"),
+        ("RESET search_path", "public"),
+        ("USE beside", "beside"),
+        ("USE public", "public"),
+        ('SET search_path TO "$user", public', "public"),
+        ("SET search_path TO 'beside'", "beside"),
+        ("DISCARD ALL", "public"),
+    ):
+        if statement is not None:
+            writer.execute(statement.encode())
+        assert {row[0]: row[1] for row in writer.execute("SHOW ALL")}["search_path"] == path, statement
+        for prepare in (False, True):
+            assert writer.execute("SHOW search_path", prepare=prepare).fetchall() == [(path,)], statement
+        query = "SELECT current_setting('search_path'), current_schema()"
+        assert writer.execute(query).fetchall() == [(path, path.split(",")[0])]
+    with pytest.raises(psycopg.errors.DivisionByZero), writer.transaction():
+        writer.execute("SET search_path TO beside")
+        writer.execute("SELECT 1 // 0")
+    assert writer.execute("SHOW search_path").fetchall() == [("public",)]
+    writer.execute("DROP SCHEMA beside")
+
+
 def test_it_is_there_and_stays(writer: Connection) -> None:
     writer.execute("CREATE SCHEMA IF NOT EXISTS public")
     assert writer.execute("SELECT count(*) FROM public.orders").fetchall() == [(3,)]
@@ -149,5 +175,6 @@ def test_a_database_with_a_schema_of_this_name_keeps_both(tmp_path: Path) -> Non
         assert connection.execute(query).fetchall() == [("main", "public", "main", "main")]
         query = "SELECT table_schema FROM information_schema.tables WHERE table_name = 't' ORDER BY 1"
         assert connection.execute(query).fetchall() == [("main",), ("public",)]
+        assert connection.execute("SHOW search_path").fetchall() == [("main",)]
         connection.execute("SET search_path TO public")
         assert connection.execute("SELECT s FROM t").fetchall() == [("public",)]

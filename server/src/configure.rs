@@ -1,15 +1,21 @@
 //! SET, RESET and SHOW in a session.
 
-use crate::engine::Dialect;
+use arrow_array::cast::AsArray as _;
+
+use crate::engine::{Answer, Dialect, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
 use crate::query::{self, StatementKind};
 use crate::quote;
-use crate::session::Session;
+use crate::rows;
+use crate::session::{BATCH, Session};
 use crate::settings::{self, Change, Command, Former, Settings};
 use crate::source;
+
+/// The search path as clients name its schemas (`_catalog_functions.sql`).
+const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
@@ -32,13 +38,13 @@ impl Session {
             }
             Command::Transaction(_) => None,
             Command::Show(setting) => {
-                let value = self.settings.value(setting).to_owned();
+                let value = self.shown(setting)?;
                 Some((vec![Settings::name(setting)], vec![vec![value]]))
             }
             Command::ShowAll => {
-                let rows =
-                    self.settings.all().map(|(name, value)| vec![name.to_owned(), value.to_owned(), String::new()]);
-                Some((vec!["name", "setting", "description"], rows.collect()))
+                let row = |setting| Ok(vec![Settings::name(setting).to_owned(), self.shown(setting)?, String::new()]);
+                let rows = Settings::places().map(row).collect::<Result<_, Failure>>()?;
+                Some((vec!["name", "setting", "description"], rows))
             }
         };
         let out = self.output.buffer();
@@ -51,6 +57,20 @@ impl Session {
         }
         backend::command_complete(out, &query::tag(text, None, None));
         Ok(())
+    }
+
+    /// A setting's value for SHOW. USE and SET schema change the search path too, so only the engine knows it.
+    fn shown(&mut self, setting: usize) -> Result<String, Failure> {
+        if !Settings::is_path(setting) {
+            return Ok(self.settings.value(setting).to_owned());
+        }
+        let _running = self.start()?;
+        let Answer::Rows(mut rows) = self.engine()?.execute(SEARCH_PATH, &[], BATCH)? else {
+            return Err(EngineError::no_rows().into());
+        };
+        let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;
+        let path = batch.and_then(|batch| Some(batch.column(0).as_string_opt::<i32>()?.value(0).to_owned()));
+        path.ok_or_else(|| EngineError::no_rows().into())
     }
 
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.

@@ -94,7 +94,8 @@ const KNOWN: [Known; 35] = [
     known("lock_timeout", "0", Idle, false),
     known("max_identifier_length", "63", Fixed, false),
     known("row_security", "on", Free, false),
-    known("search_path", "main", Path, true),
+    // PostgreSQL 15 does not report it either. The engine knows its value.
+    known("search_path", "main", Path, false),
     known("server_encoding", "UTF8", Fixed, true),
     known("server_version", "", Fixed, true),
     known("server_version_num", "150000", Fixed, false),
@@ -166,9 +167,14 @@ impl Settings {
         &self.values[setting].now
     }
 
-    /// All names and values.
-    pub fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        KNOWN.iter().zip(&self.values).map(|(known, value)| (known.name, value.now.as_str()))
+    /// The places of all settings.
+    pub fn places() -> std::ops::Range<usize> {
+        0..KNOWN.len()
+    }
+
+    /// Whether a setting is the search path.
+    pub fn is_path(setting: usize) -> bool {
+        KNOWN[setting].sense == Path
     }
 
     /// What it takes to set a setting, to its first value if none is given.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 
+import colonnade
 import psycopg
 import pytest
 from serving import Server
@@ -55,6 +56,20 @@ def test_settings_are_set_shown_and_reset(connection: psycopg.Connection, prepar
     assert settings["server_version_num"] == "150000"
     assert show(connection, "threads") != ""
     assert connection.execute("DISCARD PLANS").statusmessage == "DISCARD PLANS"
+
+
+def test_a_copy_of_them_has_the_sessions_settings(server: Server, connection: psycopg.Connection) -> None:
+    for query in ("SHOW ALL", "SHOW TimeZone", "show search_path"):
+        connection.execute("SET application_name TO 'colonnade'")
+        cursor = connection.execute(query.encode())
+        names, rows = [column.name for column in cursor.description or []], cursor.fetchall()
+        with connection.cursor() as reader, reader.copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
+            copied = [tuple(value or "" for value in row) for row in copy.rows()]
+        assert copied == rows
+        with colonnade.connect(f"postgresql://tester@{server.host}:{server.port}/") as other:
+            table = other.query(query).to_arrow()
+        assert table.column_names == names
+        assert [tuple(row.values()) for row in table.to_pylist()] == rows
 
 
 def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Connection) -> None:

@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray as _;
 
 use crate::engine::{Answer, Dialect, EngineError};
 use crate::error::{Failure, SqlState};
+use crate::listing::Listing;
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::oid::{self, TypeInfo};
@@ -37,18 +38,10 @@ impl Session {
                 return Err(settings::SettingError::Transaction.into());
             }
             Command::Transaction(_) => None,
-            Command::Show(setting) => {
-                let value = self.shown(setting)?;
-                Some((vec![Settings::name(setting)], vec![vec![value]]))
-            }
-            Command::ShowAll => {
-                let row = |setting| Ok(vec![Settings::name(setting).to_owned(), self.shown(setting)?, String::new()]);
-                let rows = Settings::places().map(row).collect::<Result<_, Failure>>()?;
-                Some((vec!["name", "setting", "description"], rows))
-            }
+            Command::Show(_) | Command::ShowAll => self.listing(&command)?,
         };
         let out = self.output.buffer();
-        if let Some((names, rows)) = rows {
+        if let Some(Listing { names, rows }) = rows {
             if target.is_none() {
                 let info = TypeInfo { oid: oid::TEXT, size: -1, modifier: -1 };
                 backend::row_description(out, names.into_iter().map(|name| (name, info, 0)));
@@ -57,6 +50,21 @@ impl Session {
         }
         backend::command_complete(out, &query::tag(text, None, None));
         Ok(())
+    }
+
+    /// What SHOW gives; `None` for other commands.
+    pub fn listing(&mut self, command: &Command) -> Result<Option<Listing>, Failure> {
+        Ok(match command {
+            Command::Show(setting) => {
+                Some(Listing { names: vec![Settings::name(*setting)], rows: vec![vec![self.shown(*setting)?]] })
+            }
+            Command::ShowAll => {
+                let row = |setting| Ok(vec![Settings::name(setting).to_owned(), self.shown(setting)?, String::new()]);
+                let rows = Settings::places().map(row).collect::<Result<_, Failure>>()?;
+                Some(Listing { names: vec!["name", "setting", "description"], rows })
+            }
+            _ => None,
+        })
     }
 
     /// A setting's value for SHOW. USE and SET schema change the search path too, so only the engine knows it.

@@ -47,6 +47,7 @@ mod declared;
 mod extended;
 mod input;
 mod listen;
+mod listing;
 mod literal;
 mod memory;
 mod newcomer;

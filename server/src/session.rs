@@ -6,7 +6,7 @@ use crate::cancel::{Control, Running};
 use crate::certain;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::duckdb;
-use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::extended::{Prepared, Step};
 use crate::input::Input;
@@ -280,6 +280,11 @@ impl Session {
 
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+        // What SHOW tells of this session's settings, the engine does not know.
+        let listing = match source::kept(&copy.query, self.engine.dialect()) {
+            Some(command) => self.listing(&command)?,
+            None => None,
+        };
         let _running = self.start()?;
         // A batch becomes a chunk where the engine manages to keep to its size.
         let options = &copy.options.colonnade;
@@ -295,17 +300,25 @@ impl Session {
             (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
             (failure, _) => failure,
         };
-        let preview = self.answered(&copy.query, |engine, text| engine.preview(text));
-        if let Some(columns) = preview.map_err(placed)? {
-            copy::check(columns.as_ref(), &copy.options)?;
-        }
-        let Answer::Rows(rows) = self.query_answer(&copy.query, &[], size).map_err(placed)? else {
-            return Err(EngineError::no_rows().into());
+        let rows = match listing {
+            Some(listing) => listing.into_rows()?,
+            None => self.checked_rows(copy, size).map_err(placed)?,
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
         let rows = copy::copy_out(context, &copy.options)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())
+    }
+
+    /// The rows of COPY's query, which does not run if its columns do not fit the format.
+    fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+        if let Some(columns) = self.answered(&copy.query, |engine, text| engine.preview(text))? {
+            copy::check(columns.as_ref(), &copy.options)?;
+        }
+        match self.query_answer(&copy.query, &[], size)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done { .. } => Err(EngineError::no_rows().into()),
+        }
     }
 
     /// Has the engine run a statement of the client's.

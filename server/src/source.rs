@@ -51,9 +51,10 @@ pub fn kind(statement: &str, dialect: Dialect) -> StatementKind {
 }
 
 /// A statement about settings that are kept here.
-fn kept(statement: &str, dialect: Dialect) -> Option<Command> {
+pub fn kept(statement: &str, dialect: Dialect) -> Option<Command> {
     let command = settings::command(statement)?;
     let is_kept = match &command {
+        _ if dialect == Dialect::DuckDb => true,
         Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
         // Another database's are not called so.
         Command::ShowAll | Command::ResetAll => dialect != Dialect::Postgres,

@@ -126,6 +126,18 @@ CREATE MACRO pg_database_size(database) AS
     (SELECT min(block_size * total_blocks) FROM pragma_database_size()
      WHERE database_name = coalesce((SELECT min(database_name) FROM duckdb_databases() WHERE database_oid = try_cast(database AS BIGINT)),
                                     database::VARCHAR));
+-- By PostgreSQL's rule (dbsize.c): the first unit in which there are fewer than 10,240 bytes or, rounded, 10,240 of it. `halves` are halves of a kB,
+-- rounded to zero.
+CREATE MACRO pg_size_rounded(halves, sign) AS
+    CASE WHEN halves < 20479 THEN sign || (halves + 1) // 2 || ' kB'
+         WHEN halves // 1024 < 20479 THEN sign || (halves // 1024 + 1) // 2 || ' MB'
+         WHEN halves // 1048576 < 20479 THEN sign || (halves // 1048576 + 1) // 2 || ' GB'
+         WHEN halves // 1073741824 < 20479 THEN sign || (halves // 1073741824 + 1) // 2 || ' TB'
+         ELSE sign || (halves // 1099511627776 + 1) // 2 || ' PB' END;
+CREATE MACRO pg_size_pretty(size) AS
+    CASE WHEN size IS NULL THEN NULL
+         WHEN size > -10240 AND size < 10240 THEN size || ' bytes'
+         ELSE colonnade_catalog.main.pg_size_rounded(abs(trunc(size)::HUGEINT) // 512, CASE WHEN size < 0 THEN '-' ELSE '' END) END;
 CREATE MACRO parse_ident(given) AS colonnade_catalog.main.words(given);
 CREATE MACRO quote_literal(given) AS '''' || replace(given::VARCHAR, '''', '''''') || '''';
 CREATE MACRO quote_nullable(given) AS coalesce(colonnade_catalog.main.quote_literal(given), 'NULL');

@@ -3,7 +3,7 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use colonnade_client::{Connection, QueryOptions};
 
@@ -22,10 +22,13 @@ impl Parrot {
         let words = Arc::<Mutex<Vec<u8>>>::default();
         let shared = words.clone();
         thread::spawn(move || {
+            // A request to cancel comes while the first connection is still read. Each thread is joined, so that none is taken for
+            // a leak when the next input is looked at.
+            let mut speaking = Vec::<JoinHandle<()>>::new();
             for stream in listener.incoming().flatten() {
                 let words = shared.lock().map(|words| words.clone()).unwrap_or_default();
-                // A request to cancel comes while the first connection is still read.
-                thread::spawn(move || speak(stream, &words));
+                speaking.extract_if(.., |thread| thread.is_finished()).for_each(|thread| drop(thread.join()));
+                speaking.push(thread::spawn(move || speak(stream, &words)));
             }
         });
         Self { path, words }

@@ -67,9 +67,10 @@ impl Session {
         })
     }
 
-    /// A setting's value for SHOW. USE and SET schema change the search path too, so only the engine knows it.
+    /// A setting's value for SHOW. USE and SET schema change the embedded engine's search path too, so only the engine knows it. In
+    /// front of a database the settings are the gateway's: that one may have no search path, and its own is shown by itself.
     fn shown(&mut self, setting: usize) -> Result<String, Failure> {
-        if !Settings::is_path(setting) {
+        if !Settings::is_path(setting) || self.engine.dialect() != Dialect::DuckDb {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;

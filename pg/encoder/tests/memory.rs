@@ -5,31 +5,34 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use colonnade_encoder::*;
 
-/// Allocations until one is refused; 0 is none.
-static LEFT: AtomicUsize = AtomicUsize::new(0);
-/// Whether all that follow it are refused as well.
-static ALL: AtomicBool = AtomicBool::new(false);
-static REFUSED: AtomicUsize = AtomicUsize::new(0);
+// What is refused is the test's own thread's: the harness has threads that may not be refused anything.
+thread_local! {
+    /// Allocations until one is refused; 0 is none.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
+    /// Whether all that follow it are refused as well.
+    static ALL: Cell<bool> = const { Cell::new(false) };
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
 
 fn is_refused() -> bool {
-    let refused = match LEFT.load(SeqCst) {
+    let refused = match LEFT.get() {
         0 => false,
         1 => true,
         left => {
-            LEFT.store(left - 1, SeqCst);
+            LEFT.set(left - 1);
             return false;
         }
     };
     if refused {
-        REFUSED.fetch_add(1, SeqCst);
-        if !ALL.load(SeqCst) {
-            LEFT.store(0, SeqCst);
+        REFUSED.set(REFUSED.get() + 1);
+        if !ALL.get() {
+            LEFT.set(0);
         }
     }
     refused
@@ -159,14 +162,14 @@ fn every_allocation_may_be_refused() {
     for compression in [c"plain", c"light+lz4", c"light+fsst+zstd-1", c"light+zstd-19", c"auto"] {
         stream(compression, &fields, &columns).unwrap();
         for all in [false, true] {
-            ALL.store(all, SeqCst);
+            ALL.set(all);
             let mut refused = 0;
             for number in 1.. {
-                REFUSED.store(0, SeqCst);
-                LEFT.store(number, SeqCst);
+                REFUSED.set(0);
+                LEFT.set(number);
                 let result = stream(compression, &fields, &columns);
-                LEFT.store(0, SeqCst);
-                if REFUSED.load(SeqCst) == 0 {
+                LEFT.set(0);
+                if REFUSED.get() == 0 {
                     break;
                 }
                 refused += 1;

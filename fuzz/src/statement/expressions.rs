@@ -224,7 +224,8 @@ impl<'a, 'b> Grammar<'a, 'b> {
             ("list_transform ( a , lambda x :", ")", 12),
             ("( select", ")", 250),
             ("( pivot (", ") on i )", 12),
-            ("( select 1 limit", ")", 12),
+            // The first parenthesis is in no LIMIT.
+            ("( select 1 limit", ")", 13),
             ("a .", "", 100),
         ]);
         let times = self.choices.one(&[2, most / 2, most, most + 1, most + 50]);

@@ -76,6 +76,16 @@ COMMANDS = {
     r"\di+": "orders_placed",
     r"\ds+": "numbers",
     r"\dRp": "",
+    r"\dRs": "",
+    r"\dRs+": "",
+    r"\dL": "",
+    r"\dL+": "",
+    r"\dLS": "sql",
+    r"\dL sql": "sql",
+    r"\dO": "",
+    r"\dO+": "",
+    r"\dOS": "",
+    r"\dX": "",
 }
 
 

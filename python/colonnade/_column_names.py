@@ -38,7 +38,7 @@ TYPES = {
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
 #: Calls that casts have become (server/src/catalog/casts.rs).
-CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc)_(name|number|oid)")
+CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
 #: What DuckDB calls a function that has its own syntax, by the word that is written, and what PostgreSQL calls it.
 SPELLED = {
     ("count", "count_star"): "count",

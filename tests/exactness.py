@@ -150,7 +150,7 @@ def of_table(table: pa.Table) -> list[Form]:
 
 def result(table: pa.Table) -> colonnade.Result:
     """The rows as a source in this process gives them."""
-    stream, _ = colonnade._core.Stream.from_arrow(table, "exactness", "Arrow", lambda: None, {})
+    stream, _ = colonnade._core.Stream.from_arrow(table, "exactness", "Arrow", cancel=lambda: None)
     return colonnade.Result(stream)
 
 

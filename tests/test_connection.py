@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
+from pathlib import Path
 
+import adbc_driver_sqlite
 import colonnade
 import polars as pl
+import pyarrow as pa
 import pytest
+from sqlite_files import make
 
 # --- connect ----------------------------------------------------------------------------------------------------------
 
@@ -58,6 +62,21 @@ def test_execute_says_how_many_rows_it_touched(connection: colonnade.Connection)
     assert connection.execute("insert into counted select * from range(7)") == 7
     assert connection.execute("update counted set a = $1 where a > $2", [0, 4]) == 2
     assert connection.query("select count(*) from counted where a = 0").to_arrow().column(0)[0].as_py() == 3
+
+
+@pytest.mark.parametrize("source", ["duckdb", "adbc", "server"])
+def test_chunks_are_within_their_limits(request: pytest.FixtureRequest, tmp_path: Path, source: str) -> None:
+    if source == "adbc":
+        make(tmp_path / "a.db", "create table t (i INTEGER)", "t", [(number,) for number in range(1000)])
+        opened = colonnade.connect(f"adbc:{adbc_driver_sqlite._driver_path()}?uri={tmp_path}/a.db")
+    else:
+        opened = colonnade.connect("duckdb:" if source == "duckdb" else request.getfixturevalue("uri"))
+        opened.execute("create temp table t as select i from range(1000) s(i)")
+    with opened as connection:
+        for options, most in (({"chunk_rows": 300}, 300), ({"chunk_bytes": 800}, 200), ({"chunk_rows": 1}, 1)):
+            chunks = list(connection.query("select i from t order by i", **options))
+            assert max(chunk.num_rows for chunk in chunks) <= most
+            assert pa.Table.from_batches(chunks).column("i").to_pylist() == list(range(1000))
 
 
 def test_errors_carry_what_the_database_said(remote: colonnade.Connection) -> None:

@@ -19,6 +19,7 @@ mod arrays;
 pub mod arrow_stream;
 mod batch;
 mod channel;
+mod chunks;
 mod connect;
 pub mod dtype;
 mod error;
@@ -47,6 +48,7 @@ mod uri;
 
 pub use allowance::limited;
 pub use batch::Batch;
+pub use chunks::ChunkLimits;
 pub use colonnade_sql::Dialect;
 pub use connect::{connect, connect_for};
 pub use error::{Error, ErrorKind};

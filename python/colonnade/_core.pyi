@@ -131,9 +131,12 @@ class Stream:
         producer: ArrowStream,
         name: str,
         server: str,
+        *,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...

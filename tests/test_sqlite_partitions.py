@@ -57,6 +57,41 @@ def test_every_row_arrives_once(path: Path, key: str, number: int) -> None:
     assert _sorted([row[:5] for row in got]) == _sorted([row[:5] for row in expected])
 
 
+#: Values of a column without a declared type, a list for each part, and the type that they have together.
+BY_VALUES: list[tuple[list[list[Any]], str]] = [
+    ([[None], ["a", None], ["b"]], "string"),
+    ([["a"], [], ["b"]], "string"),
+    ([[], [b"a"], []], "binary"),
+    ([[None], [None], []], "null"),
+    ([[1, 2], [None], [2.5]], "double"),
+    ([[2.5], [1 << 53], [None]], "double"),
+    ([[None], [1], [-7]], "int64"),
+]
+
+
+@pytest.mark.parametrize(("parts", "type_"), BY_VALUES)
+def test_parts_agree_on_types_that_values_decide(tmp_path: Path, parts: list[list[Any]], type_: str) -> None:
+    rows = [(index * 100 + place, value) for index, part in enumerate(parts) for place, value in enumerate(part)]
+    make(tmp_path / "a.db", "create table t (k INTEGER, v)", "t", rows)
+    uri, options = f"sqlite:///{tmp_path}/a.db", {"partition_on": "k", "partition_num": 3, "partition_range": (0, 300)}
+    for sql in ("select k, v from t", "select k, coalesce(v, null) as v from t"):
+        table = colonnade.read_sql(uri, sql, return_type="arrow", **options)
+        assert table.equals(colonnade.read_sql(uri, sql, return_type="arrow"))
+        assert str(table.schema.field("v").type) == type_
+        assert [tuple(row.values()) for row in table.to_pylist()] == rows
+
+
+def test_parts_that_cannot_agree_are_refused(tmp_path: Path) -> None:
+    uri, options = f"sqlite:///{tmp_path}/a.db", {"partition_on": "k", "partition_num": 2, "partition_range": (0, 200)}
+    make(tmp_path / "a.db", "create table t (k INTEGER, v)", "t", [(1, 1), (101, "a"), (102, None)])
+    with pytest.raises(colonnade.InterfaceError, match="different columns"):
+        colonnade.read_sql(uri, "select k, v from t", **options)
+    assert len(colonnade.read_sql(uri, "select k, v from t", as_text=["v"], **options)) == 3
+    make(tmp_path / "a.db", "drop table t; create table t (k INTEGER, v)", "t", [(1, (1 << 53) + 1), (101, 0.5)])
+    with pytest.raises(colonnade.DataError, match='column "v": 9007199254740993 has no double'):
+        colonnade.read_sql(uri, "select k, v from t", **options)
+
+
 @pytest.mark.parametrize(
     ("key", "between"),
     [("i", (0, 5000)), ("i", (-9, 10)), ("r", (0.5, 3000.25)), ("d", ("2000-01-01", "2039-12-31")), ("u", (0, 100))],

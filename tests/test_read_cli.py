@@ -43,6 +43,13 @@ def test_every_command_explains_itself(command: str) -> None:
     assert f"usage: colonnade {command}".strip() in done.stdout
 
 
+def test_as_texts_help_names_its_sources() -> None:
+    with colonnade.connect("duckdb:") as connection, pytest.raises(colonnade.NotSupportedError) as caught:
+        connection.query("select 1", as_text=["x"])
+    _, _, sources = caught.value.message.partition("the option as_text is for ")
+    assert f"--as-text NAME {sources}: " in " ".join(run("read", "--help").stdout.split())
+
+
 @pytest.fixture(scope="module")
 def expected(uri: str) -> pa.Table:
     return colonnade.read_sql(uri, SQL, return_type="arrow")

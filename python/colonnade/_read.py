@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _convert, _output, _partition, _shown
 from ._connection import connect
 from ._errors import InterfaceError
-from ._options import QueryOptions
+from ._options import AS_TEXT_SOURCES, QueryOptions
 from ._serve_settings import size
 from ._terminal import say, shown
 
@@ -59,7 +59,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         metavar="NAME",
         action="append",
         default=[],
-        help="PostgreSQL: a column that arrives as the text that the database has for it",
+        help=f"{AS_TEXT_SOURCES}: a column that arrives as the database's text for it; may be repeated",
     )
     parser.add_argument(
         "--numeric",

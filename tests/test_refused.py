@@ -55,7 +55,7 @@ def in_postgres(cluster: pg.Cluster, uri: str) -> Iterator[Asked]:
 
 
 @contextmanager
-def in_maria(server: mariadb.Server, uri: str) -> Iterator[Asked]:
+def in_maria_table(server: mariadb.Server, uri: str) -> Iterator[Asked]:
     server.run(f"{MAKE}; insert into {TABLE} values (7)", mariadb.DATABASE)
     try:
         yield Asked(uri, lambda: int(server.run(COUNT, mariadb.DATABASE, "--skip-column-names")))
@@ -102,7 +102,7 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
         case "extension":
             context = in_postgres(get("extended"), get("extended").uri())
         case "maria":
-            context = in_maria(get("maria"), get("maria").uri())
+            context = in_maria_table(get("maria"), get("maria").uri())
         case "sqlite":
             context = in_sqlite(path, f"sqlite:///{path}")
         case "duckdb":
@@ -119,7 +119,7 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
         case "front-postgres":
             context = in_postgres(get("stock"), get("in_postgres").own_uri)
         case "front-maria":
-            context = in_maria(get("maria"), get("in_maria").own_uri)
+            context = in_maria_table(get("maria"), get("in_maria").own_uri)
         case "front-sqlite":
             context = fronted(in_sqlite(path, f"sqlite:///{path}"))
         case _:
@@ -191,11 +191,7 @@ OPTIONS = (
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("asked", ["serve", "front-postgres", "front-maria"], indirect=True)
-def test_copy_with_an_option_that_is_refused_has_not_run(
-    request: pytest.FixtureRequest, asked: Asked, options: str
-) -> None:
-    if "nothere" in options and request.node.callspec.params["asked"] == "front-maria":
-        pytest.skip("MariaDB tells the columns when the statement has run")
+def test_copy_with_an_option_that_is_refused_has_not_run(asked: Asked, options: str) -> None:
     with psycopg.connect(asked.uri.split("?")[0], autocommit=True) as client:
         for _ in range(2):
             with pytest.raises(psycopg.Error) as caught:
@@ -266,10 +262,11 @@ PROCEDURES = {
 
 @pytest.mark.parametrize("body", PROCEDURES.values(), ids=PROCEDURES)
 def test_a_procedure_that_is_refused_is_undone(maria: mariadb.Server, body: str) -> None:
-    with in_maria(maria, maria.uri()) as asked:
+    with in_maria_table(maria, maria.uri()) as asked:
         maria.run(f"delimiter //\ncreate procedure refused_p() {body}//\n", mariadb.DATABASE)
-        with pytest.raises(colonnade.Error):
+        with pytest.raises(colonnade.Error) as caught:
             colonnade.read_sql(asked.uri, "call refused_p()", return_type="arrow")
+        assert "has run" not in str(caught.value)
         assert asked.count() == 1
         # Within a transaction of the user's, which goes on.
         with colonnade.connect(asked.uri) as connection:
@@ -288,8 +285,27 @@ def test_a_procedure_that_is_refused_is_undone(maria: mariadb.Server, body: str)
         assert asked.count() == 2
 
 
+def test_a_procedure_that_does_not_exist_has_not_run(maria: mariadb.Server) -> None:
+    with colonnade.connect(maria.uri()) as connection:
+        for begin in ("do 0", "begin"):
+            connection.execute(begin)
+            with pytest.raises(colonnade.Error, match=r"PROCEDURE shop.refused_p does not exist \(SQLSTATE") as caught:
+                connection.query("call refused_p()")
+            assert caught.value.sqlstate == "42000"
+
+
+def test_copy_of_a_procedure_that_is_refused_is_undone(maria: mariadb.Server, in_maria: fronts.Front) -> None:
+    with in_maria_table(maria, in_maria.own_uri) as asked, fronts.connect(in_maria.server) as client:
+        body = f"begin insert into {TABLE} values (1); select 1 as a; select 2 as b; end"
+        maria.run(f"delimiter //\ncreate procedure refused_p() {body}//\n", mariadb.DATABASE)
+        with pytest.raises(psycopg.Error, match="nothere"):
+            client.execute("copy (call refused_p()) to stdout (format csv, force_quote (nothere))")
+        assert asked.count() == 1
+        assert client.execute("select 3").fetchone() == (3,)
+
+
 def test_a_procedure_that_gives_rows_is_kept(maria: mariadb.Server) -> None:
-    with in_maria(maria, maria.uri()) as asked:
+    with in_maria_table(maria, maria.uri()) as asked:
         body = f"begin insert into {TABLE} values (1); select 5 as a; end"
         maria.run(f"delimiter //\ncreate procedure refused_p() {body}//\n", mariadb.DATABASE)
         table = colonnade.read_sql(asked.uri, "call refused_p()", return_type="arrow")
@@ -305,7 +321,7 @@ def test_a_procedure_that_gives_rows_is_kept(maria: mariadb.Server) -> None:
 def test_what_cannot_be_undone_says_so(maria: mariadb.Server, body: str) -> None:
     maria.run("create table refused_m (i int) engine = MyISAM", mariadb.DATABASE)
     try:
-        with in_maria(maria, maria.uri()) as asked:
+        with in_maria_table(maria, maria.uri()) as asked:
             maria.run(f"delimiter //\ncreate procedure refused_p() {body}//\n", mariadb.DATABASE)
             for own in (True, False):
                 with (

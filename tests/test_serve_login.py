@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import colonnade
@@ -206,6 +207,25 @@ def test_a_transaction_of_ones_own_does_not_help_to_write(guarded: Server, begin
         with pytest.raises(errors.ReadOnlySqlTransaction):
             reader.execute("select 1; insert into guarded_u values (1)")
         assert reader.execute("select count(*) from guarded_u").fetchone() == (0,)
+
+
+def test_a_copy_takes_a_read_only_user_no_more_transactions_than_a_query(guarded: Server) -> None:
+    def fewest(numbers: list[int]) -> int:
+        """Transactions from one statement to the next. Another session's may come between."""
+        return min(after - before for before, after in pairwise(numbers))
+
+    with connect(guarded, "reader", "secret") as reader, reader.cursor() as cursor:
+        copied, queried = [], []
+        for number in range(5):
+            # Another text each time: a statement that has run before is not looked at again.
+            query = f"select current_transaction_id() + 0 * {number}"
+            with cursor.copy(f"copy ({query}) to stdout".encode()) as rows:
+                copied.append(int(b"".join(rows)))
+        for number in range(5, 10):
+            row = reader.execute(f"select current_transaction_id() + 0 * {number}".encode()).fetchone()
+            assert row is not None
+            queried.append(int(row[0]))
+    assert fewest(copied) == fewest(queried)
 
 
 def test_a_read_only_user_sees_what_others_have_committed(guarded: Server) -> None:

@@ -58,11 +58,14 @@ def test_settings_are_set_shown_and_reset(connection: psycopg.Connection, prepar
     assert connection.execute("DISCARD PLANS").statusmessage == "DISCARD PLANS"
 
 
-def test_a_copy_of_them_has_the_sessions_settings(server: Server, connection: psycopg.Connection) -> None:
+def test_they_are_the_same_in_every_protocol(server: Server, connection: psycopg.Connection) -> None:
     for query in ("SHOW ALL", "SHOW TimeZone", "show search_path"):
         connection.execute("SET application_name TO 'colonnade'")
-        cursor = connection.execute(query.encode())
+        cursor = simple(connection, query)
         names, rows = [column.name for column in cursor.description or []], cursor.fetchall()
+        prepared = connection.execute(query.encode(), prepare=True)
+        assert [column.name for column in prepared.description or []] == names
+        assert prepared.fetchall() == rows
         with connection.cursor() as reader, reader.copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
             copied = [tuple(value or "" for value in row) for row in copy.rows()]
         assert copied == rows

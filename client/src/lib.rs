@@ -58,6 +58,6 @@ pub use literal::{Date, Parameters, Sent, Time, Value, bind};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use printable::printable;
 pub use produced::Produced;
-pub use source::{Answer, Cancel, Connection, Described, Keep, QueryOptions, ResultStream, Transaction};
+pub use source::{Answer, Cancel, Connection, Described, Keep, QueryOptions, ResultStream, SchemaCheck, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;

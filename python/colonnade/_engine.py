@@ -157,7 +157,7 @@ class Session:
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
-        #: What `preview` has found in order last, with its text, until it runs.
+        #: What `preview` has found in order last, with its text, until it runs. Its transaction is open until then.
         self._passed: tuple[str, Statement | None] | None = None
 
     def execute(
@@ -173,14 +173,14 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
         nothing happens.
         """
-        self.finish()
         sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
-        if (answer := self._again(sql, limits, parameters)) is not None:
-            return answer
         passed, self._passed = self._passed, None
         if passed is not None and passed[0] == sql and parameters is None:
             statement = passed[1]
         else:
+            self.finish()
+            if (answer := self._again(sql, limits, parameters)) is not None:
+                return answer
             statement = self._gate.check(self._connection, sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
@@ -270,6 +270,7 @@ class Session:
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, with no rows; it does not run. None for other statements,
         and if only running it tells."""
+        self.finish()
         sql = at_home(sql, *self._home)
         if sql in self._seen:
             return None

@@ -10,8 +10,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
-    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
-    Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, SqlState, Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -165,14 +165,17 @@ impl Session for PySession {
         self.run(statement, parameters, size, true)
     }
 
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        Ok(match self.call("preview", (statement,), statement)? {
-            Answer::Rows(columns) => Some(columns),
-            Answer::Done { .. } => {
-                self.finish();
-                None
-            }
-        })
+    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
+        let checked = match self.call("preview", (statement,), statement) {
+            Ok(Answer::Rows(columns)) => check(columns.as_ref()),
+            // It only reads, or only running it tells its columns.
+            other => other.map(drop),
+        };
+        if let Err(error) = checked {
+            self.finish();
+            return Err(error);
+        }
+        self.run(statement, &[], size, true)
     }
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {

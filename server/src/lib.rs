@@ -77,8 +77,8 @@ mod worker;
 
 pub use catalog::at_home;
 pub use engine::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
+    Rows, Session, Who,
 };
 pub use error::SqlState;
 pub use listen::{Address, AddressError};

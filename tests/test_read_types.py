@@ -6,7 +6,7 @@ import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
-from colonnade._exact import exact
+from colonnade._duckdb.exact import exact
 from conftest import EVERY_TYPE
 
 COMPRESSIONS = [None, "plain", "light", "light+fsst", "plain+lz4", "light+lz4", "light+fsst+zstd-1", "light+zstd-19"]

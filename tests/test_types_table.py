@@ -11,7 +11,7 @@ import pytest
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 
-from colonnade._exact import UnsupportedType, exact  # noqa: E402 - after the importorskip
+from colonnade._duckdb.exact import UnsupportedType, exact  # noqa: E402 - after the importorskip
 
 TABLE = Path(__file__).parents[1] / "spec" / "TYPES.md"
 HEADER = ["source", "database type", "wire type", "Arrow type", "notes"]

@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Tells the engine what `pg_backend_pid()` is to say (`_catalog_functions.sql`).
+    /// Tells the engine what `pg_backend_pid()` is to say (`catalog_functions.sql`).
     fn introduce(&mut self, process: i32) -> Result<(), Failure> {
         match self.engine.dialect() {
             Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),

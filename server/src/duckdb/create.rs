@@ -9,7 +9,7 @@ use crate::session::query;
 use crate::session::{BATCH, Session};
 use crate::value;
 
-/// DuckDB's name of a schema (`_catalog.sql`).
+/// DuckDB's name of a schema (`catalog.sql`).
 const MEANT: &str = "colonnade_catalog.main.meant";
 
 impl Session {

@@ -75,7 +75,7 @@ impl Placeholders {
             out.push_str(&statement[at..placeholder.start]);
             match types.get(usize::from(placeholder.number) - 1) {
                 Some(Some(name)) => {
-                    // A bare cast binds like the placeholder itself. By the inner parentheses `_column_names.py` tells it
+                    // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it
                     // from a client's: it gives its column no name.
                     out.push_str("CAST((");
                     out.push_str(text);

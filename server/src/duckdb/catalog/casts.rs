@@ -1,7 +1,7 @@
 //! Casts to `regclass`, `regtype`, `regnamespace` and `regproc` (PostgreSQL's manual, "Object Identifier Types").
 //!
 //! In PostgreSQL such a value is the number of a thing, which looks like its name. DuckDB has no type like that, so a
-//! cast becomes a call of one of two functions of `_catalog.sql`, and what is written around it says which: `…_name` if the
+//! cast becomes a call of one of two functions of `catalog.sql`, and what is written around it says which: `…_name` if the
 //! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
 //! compared with a number, one of a column to be read.
 

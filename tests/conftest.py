@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import colonnade
-import fronts
-import mariadb
-import postgres as pg
 import psycopg
 import pytest
-import shop as shops
-from serving import Server, serve
-from sqlite_files import make
+
+from testbed import mariadb
+from testbed import postgres as pg
+from testbed.serving import Server, serve
+from tests.support import fronts
+from tests.support import shop as shops
+from tests.support.sqlite_files import make
 
 
 @pytest.fixture(scope="session")

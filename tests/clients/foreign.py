@@ -19,9 +19,9 @@ import psycopg
 import pytest
 
 from testbed.serving import Server, serve
-from tests.conftest import EVERY_TYPE
 from tests.serve.test_tls import files
 from tests.support.certificates import Authority
+from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
 
 CLIENTS = Path(__file__).parent

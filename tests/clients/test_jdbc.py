@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server, serve
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 
 SOURCES = Path(__file__).parent / "jdbc"
 #: Seconds; the driver may have to be fetched.

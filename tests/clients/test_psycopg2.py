@@ -18,7 +18,7 @@ import pytest
 from psycopg2 import errors
 
 from testbed.serving import PATIENCE, Server, serve
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
 
 D = decimal.Decimal

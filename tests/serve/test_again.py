@@ -9,7 +9,7 @@ import pytest
 from colonnade import _engine
 
 from testbed.serving import Server
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 
 LIMITS = (1000, 1 << 20)
 

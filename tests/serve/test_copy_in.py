@@ -11,7 +11,7 @@ import pyarrow.ipc
 import pytest
 
 from testbed.serving import Server, connected, own_server
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 
 FORMATS = ["text", "csv", "binary", "arrow", "colonnade"]
 #: Types whose text is PostgreSQL's and not DuckDB's.

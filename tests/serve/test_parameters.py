@@ -14,7 +14,7 @@ import pytest
 from psycopg.types.json import Json
 
 from testbed.serving import Server, connected, own_server
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import hand_shake
 
 D = decimal.Decimal

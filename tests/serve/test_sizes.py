@@ -28,13 +28,13 @@ def sizes() -> list[int]:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_sizes_are_postgresqls(tmp_path: Path, postgres: Cluster, user: str) -> None:
+def test_sizes_are_postgresqls(tmp_path: Path, stock: Cluster, user: str) -> None:
     numbers = sizes()
     beyond = ["0.5", "-10239.99", "10240.99", "-10751.9", "123456789012345678901234567890.5", str(SMALLEST)]
     queries = [f"SELECT pg_size_pretty(n) FROM (VALUES {', '.join(f'({n}::bigint)' for n in numbers)}) v(n)"]
     queries += [f"SELECT pg_size_pretty('{n}'::numeric(38, {len(n.partition('.')[2])}))" for n in beyond]
     queries += ["SELECT pg_size_pretty(NULL::bigint)", "SELECT pg_catalog.pg_size_pretty(12345::bigint)"]
-    with shop(tmp_path) as running, running.connect(user) as ours, postgres.connect() as theirs:
+    with shop(tmp_path) as running, running.connect(user) as ours, stock.connect() as theirs:
         for query in queries:
             expected = theirs.execute(query.encode()).fetchall()
             got = ours.execute(query.encode()).fetchall()

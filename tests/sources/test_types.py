@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from colonnade._exact import exact
 
-from tests.conftest import EVERY_TYPE
+from tests.support.every_type import EVERY_TYPE
 
 COMPRESSIONS = [None, "plain", "light", "light+fsst", "plain+lz4", "light+lz4", "light+fsst+zstd-1", "light+zstd-19"]
 IDS = [name for name, _ in EVERY_TYPE]

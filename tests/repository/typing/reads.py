@@ -1,4 +1,4 @@
-"""What a type checker is to know of `read_sql` and of a result: `tests/repository/test_typing.py` has pyright read this."""
+"""What a type checker is to know of `read_sql` and of a result: `test_typing.py` has pyright read this."""
 
 from collections.abc import Iterator
 from typing import Any, assert_type

@@ -71,21 +71,21 @@ test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mar
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
+	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/destinations/test_frames.py tests/destinations/test_modin.py
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
-	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/dbt_project.py
+	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
 
 test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/test_drop_in_scripts.py
-	PYTHONPATH=tests $(DROP_IN)/bin/python tests/drop_in/evidence.py
+	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
+	$(DROP_IN)/bin/python -m tests.drop_in.evidence
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, load on the server, hostile clients beside it (SOAK_SECONDS=600 each)
-	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.server --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.hostile --seconds $(SOAK_SECONDS)
 
 lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
 	$(CARGO) fmt --all --check
@@ -97,7 +97,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
-	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
+	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
@@ -155,7 +155,7 @@ fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Fuzz each target
 		echo "== $$target"; \
 		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
-	$(BIN)/python tests/fuzz_statements.py --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)
 
 deny: target/tools/bin/cargo-deny ## Check what is in the dependency tree: licences, sources, advisories
 	target/tools/bin/cargo-deny check

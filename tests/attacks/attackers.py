@@ -12,7 +12,8 @@ from pathlib import Path
 
 import duckdb
 import psycopg
-from serving import PATIENCE, Server, serve
+
+from testbed.serving import PATIENCE, Server, serve
 
 PASSWORD = "not that secret"
 

@@ -1,6 +1,6 @@
 """Statements of a chosen depth, one for each construct of SQL that nests or repeats.
 
-`python tests/attacks/nested_statements.py STACK_MIB` measures, in processes of their own, at which depth DuckDB dies on
+`python -m tests.attacks.nested_statements STACK_MIB` measures, in processes of their own, at which depth DuckDB dies on
 a stack of that size; docs/reference/server.md has the table.
 """
 

@@ -1,4 +1,4 @@
-//! The server over DuckDB: `python/colonnade/_engine.py` runs the statements, this takes the rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this takes the rows.
 //!
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_server::{
     Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
-    Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
+    Who, duckdb, engine::BATCH_NAME, parameter::Value, value::types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -23,7 +23,7 @@ use crate::fence::Refused;
 use crate::ffi_stream;
 use crate::stream::struct_field;
 
-/// A `colonnade._engine.Engine`.
+/// A `colonnade._duckdb.engine.Engine`.
 pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
@@ -66,7 +66,7 @@ struct PySession {
     is_read_only: bool,
 }
 
-/// What `_engine.Session.execute` gives.
+/// What `engine.Session.execute` gives.
 #[derive(FromPyObject)]
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
@@ -76,7 +76,7 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-/// What `_engine.Session.describe` gives.
+/// What `engine.Session.describe` gives.
 #[derive(FromPyObject)]
 struct PyDescription {
     parameters: Vec<(String, String)>,

@@ -9,7 +9,7 @@ use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transact
 use colonnade_client as client;
 use colonnade_server::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter, parameter::Value, types::Kind, types::Type,
+    SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
 use pyo3::prelude::*;
 
@@ -22,7 +22,7 @@ use crate::py_source::{PySource, from_py};
 pub(crate) struct SourceEngine(Arc<Front>);
 
 struct Front {
-    /// Gives a new connection, a source in the sense of `colonnade._connection`.
+    /// Gives a new connection, a source in the sense of `colonnade._sources.source`.
     connect: Py<PyAny>,
     server: String,
 }

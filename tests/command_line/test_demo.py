@@ -6,7 +6,7 @@ from pathlib import Path
 
 import colonnade
 import pytest
-from colonnade._cli import main
+from colonnade._cli.main import main
 
 
 def test_demo_makes_the_same_rows_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 
 import pytest
-from colonnade._memory_state import memory_report, memory_state
+from colonnade._cli.memory_state import memory_report, memory_state
 
 MEMINFO = """\
 MemTotal:       24684084 kB

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-from colonnade import _output
+from colonnade._frames.output import writer_of
 
 Form = Any
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -246,7 +246,7 @@ def _in_file(suffix: str, read: Callable[[Path, pa.DataType], list[Form]]) -> Ca
         made = result(table)
         # As the command line does.
         made._require_types(suffix[1:])
-        _output.write(path, _output.writer_of(path), made.schema, made)
+        write(path, writer_of(path), made.schema, made)
         return read(path, table.schema.field(0).type)
 
     return write

@@ -210,7 +210,7 @@ def test_the_arrow_memory_is_let_go(uri_of_values: str) -> None:
 import sys
 import colonnade, pandas, pyarrow
 columns = ", ".join(f"i + {n} as c{n}" for n in range(40)) + ", i::text as t"
-from colonnade._bench_client import peak_bytes
+from colonnade._cli.bench_client import peak_bytes
 colonnade.read_sql(sys.argv[1], f"select {columns} from generate_series(1::int8, 1000) t(i)")
 before = peak_bytes()
 frame = colonnade.read_sql(sys.argv[1], f"select {columns} from generate_series(1::int8, 500000) t(i)")

@@ -39,7 +39,7 @@ def generous() -> Iterator[mariadb.Server]:
 READ = """
 import hashlib, sys
 import colonnade
-from colonnade._bench_client import peak_bytes
+from colonnade._cli.bench_client import peak_bytes
 table = colonnade.read_sql(sys.argv[1], sys.argv[2], return_type="arrow")
 assert table.num_rows == 2
 (cell,) = (value.as_buffer() for value in table.column("v") if len(value.as_buffer()) > 1)

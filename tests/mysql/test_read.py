@@ -136,7 +136,7 @@ def test_batches_are_streamed(mysql: colonnade.Connection) -> None:
 PROGRAM = """
 import sys
 import colonnade
-from colonnade._bench_client import peak_bytes
+from colonnade._cli.bench_client import peak_bytes
 connection = colonnade.connect(sys.argv[1])
 def read(thousands):
     return sum(batch.num_rows for batch in connection.query(f"{sys.argv[2]} limit {thousands}000"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from colonnade import _engine
+from colonnade._duckdb import engine as _engine
 
 from testbed.serving import Server
 from tests.support.every_type import EVERY_TYPE

@@ -143,7 +143,7 @@ def test_streaming_takes_little_memory(tmp_path: Path) -> None:
     """200 MB of text pass through; the process grows by a few batches."""
     script = f"""
 import colonnade
-from colonnade._bench_client import peak_bytes
+from colonnade._cli.bench_client import peak_bytes
 with colonnade.connect("sqlite:///:memory:") as connection:
     for batch in connection.query({SERIES.format(1000)!r}): pass
     before = peak_bytes()

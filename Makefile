@@ -97,7 +97,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
-	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py
+	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py

@@ -1,5 +1,5 @@
-"""Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← duckdb ← python`, `sql ← duckdb, python`,
-`wire ← pg`; nobody knows `python`, `pg` or `bench`."""
+"""Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← duckdb ← python`,
+`sql ← duckdb, python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 //! What PostgreSQL's clients write about its catalog and DuckDB's parser does not take.
 //!
-//! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_catalog.sql`), so
+//! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_duckdb/catalog.sql`), so
 //!   that `pg_catalog.` before a name is left out.
 //! - `information_schema.` becomes the schema of the catalog that has its views: DuckDB lets nobody have another schema of
 //!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
@@ -22,7 +22,7 @@ use crate::lex::{Kind, Lexer, Token};
 
 const SCHEMA: &str = "pg_catalog";
 const INFORMATION: &str = "information_schema";
-/// Where `_information_schema.sql` has put its views.
+/// Where `information_schema.sql` has put its views.
 const INFORMATION_HERE: &str = "colonnade_catalog.information.";
 
 /// How asyncpg asks what the types with these numbers are made of (its `introspection.py`): a recursion within another, which

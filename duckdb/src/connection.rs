@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use colonnade_server::value::types::Type;
-use colonnade_server::{Answer, BatchSize, Columns, EngineError, Interrupt, Parameter, Rows};
+use colonnade_server::{Answer, BatchSize, ColumnCheck, Columns, EngineError, Interrupt, Parameter};
 
 use crate::Translated;
 
@@ -23,12 +23,16 @@ pub trait Connection: Send {
         must_give_rows: bool,
     ) -> Result<Answer, EngineError>;
 
-    /// A result without rows, with the columns of a query that changes the database. It does not run. `None` for other statements, and
-    /// if only running it tells.
+    /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
     /// # Errors
-    /// What DuckDB says.
-    fn preview(&mut self, statement: &Translated) -> Result<Option<Box<dyn Rows>>, EngineError>;
+    /// What DuckDB says, and the errors of `check`.
+    fn query_checked(
+        &mut self,
+        statement: &Translated,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError>;
 
     /// What a statement takes and, with these values, what it gives. It does not run.
     ///

@@ -7,7 +7,7 @@ use crate::quote;
 use crate::session::BATCH;
 use crate::{Connection, Session};
 
-/// DuckDB's name of a schema (`_catalog.sql`).
+/// DuckDB's name of a schema (`catalog.sql`).
 const MEANT: &str = "colonnade_catalog.main.meant";
 
 impl<C: Connection> Session<C> {

@@ -1,6 +1,6 @@
 //! What a client's statement may be and may call: a list of what is allowed, by role, over the statement's own tokens.
 //!
-//! The engine is asked second: `python/colonnade/_engine.py` compares its kind of the statement with the kinds that are
+//! The engine is asked second: `python/colonnade/_duckdb/engine.py` compares its kind of the statement with the kinds that are
 //! found here, and refuses where the two differ. What is on no list is refused.
 
 mod depth;

@@ -77,7 +77,7 @@ impl Placeholders {
         let mut edits = Edits::default();
         for Placeholder { start, end, number, .. } in &self.0 {
             if let Some(Some(name)) = types.get(usize::from(*number) - 1) {
-                // A bare cast binds like the placeholder itself. By the inner parentheses `_column_names.py` tells it from a
+                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it from a
                 // client's: it gives its column no name.
                 edits.replace(*start..*end, format!("CAST(({}) AS {name})", &statement[*start..*end]));
             }

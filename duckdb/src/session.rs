@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use colonnade_server::copy::input::is_plain;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
-    Answer, BatchSize, Description, EngineError, Interrupt, Parameter, Rows, Session as EngineSession,
+    Answer, BatchSize, ColumnCheck, Description, EngineError, Interrupt, Parameter, Session as EngineSession,
 };
 
 use crate::cast::cast;
@@ -62,7 +62,7 @@ impl<C: Connection> Session<C> {
 }
 
 impl<C: Connection> EngineSession for Session<C> {
-    /// What `pg_backend_pid()` gives (`_catalog_functions.sql`).
+    /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
     fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
         let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
         self.connection.execute(&statement, &[], BATCH, false).map(drop)
@@ -79,9 +79,9 @@ impl<C: Connection> EngineSession for Session<C> {
         self.run(statement, parameters, size, true)
     }
 
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
+    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
         let statement = self.translated(statement);
-        self.connection.preview(&statement)
+        self.connection.query_checked(&statement, size, check)
     }
 
     fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {

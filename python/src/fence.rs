@@ -1,4 +1,4 @@
-//! The server's fence, as `python/colonnade/_engine.py` asks it.
+//! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
 
 use colonnade_duckdb::fence::{Fence, Refusal, Rights, Section, Tokens};
 use pyo3::exceptions::{PyException, PyValueError};

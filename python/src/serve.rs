@@ -1,4 +1,4 @@
-//! The server over DuckDB: `python/colonnade/_engine.py` runs the statements, this takes the rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this takes the rows.
 //!
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
@@ -11,8 +11,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
 use colonnade_server::{
-    Answer, BatchSize, Columns, Engine, EngineError, Interrupt, Parameter, Role, Rows, SqlState, Who, parameter::Value,
-    value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, Interrupt, Parameter, Role, Rows, SqlState, Who,
+    parameter::Value, value::types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -24,7 +24,7 @@ use crate::fence::Refused;
 use crate::ffi_stream;
 use crate::stream::struct_field;
 
-/// A `colonnade._engine.Engine`.
+/// A `colonnade._duckdb.engine.Engine`.
 pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
@@ -72,7 +72,7 @@ struct PyConnection {
     is_read_only: bool,
 }
 
-/// What `_engine.Session.execute` gives.
+/// What `engine.Session.execute` gives.
 #[derive(FromPyObject)]
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
@@ -82,7 +82,7 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-/// What `_engine.Session.describe` gives.
+/// What `engine.Session.describe` gives.
 #[derive(FromPyObject)]
 struct PyDescription {
     parameters: Vec<(String, String)>,
@@ -162,14 +162,22 @@ impl Connection for PyConnection {
         answer
     }
 
-    fn preview(&mut self, statement: &Translated) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        Ok(match self.call("preview", (&statement.text,), statement)? {
-            Answer::Rows(columns) => Some(columns),
-            Answer::Done { .. } => {
-                self.finish();
-                None
-            }
-        })
+    fn query_checked(
+        &mut self,
+        statement: &Translated,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let checked = match self.call("preview", (&statement.text,), statement) {
+            Ok(Answer::Rows(columns)) => check(columns.as_ref()),
+            // It only reads, or only running it tells its columns.
+            other => other.map(drop),
+        };
+        if let Err(error) = checked {
+            self.finish();
+            return Err(error);
+        }
+        self.execute(statement, &[], size, true)
     }
 
     fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<Described, EngineError> {

@@ -12,6 +12,9 @@ use crate::message::backend::Status;
 use crate::parameter::Value;
 use crate::value::types::Type;
 
+/// Refuses the columns of a result that nobody could use. It is called once, on a thread of the engine's.
+pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;
+
 /// A database that sessions are opened on.
 pub trait Engine: Send + Sync {
     /// Name and version, as clients see it in `server_version`: `Engine 2.0.0`.
@@ -110,14 +113,17 @@ pub trait Session: Send {
         self.execute(statement, parameters, size)
     }
 
-    /// A result without rows, with the columns of a query that may change the database. It does not run, so that what its
-    /// columns rule out can be refused before. `None` if the query only reads, or if only running it tells.
+    /// The same if `check` accepts the columns. A statement that is refused has not run, or is undone. Engines that can do
+    /// neither leave what it did. Of a query that only reads, the columns need not be checked.
     ///
     /// # Errors
-    /// What the engine says of a wrong statement.
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        let _ = statement;
-        Ok(None)
+    /// What the engine says, with its SQLSTATE, and the errors of `check`.
+    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
+        let answer = self.query(statement, &[], size)?;
+        if let Answer::Rows(rows) = &answer {
+            check(rows.as_ref())?;
+        }
+        Ok(answer)
     }
 
     /// What a statement takes and gives. It does not run. `types` are PostgreSQL's numbers of its first parameters' types, as the client

@@ -250,6 +250,20 @@ pub enum Failure {
     Disconnected(#[from] std::io::Error),
 }
 
+/// The same error as an engine's own, where an engine is to refuse something for the server's reason.
+impl From<Failure> for EngineError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Engine(error) => error,
+            _ => Self {
+                detail: failure.detail(),
+                hint: failure.hint(),
+                ..Self::new(failure.code(), failure.to_string())
+            },
+        }
+    }
+}
+
 impl Failure {
     /// The SQLSTATE a client is told.
     pub fn code(&self) -> SqlState {

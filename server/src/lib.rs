@@ -39,8 +39,8 @@ mod supervise;
 
 pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
+    Rows, Session, Who,
 };
 pub use error::SqlState;
 pub use message::backend::Status;

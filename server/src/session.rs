@@ -314,10 +314,9 @@ impl Session {
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
     fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
-        if let Some(columns) = self.answered(&copy.query, |engine| engine.preview(&copy.query))? {
-            copy::check(columns.as_ref(), &copy.options)?;
-        }
-        match self.query_answer(&copy.query, &[], size)? {
+        let options = copy.options.clone();
+        let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
+        match self.answered(&copy.query, |engine| engine.query_checked(&copy.query, size, check))? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }

@@ -1,7 +1,7 @@
-//! Casts to `regclass`, `regtype`, `regnamespace` and `regproc` (PostgreSQL's manual, "Object Identifier Types").
+//! Casts to `regclass`, `regtype`, `regnamespace`, `regproc` and `regprocedure` (PostgreSQL's manual, "Object Identifier Types").
 //!
 //! In PostgreSQL such a value is the number of a thing, which looks like its name. DuckDB has no type like that, so a
-//! cast becomes a call of one of two functions of `_catalog.sql`, and what is written around it says which: `…_name` if the
+//! cast becomes a call of one of two functions of `catalog.sql`, and what is written around it says which: `…_name` if the
 //! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
 //! compared with a number, one of a column to be read.
 
@@ -14,7 +14,7 @@ use super::{SCHEMA, qualifies};
 use crate::lex::{Kind, Token};
 
 /// The types.
-pub const TYPES: [&str; 4] = ["regclass", "regtype", "regnamespace", "regproc"];
+pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 /// Types that a name is cast to.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
 /// Functions that know a sequence by its name, in DuckDB.
@@ -238,6 +238,7 @@ mod tests {
                 "CAST(regclass_number(f(regclass_name(a )) ) AS OID)",
             ),
             ("'f'::pg_catalog.regproc::pg_catalog.oid", "regproc_oid('f')::oid"),
+            ("f.oid::pg_catalog.regprocedure as p", "regprocedure_name(f.oid) as p"),
             ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
             ("nextval('s'::regclass)", "nextval('s')"),
             ("a as regclass", "a as regclass"),

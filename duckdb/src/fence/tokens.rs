@@ -2,7 +2,7 @@
 //!
 //! The server's lexer never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
 //! afford that: where DuckDB's lexer is known to cut differently, or the text is not closed, the statement is refused.
-//! `tests/attacks/test_attack_tokens.py` compares both lexers.
+//! `tests/attacks/test_tokens.py` compares both lexers.
 
 use super::Refusal;
 use crate::lex::{self, Kind, Token};

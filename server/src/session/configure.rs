@@ -15,7 +15,7 @@ use crate::session::source;
 use crate::session::{BATCH, Session};
 use crate::value::oid::{self, TypeInfo};
 
-/// The search path as clients name its schemas (`_catalog_functions.sql`).
+/// The search path as clients name its schemas (`catalog_functions.sql`).
 const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {

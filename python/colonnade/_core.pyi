@@ -27,7 +27,6 @@ __all__ = [
     "Worker",
     "__version__",
     "add_user",
-    "at_home",
     "bind",
     "connect",
     "file_uri",
@@ -133,8 +132,6 @@ def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
 
-def at_home(sql: str, database: str, has_public: bool) -> str: ...
-
 @final
 class Fence:
     def __new__(cls, catalog: list[str], max_bytes: int) -> Fence: ...
@@ -182,9 +179,12 @@ class Stream:
         producer: ArrowStream,
         name: str,
         server: str,
+        *,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...

@@ -11,7 +11,7 @@ from colonnade._connection import connect
 from colonnade._errors import InterfaceError
 from colonnade._frames.output import WRITERS, write, writer_of
 from colonnade._libraries import require
-from colonnade._options.query import QueryOptions
+from colonnade._options.query import AS_TEXT_SOURCES, QueryOptions
 from colonnade._read import partition
 from colonnade._serve.settings import size
 
@@ -63,7 +63,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         metavar="NAME",
         action="append",
         default=[],
-        help="PostgreSQL: a column that arrives as the text that the database has for it",
+        help=f"{AS_TEXT_SOURCES}: a column that arrives as the database's text for it; may be repeated",
     )
     parser.add_argument(
         "--numeric",

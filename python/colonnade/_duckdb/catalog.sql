@@ -292,7 +292,9 @@ SELECT 0::BIGINT AS oid, '' AS extname, 10::BIGINT AS extowner, 11::BIGINT AS ex
 CREATE VIEW pg_prepared_xacts AS
 SELECT 0::BIGINT AS transaction, '' AS gid, NULL::TIMESTAMPTZ AS prepared, '' AS owner, '' AS database LIMIT 0;
 CREATE VIEW pg_range AS SELECT 0::BIGINT AS rngtypid, 0::BIGINT AS rngsubtype, 0::BIGINT AS rngmultitypid LIMIT 0;
-CREATE VIEW pg_collation AS SELECT 0::BIGINT AS oid, '' AS collname, 0::BIGINT AS collnamespace LIMIT 0;
+CREATE VIEW pg_collation AS
+SELECT 0::BIGINT AS oid, '' AS collname, 0::BIGINT AS collnamespace, 10::BIGINT AS collowner, '' AS collprovider, true AS collisdeterministic,
+       0 AS collencoding, '' AS collcollate, '' AS collctype, '' AS colliculocale, '' AS collversion LIMIT 0;
 CREATE VIEW pg_policy AS
 SELECT '' AS polname, true AS polpermissive, []::BIGINT[] AS polroles, 0::BIGINT AS polrelid, '' AS polqual, '' AS polwithcheck, '' AS polcmd LIMIT 0;
 CREATE VIEW pg_inherits AS SELECT 0::BIGINT AS inhrelid, 0::BIGINT AS inhparent, 0 AS inhseqno, false AS inhdetachpending LIMIT 0;
@@ -311,7 +313,10 @@ CREATE VIEW pg_roles AS
 SELECT 10::BIGINT AS oid, current_user AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb,
        true AS rolcanlogin, -1 AS rolconnlimit, NULL::TIMESTAMP AS rolvaliduntil, false AS rolreplication, false AS rolbypassrls;
 CREATE VIEW pg_auth_members AS SELECT 0::BIGINT AS roleid, 0::BIGINT AS member, 0::BIGINT AS grantor, false AS admin_option LIMIT 0;
-CREATE VIEW pg_language AS SELECT 14::BIGINT AS oid, 'sql' AS lanname;
+-- `tableoid` is the number of the relation itself, which PostgreSQL shows only to those who ask for it.
+CREATE VIEW pg_language AS
+SELECT 14::BIGINT AS oid, 'sql' AS lanname, 10::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
+       0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid;
 CREATE VIEW pg_proc AS
 SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.main.schema_number(schema_name) AS pronamespace, 'f' AS prokind,
        10::BIGINT AS proowner, 14::BIGINT AS prolang, CASE function_type WHEN 'table_macro' THEN 2249 ELSE 25 END::BIGINT AS prorettype,

@@ -35,6 +35,11 @@ CREATE MACRO pg_get_function_result(function) AS
     (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
+-- UTF8 is the only encoding here; -1 is PostgreSQL's answer to a name that it does not know.
+CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
+CREATE MACRO getdatabaseencoding() AS 'UTF8';
+CREATE MACRO pg_collation_is_visible(collation) AS true;
+CREATE MACRO pg_statistics_obj_is_visible(statistics) AS true;
 CREATE MACRO pg_relation_is_publishable(relation) AS false;
 CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
@@ -63,7 +68,7 @@ CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS re
 CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
 CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 
--- What the parser makes of casts to regclass and its like (server/src/catalog/casts.rs). Of two relations with a name, that in the
+-- What the parser makes of casts to regclass and its like (duckdb/src/catalog/casts.rs). Of two relations with a name, that in the
 -- current schema is meant, or else that of the catalog.
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
@@ -111,6 +116,16 @@ CREATE MACRO regproc_oid(given) AS
 CREATE MACRO regproc_name(given) AS
     coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
              regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
+-- A function with the types of its arguments.
+CREATE MACRO regprocedure_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM colonnade_catalog.main.pg_proc
+              WHERE proname = colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]),
+             CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regprocedure_name(given) AS
+    CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
+         ELSE coalesce((SELECT min(proname || '(' || array_to_string(['text' for name in proargnames], ',') || ')')
+                        FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
 -- The search path without this catalog, which is the last.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
@@ -277,7 +292,10 @@ SELECT 0::BIGINT AS oid, 0::BIGINT AS defaclrole, 0::BIGINT AS defaclnamespace, 
 CREATE VIEW pg_db_role_setting AS SELECT 0::BIGINT AS setdatabase, 0::BIGINT AS setrole, NULL::VARCHAR[] AS setconfig LIMIT 0;
 CREATE VIEW pg_seclabels AS SELECT 0::BIGINT AS objoid, '' AS objtype, '' AS provider, '' AS label LIMIT 0;
 CREATE VIEW pg_shseclabel AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS provider, '' AS label LIMIT 0;
-CREATE VIEW pg_subscription AS SELECT 0::BIGINT AS oid, 0::BIGINT AS subdbid, '' AS subname, 10::BIGINT AS subowner LIMIT 0;
+CREATE VIEW pg_subscription AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS subdbid, '' AS subskiplsn, '' AS subname, 10::BIGINT AS subowner, false AS subenabled, false AS subbinary,
+       false AS substream, '' AS subtwophasestate, false AS subdisableonerr, '' AS subconninfo, '' AS subslotname, '' AS subsynccommit,
+       []::VARCHAR[] AS subpublications LIMIT 0;
 CREATE VIEW pg_ts_config AS SELECT 0::BIGINT AS oid, '' AS cfgname, 11::BIGINT AS cfgnamespace LIMIT 0;
 CREATE VIEW pg_ts_dict AS SELECT 0::BIGINT AS oid, '' AS dictname, 11::BIGINT AS dictnamespace LIMIT 0;
 CREATE VIEW pg_available_extensions AS SELECT '' AS name, '' AS default_version, '' AS installed_version, '' AS comment LIMIT 0;

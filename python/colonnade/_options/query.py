@@ -28,13 +28,16 @@ class QueryOptions(TypedDict, total=False):
     #: PostgreSQL: precision and scale of the decimals that numerics declared without either become. They arrive as text
     #: otherwise. A value that does not fit is an error, never rounded.
     numeric: tuple[int, int] | None
-    #: PostgreSQL: columns of the result that arrive as the text that the database has for them.
+    #: PostgreSQL, MySQL, SQLite and ODBC: columns of the result that arrive as the text that the database has for them.
     as_text: Sequence[str] | None
     #: PostgreSQL with the extension: `"auto"`, `"on"` (workers encode wherever the plan allows it) or `"off"`.
     parallel: str | None
     #: The types that columns are to have, by name, or one for all; see `Connection.query`.
     dtype: Dtypes | None
 
+
+#: The sources that have the option `as_text`.
+AS_TEXT_SOURCES = "PostgreSQL, MySQL, SQLite and ODBC"
 
 #: The options' names.
 NAMES = tuple(QueryOptions.__annotations__)

@@ -119,7 +119,16 @@ class ArrowSource(ABC, Generic[Query]):
 
     def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> Stream:
         producer, texts = self._start(bound, options)
-        stream, self._current = Stream.from_arrow(producer, self.name, self.server, self._interrupt, texts, finish)
+        stream, self._current = Stream.from_arrow(
+            producer,
+            self.name,
+            self.server,
+            cancel=self._interrupt,
+            texts=texts,
+            finish=finish,
+            chunk_rows=options.get("chunk_rows"),
+            chunk_bytes=options.get("chunk_bytes"),
+        )
         return stream
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:

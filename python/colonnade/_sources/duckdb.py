@@ -51,7 +51,6 @@ class DuckdbSource(ArrowSource[str]):
         return bind(sql, params)
 
     def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
-        """Nothing is encoded, so most options have nothing to say here."""
         self._check(query)
         relation = self._connection.sql(query)
         if relation is None:

@@ -10,7 +10,8 @@ pub fn count(sql: &str, dialect: Dialect) -> usize {
 
 /// A text with what `write` appends in the place of each placeholder; it is told the name without the `$`.
 ///
-/// White space is put where two tokens would else become one: a number and a point, two strings, `U&` and a string.
+/// White space is put where two tokens would else become one: a number and a point, two strings, `U&` and a string. Strings on two
+/// lines are one to PostgreSQL, unless a comment like this is between them: `/**/`.
 ///
 /// # Errors
 /// Those of `write`.
@@ -20,13 +21,26 @@ pub fn replace<E>(
     mut write: impl FnMut(&mut String, &str) -> Result<(), E>,
 ) -> Result<String, E> {
     let mut out = String::with_capacity(sql.len() + sql.len() / 4);
-    let mut is_behind = false;
+    let may_be_string = |token: &Token<'_>| token.kind == Kind::Text || token.placeholder().is_some();
+    let mut before = None::<Token<'_>>;
     for token in tokens(sql, dialect) {
         let placeholder = token.placeholder();
-        if is_behind && !token.is_blank() || placeholder.is_some() && may_join(&out) {
-            out.push(' ');
+        if !token.is_blank() {
+            let is_behind = before.is_some_and(|before| before.placeholder().is_some());
+            let touches = before.is_some_and(|before| before.end() == token.start);
+            let is_new = is_behind || placeholder.is_some();
+            if dialect.joins_lines()
+                && is_new
+                && !touches
+                && before.as_ref().is_some_and(may_be_string)
+                && may_be_string(&token)
+            {
+                out.push_str("/**/");
+            } else if is_behind && touches || placeholder.is_some() && may_join(&out) {
+                out.push(' ');
+            }
+            before = Some(token);
         }
-        is_behind = placeholder.is_some();
         match placeholder {
             Some(name) => write(&mut out, name)?,
             None => out.push_str(token.text),
@@ -38,7 +52,7 @@ pub fn replace<E>(
 /// Whether a string or a number behind this text could become one token with its end.
 fn may_join(before: &str) -> bool {
     before.ends_with(|last: char| {
-        matches!(last, '\'' | '"' | '&' | '_' | '$') || last.is_ascii_alphanumeric() || !last.is_ascii()
+        matches!(last, '\'' | '"' | '&' | '_' | '$' | '.') || last.is_ascii_alphanumeric() || !last.is_ascii()
     })
 }
 
@@ -65,6 +79,7 @@ mod tests {
         assert_eq!(replaced("u&$1", "'b'"), "u& 'b'");
         assert_eq!(replaced("1$1", "2"), "1 2");
         assert_eq!(replaced("'$1' -- $1", "2"), "'$1' -- $1");
+        assert_eq!(replaced("'a'\n$1 --\n'c'", "'b'"), "'a'\n/**/'b' --\n/**/'c'");
     }
 
     #[test]

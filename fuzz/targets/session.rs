@@ -13,7 +13,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
     Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
-    Parameter, Rows, Server, Session, SqlState, Who, types::Type,
+    Parameter, Rows, Server, Session, SqlState, Who, value::types::Type,
 };
 
 const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";

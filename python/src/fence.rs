@@ -1,6 +1,6 @@
 //! The server's fence, as `python/colonnade/_engine.py` asks it.
 
-use colonnade_server::fence::{Fence, Refusal, Rights, Section, Tokens};
+use colonnade_server::duckdb::fence::{Fence, Refusal, Rights, Section, Tokens};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 

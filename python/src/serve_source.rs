@@ -9,7 +9,7 @@ use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transact
 use colonnade_client as client;
 use colonnade_server::{
     Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter, parameter::Value, types::Kind, types::Type,
+    SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
 use pyo3::prelude::*;
 

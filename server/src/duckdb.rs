@@ -3,10 +3,18 @@
 //! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
 
+pub(crate) mod cast;
+pub(crate) mod catalog;
+pub(crate) mod create;
+pub mod fence;
+pub(crate) mod literal;
+pub(crate) mod numbered;
+pub(crate) mod placeholder;
+pub(crate) mod savepoint;
+
 use crate::engine::{BATCH_NAME, EngineError};
 use crate::error::SqlState;
 use crate::lex::{Kind, Lexer};
-use crate::{catalog, literal};
 
 /// A statement of PostgreSQL's clients as DuckDB takes it.
 pub fn statement(text: &str) -> String {

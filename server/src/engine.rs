@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use crate::error::SqlState;
 use crate::message::backend::Status;
 use crate::parameter::Value;
-use crate::types::Type;
+use crate::value::types::Type;
 
 /// A database that sessions are opened on.
 pub trait Engine: Send + Sync {
@@ -210,7 +210,7 @@ pub trait Interrupt: Send + Sync {
 /// What a statement takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::types::Kind::Unknown)
+    /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::value::types::Kind::Unknown)
     /// where nothing tells.
     pub parameters: Vec<(usize, Type)>,
     /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.

@@ -10,7 +10,7 @@ use crate::engine::EngineError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
-use crate::settings::SettingError;
+use crate::session::settings::SettingError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.

@@ -1,23 +1,34 @@
 //! One client's session: its queries one after the other, each answered before the next is read.
 
+pub(crate) mod configure;
+pub(crate) mod copy_in;
+pub(crate) mod cursors;
+pub(crate) mod extended;
+pub(crate) mod listing;
+pub(crate) mod portal;
+pub(crate) mod prepared;
+pub mod query;
+pub(crate) mod settings;
+pub(crate) mod source;
+pub(crate) mod transaction;
+
 use std::sync::Arc;
 
-use crate::cancel::{Control, Running};
 use crate::certain;
+use crate::connection::cancel::{Control, Running};
+use crate::connection::input::Input;
+use crate::connection::socket::Output;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::duckdb;
 use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
-use crate::extended::{Prepared, Step};
-use crate::input::Input;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
-use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
-use crate::settings::{self, Command, Settings};
-use crate::socket::Output;
-use crate::source;
+use crate::session::extended::{Prepared, Step};
+use crate::session::query::{Statement, StatementKind};
+use crate::session::settings::{Command, Settings};
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };

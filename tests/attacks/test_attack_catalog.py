@@ -1,6 +1,6 @@
 """Every function, PRAGMA, view, setting and kind of statement of this DuckDB is decided, and the decision holds.
 
-A new version of DuckDB fails these tests until each new name has a line in server/src/fence/allowed.txt.
+A new version of DuckDB fails these tests until each new name has a line in server/src/duckdb/fence/allowed.txt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from attackers import Target, target
 from colonnade._core import Fence, Refused
 
-LISTS = Path(__file__).parents[2] / "server/src/fence/allowed.txt"
+LISTS = Path(__file__).parents[2] / "server/src/duckdb/fence/allowed.txt"
 CLASSES = {"all", "writers", "files", "writers-with-files", "never"}
 #: What DuckDB knows and does not list.
 UNLISTED = {"settings": {"extension_directory"}, "kinds": {"update_extensions"}}

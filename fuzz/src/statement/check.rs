@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use colonnade_server::copy::{Parsed, parse};
-use colonnade_server::fence::{Fence, Refusal, Rights};
+use colonnade_server::duckdb::fence::{Fence, Refusal, Rights};
 use colonnade_server::{duckdb, query};
 
 use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};

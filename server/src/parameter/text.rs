@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{InputError, Value};
-use crate::types::{Kind, Type};
+use crate::value::types::{Kind, Type};
 
 /// Reads a value's text.
 ///
@@ -297,7 +297,7 @@ mod tests {
             for name in ["BOOLEAN", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL", "DECIMAL",
                          "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
                 if let Ok(value) = from_text(&Type::named(name), &given) {
-                    let _ = super::super::cast(&Type::named(name), &value);
+                    let _ = crate::duckdb::cast::cast(&Type::named(name), &value);
                 }
             }
         }

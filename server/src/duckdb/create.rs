@@ -1,0 +1,123 @@
+//! CREATE TABLE with columns that number their rows, in a session: the sequences, the table, and whose they are.
+
+use crate::duckdb::numbered::{self, Column, Numbered};
+use crate::engine::{Answer, EngineError};
+use crate::error::Failure;
+use crate::message::backend::{self, Status};
+use crate::quote;
+use crate::session::query;
+use crate::session::{BATCH, Session};
+use crate::value;
+
+/// DuckDB's name of a schema (`_catalog.sql`).
+const MEANT: &str = "colonnade_catalog.main.meant";
+
+impl Session {
+    /// Runs such a statement; its parts are one transaction, whether the client has begun one or not.
+    pub fn create_numbered(&mut self, statement: &str) -> Result<(), Failure> {
+        let Some(numbered) = numbered::parse(statement)? else { return self.execute(statement) };
+        let _running = self.start()?;
+        self.prepared.savepoints.note(statement);
+        let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
+        if is_alone {
+            self.begin_or_end("BEGIN")?;
+        }
+        let created = self.create_all(&numbered);
+        if is_alone {
+            match created {
+                Ok(()) => self.begin_or_end("COMMIT")?,
+                // Without this the next statement would meet a transaction that nobody knows of.
+                Err(_) => self.roll_back()?,
+            }
+        }
+        created.map_err(placeless)?;
+        backend::command_complete(self.output.buffer(), &query::tag(statement, None, None));
+        Ok(())
+    }
+
+    fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), Failure> {
+        // Where the table will be, in SQL. A name of two parts begins with its schema.
+        let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
+            (true, _) => (quote::text("temp"), quote::text("main")),
+            (false, Some(schema)) => ("current_database()".to_owned(), format!("{MEANT}({})", quote::text(schema))),
+            (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
+        };
+        let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
+        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::text(&numbered.name));
+        if numbered.if_not_exists {
+            let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
+            if !self.ask(&exists)?.is_empty() {
+                return self.run_translated(&numbered.without_sequences());
+            }
+        }
+        let prefix = match (numbered.is_temporary, &numbered.schema[..]) {
+            (true, _) => vec!["temp".to_owned()],
+            (false, []) => self.ask("SELECT system.main.current_schema()")?,
+            (false, parts) => parts.to_vec(),
+        };
+        // The engine looks for temporary things first, and has no longer name for them in some places.
+        let within = |name: &str| match numbered.is_temporary {
+            true => quote::name(name),
+            false => prefix.iter().map(String::as_str).chain([name]).map(quote::name).collect::<Vec<_>>().join("."),
+        };
+        let mut names: Vec<String> = Vec::new();
+        for Column { name, options, .. } in &numbered.columns {
+            let wanted = format!("{}_{name}_seq", numbered.name);
+            let taken = format!("SELECT lower(sequence_name) FROM duckdb_sequences() WHERE {here}");
+            let taken = self.ask(&taken)?;
+            // As in PostgreSQL, the first one that is free.
+            let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
+            let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
+            let kind = if numbered.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
+            self.run_plain(&format!("CREATE {kind} {} {options}", within(&name)))?;
+            names.push(name);
+        }
+        let sequences: Vec<_> = names.iter().map(|name| readable(&prefix, name)).collect();
+        self.run_translated(&numbered.with_sequences(&sequences))?;
+        for name in &names {
+            // Dropped with it.
+            self.run_plain(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&numbered.name)))?;
+        }
+        Ok(())
+    }
+
+    fn run_translated(&mut self, statement: &str) -> Result<(), Failure> {
+        self.answer(statement, &[], BATCH).map(drop)
+    }
+
+    /// The first column of a query's rows; NULL is left out.
+    fn ask(&mut self, query: &str) -> Result<Vec<String>, Failure> {
+        let Answer::Rows(mut rows) = self.engine()?.execute(query, &[], BATCH)? else { return Ok(Vec::new()) };
+        let schema = rows.schema();
+        let mut found = Vec::new();
+        while let Some(batch) = rows.next()? {
+            let (Some(field), Some(array)) = (schema.fields().first(), batch.columns().first()) else { continue };
+            let column = value::Column::new(field, array.as_ref(), "a text")?;
+            for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
+                let mut text = Vec::new();
+                column.write_text(row, &mut text)?;
+                found.push(String::from_utf8_lossy(&text).into_owned());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A name with its schema, in quotes where it needs them: what `nextval` reads and people see.
+fn readable(prefix: &[String], name: &str) -> String {
+    let is_plain = |part: &str| {
+        part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && !part.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let parts = prefix.iter().map(String::as_str).chain([name]);
+    let parts: Vec<_> = parts.map(|part| if is_plain(part) { part.to_owned() } else { quote::name(part) }).collect();
+    parts.join(".")
+}
+
+/// A place would be one in a statement that the client has not written.
+fn placeless(failure: Failure) -> Failure {
+    match failure {
+        Failure::Engine(error) => EngineError { position: None, ..error }.into(),
+        other => other,
+    }
+}

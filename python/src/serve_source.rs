@@ -8,8 +8,8 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
+    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
+    Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
 use pyo3::prelude::*;
 
@@ -148,13 +148,8 @@ impl Session for SourceSession {
         Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
     }
 
-    fn dialect(&self) -> Dialect {
-        match self.source.dialect() {
-            client::Dialect::Postgres { .. } => Dialect::Postgres,
-            client::Dialect::Sqlite => Dialect::Sqlite,
-            client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
-            _ => Dialect::Unknown,
-        }
+    fn dialect(&self) -> client::Dialect {
+        self.source.dialect()
     }
 
     fn status(&self) -> Option<Status> {

@@ -33,7 +33,6 @@ mod certain;
 mod connection;
 mod lex;
 mod observe;
-mod quote;
 mod rows;
 mod serve;
 mod session;
@@ -42,8 +41,7 @@ mod supervise;
 pub use connection::listen::{Address, AddressError};
 pub use duckdb::catalog::at_home;
 pub use engine::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    Who,
+    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, Who,
 };
 pub use error::SqlState;
 pub use message::backend::Status;

@@ -14,13 +14,15 @@ pub(crate) mod transaction;
 
 use std::sync::Arc;
 
+use colonnade_sql::Dialect;
+
 use crate::certain;
 use crate::connection::cancel::{Control, Running};
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
 use crate::duckdb;
-use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Rows, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};

@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
+use colonnade_sql::{Dialect, quote};
+
 use crate::lex::{Kind, Lexer, Token};
 use crate::parameter::{Value, from_text};
-use crate::quote;
 use crate::value::types::{Kind as TypeKind, Type};
 
 /// The statement with such literals as the engine writes them.
@@ -131,7 +132,7 @@ fn expression(value: &Value) -> String {
     match value {
         // No text is read as a value that was sent.
         Value::Null | Value::Sent { .. } => "NULL".to_owned(),
-        Value::Text(text) => quote::text(text),
+        Value::Text(text) => quote::string(text, Dialect::DuckDb),
         Value::Bytes(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("unhex('{digits}')")

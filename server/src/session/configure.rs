@@ -1,12 +1,12 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
+use colonnade_sql::{Dialect, quote};
 
-use crate::engine::{Answer, Dialect, EngineError};
+use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
-use crate::quote;
 use crate::rows;
 use crate::session::listing::Listing;
 use crate::session::query::{self, StatementKind};
@@ -85,10 +85,11 @@ impl Session {
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
-            let text = format!("SET {} = {}", quote::name(name), quote::text(value));
-            let is_passed = source::kind(&text, self.engine.dialect()) == StatementKind::Other;
+            let dialect = self.engine.dialect();
+            let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
+            let is_passed = source::kind(&text, dialect) == StatementKind::Other;
             match settings::command(&text) {
-                Some(Command::Set { setting, value, .. }) if !is_passed || self.engine.dialect() == Dialect::DuckDb => {
+                Some(Command::Set { setting, value, .. }) if !is_passed || dialect == Dialect::DuckDb => {
                     self.set(setting, value.as_deref(), false)?;
                 }
                 _ => {

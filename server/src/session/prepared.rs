@@ -1,11 +1,13 @@
 //! Prepared statements: what Parse makes of a query.
 
+use colonnade_sql::Dialect;
+
 use crate::certain;
 use crate::duckdb;
 use crate::duckdb::cast::cast;
 use crate::duckdb::catalog;
 use crate::duckdb::placeholder::Placeholders;
-use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
+use crate::engine::{Columns, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
@@ -156,7 +158,7 @@ impl PreparedStatement {
         let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
         let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
         let given: Vec<_> = match self.source {
-            Some(Dialect::Postgres) => {
+            Some(Dialect::Postgres { .. }) => {
                 (0..self.sent_types.len()).map(|at| self.sent(at, false, None, &unknown())).collect()
             }
             _ => given.collect(),
@@ -289,7 +291,7 @@ impl PreparedStatement {
         let mut total = self.text.len();
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
-            if self.source == Some(Dialect::Postgres) {
+            if self.source.is_some_and(Dialect::is_postgres) {
                 let sent = self.sent(at, is_binary, bytes.clone(), type_);
                 total += sent.value.bytes();
                 if total > charge.bytes() {

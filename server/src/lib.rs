@@ -31,7 +31,6 @@ mod certain;
 mod connection;
 pub mod lex;
 mod observe;
-pub mod quote;
 mod rows;
 mod serve;
 mod session;
@@ -39,8 +38,8 @@ mod supervise;
 
 pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
-    Rows, Session, Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, Who,
 };
 pub use error::SqlState;
 pub use message::backend::Status;

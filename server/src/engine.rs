@@ -8,9 +8,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use colonnade_sql::Dialect;
 
-use crate::error::SqlState;
 use crate::message::backend::Status;
 use crate::parameter::Value;
+use crate::sqlstate::SqlState;
 use crate::value::types::Type;
 
 /// Refuses the columns of a result that nobody could use. It is called once, on a thread of the engine's.

@@ -34,6 +34,7 @@ mod observe;
 mod rows;
 mod serve;
 mod session;
+mod sqlstate;
 mod supervise;
 
 pub use connection::listen::{Address, AddressError};
@@ -41,11 +42,11 @@ pub use engine::{
     Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
     Session, Who,
 };
-pub use error::SqlState;
 pub use message::backend::Status;
 pub use observe::Log;
 pub use serve::{Options, ServeError, Server};
 pub use session::query;
+pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};

@@ -27,12 +27,12 @@ use crate::connection::input::Input;
 use crate::connection::newcomer::Newcomer;
 use crate::connection::registry::Arrival;
 use crate::connection::socket::{Output, Socket};
-use crate::connection::startup::Purpose;
+use crate::connection::startup::{Purpose, StartupMessage};
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
 use crate::message::backend::Status;
-use crate::observe::{Observer, Value, count};
+use crate::observe::{FieldValue, Observer, count};
 use crate::serve::Shared;
 use crate::session::Session;
 use crate::session::extended::Prepared;
@@ -73,7 +73,7 @@ pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<
 }
 
 /// Refuses a client of another database. libpq and others send the user's name where nobody has named a database.
-fn is_served(served: Option<&str>, client: &startup::Settings) -> Result<(), EngineError> {
+fn is_served(served: Option<&str>, client: &StartupMessage) -> Result<(), EngineError> {
     let asked = client.database.as_str();
     let Some(served) = served else { return Ok(()) };
     if asked.is_empty() || asked == client.user || asked.eq_ignore_ascii_case(served) {
@@ -94,7 +94,7 @@ fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
     // The text of a login's failure names the user, and nothing that was to prove it.
     let (peer, code, reason) = (peer(socket), failure.code(), failure.to_string());
     let fields = [("peer", &*peer), ("code", code.as_str()), ("reason", &*reason)];
-    observer.tell("refused", &fields.map(|(name, text)| (name, Value::Text(text))));
+    observer.tell("refused", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
 }
 
 fn peer(socket: &Socket) -> String {
@@ -133,7 +133,7 @@ fn converse(
             }
             Ok(())
         }
-        Purpose::Session(settings) => session(shared, newcomer, socket, input, output, &settings),
+        Purpose::Session(client) => session(shared, newcomer, socket, input, output, &client),
     }
 }
 
@@ -143,7 +143,7 @@ fn session(
     socket: &Arc<Socket>,
     mut input: Input,
     output: &mut Output,
-    client: &startup::Settings,
+    client: &StartupMessage,
 ) -> Result<(), Failure> {
     client.negotiate(output.buffer());
     if shared.is_draining.load(Ordering::SeqCst) {
@@ -164,7 +164,7 @@ fn session(
     let (peer, role, tls) =
         (peer(socket), ticket.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
     let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
-    observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
+    observer.tell("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
     shared.watch.add(socket.as_ref(), ticket.process)?;
     startup::welcome(output, client, &shared.version, ticket.process, &ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
@@ -182,11 +182,11 @@ fn session(
         .run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
-        ("peer", Value::Text(&peer)),
-        ("user", Value::Text(&ticket.control.who.name)),
-        ("seconds", Value::Seconds(begun.elapsed().as_secs_f64())),
-        ("statements", Value::Number(ticket.control.statements())),
-        ("sent", Value::Number(socket.sent())),
+        ("peer", FieldValue::Text(&peer)),
+        ("user", FieldValue::Text(&ticket.control.who.name)),
+        ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64())),
+        ("statements", FieldValue::Number(ticket.control.statements())),
+        ("sent", FieldValue::Number(socket.sent())),
     ];
     observer.tell("end", &fields);
     Ok(())

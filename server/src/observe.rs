@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(crate) use http::{State, answer};
+pub(crate) use log::FieldValue;
 pub use log::Log;
-pub(crate) use log::Value;
 pub(crate) use statement::outline;
 
 /// Counts since the start, and the log.
@@ -44,7 +44,7 @@ impl Observer {
     }
 
     /// Writes a line, if there is a log.
-    pub fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    pub fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
@@ -55,7 +55,7 @@ impl Observer {
         count(&self.statements);
         if self.shows_statements {
             let shown = statement::shown(statement);
-            self.tell("statement", &[("user", Value::Text(user)), ("sql", Value::Text(&shown))]);
+            self.tell("statement", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(&shown))]);
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) mod worker;
 pub(crate) use board::{Board, Slot};
 pub use credentials::{CredentialFiles, Credentials};
 pub(crate) use death::{ENGINE_FAILED, STATEMENT_STUCK};
-pub(crate) use handoff::{Channel, Message, Received};
+pub(crate) use handoff::{Channel, ChannelMessage, Received};
 pub use process::Program;
 pub(crate) use process::Setup;
 pub use supervisor::{Supervision, Supervisor};

@@ -13,7 +13,7 @@ use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits, Time};
-use crate::observe::{Observer, Value, count};
+use crate::observe::{FieldValue, Observer, count};
 use crate::rows::spool::Spools;
 
 /// Why a statement is stopped; of several reasons the last one here counts.
@@ -161,8 +161,8 @@ impl Control {
         if matches!(failure, Failure::Engine(error) if error.ends_engine) {
             self.alarm.ring(Cause::EngineFailed);
         }
-        let user = Value::Text(&self.who.name);
-        self.observer.tell("error", &[("user", user), ("code", Value::Text(failure.code().as_str()))]);
+        let user = FieldValue::Text(&self.who.name);
+        self.observer.tell("error", &[("user", user), ("code", FieldValue::Text(failure.code().as_str()))]);
     }
 
     /// The session waits for its client's next word, within a transaction or not.

@@ -19,7 +19,7 @@ pub(crate) struct Sender {
 }
 
 /// A chunk with the header of its CopyData message.
-pub(crate) struct Message {
+pub(crate) struct ChunkMessage {
     pub header: [u8; 5],
     pub chunk: Chunk<'static>,
 }
@@ -32,7 +32,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    next: Option<Message>,
+    next: Option<ChunkMessage>,
     /// Whether a message was handed over that is not written yet.
     is_writing: bool,
     spent: Option<Chunk<'static>>,
@@ -65,7 +65,7 @@ impl Sender {
     /// If writing failed, this chunk or an earlier one; `pulse` may end the waiting, too.
     pub fn send<E: From<io::Error>>(
         &mut self,
-        message: Message,
+        message: ChunkMessage,
         mut pulse: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         let mut state = self.shared.state();
@@ -133,7 +133,7 @@ impl Shared {
     fn write(&self, output: &mut Output) {
         let mut state = self.state();
         loop {
-            if let Some(Message { header, chunk }) = state.next.take() {
+            if let Some(ChunkMessage { header, chunk }) = state.next.take() {
                 drop(state);
                 let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(chunk.slices()).collect();
                 let written = output.send(&slices);
@@ -169,15 +169,15 @@ mod tests {
         (Sender::start(Output::new(Arc::new(Socket::from(socket)))).unwrap(), peer)
     }
 
-    fn messages(count: usize, rows: i64) -> Vec<Message> {
+    fn messages(count: usize, rows: i64) -> Vec<ChunkMessage> {
         let column = Int64Array::from_iter_values(0..rows);
         let batch = RecordBatch::try_from_iter([("i", Arc::new(column) as _)]).unwrap();
         let mut encoder = Encoder::new(schema_from_arrow(&batch.schema()).unwrap());
         let mut chunk = || encoder.chunk(batch.num_rows(), &columns_from_batch(&batch), Config::PLAIN).unwrap();
-        (0..count).map(|_| Message { header: *b"d1234", chunk: chunk().into_owned() }).collect()
+        (0..count).map(|_| ChunkMessage { header: *b"d1234", chunk: chunk().into_owned() }).collect()
     }
 
-    fn bytes(message: &Message) -> Vec<u8> {
+    fn bytes(message: &ChunkMessage) -> Vec<u8> {
         [&message.header[..], &message.chunk.slices().concat()].concat()
     }
 

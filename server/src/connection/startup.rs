@@ -14,7 +14,7 @@ use crate::tls;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A session.
-    Session(Settings),
+    Session(StartupMessage),
     /// Stopping another one.
     Cancel { process: i32, secret: Vec<u8> },
     /// Nothing: it was closed.
@@ -26,7 +26,7 @@ const MINOR: u16 = 2;
 
 /// What the client said about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct StartupMessage {
     pub user: String,
     /// The database that the client names; empty if none.
     pub database: String,
@@ -59,9 +59,7 @@ pub fn purpose(
             Message::CancelRequest { process, secret } => {
                 Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
-            Message::Startup { minor, parameters } => {
-                settings(minor, &parameters).map(Purpose::Session).map(Asked::For)
-            }
+            Message::Startup { minor, parameters } => read(minor, &parameters).map(Purpose::Session).map(Asked::For),
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {
@@ -95,17 +93,17 @@ enum Asked {
     For(Purpose),
 }
 
-fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, ProtocolError> {
-    let mut settings = Settings { minor, ..Settings::default() };
+fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, ProtocolError> {
+    let mut message = StartupMessage { minor, ..StartupMessage::default() };
     let mut others = Vec::new();
     for (name, value) in parameters {
         match *name {
-            "user" => settings.user = (*value).to_owned(),
-            "database" => settings.database = (*value).to_owned(),
-            "application_name" => settings.application_name = (*value).to_owned(),
+            "user" => message.user = (*value).to_owned(),
+            "database" => message.database = (*value).to_owned(),
+            "application_name" => message.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
-            "options" => settings.given = given(value)?,
-            name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
+            "options" => message.given = given(value)?,
+            name if name.starts_with("_pq_.") => message.options.push(name.to_owned()),
             // It is UTF-8 in any spelling; asyncpg writes quotes around it.
             "client_encoding" => {}
             name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
@@ -113,8 +111,8 @@ fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, Protoco
         }
     }
     // As in PostgreSQL, what stands by itself comes after what is among the options.
-    settings.given.extend(others);
-    Ok(settings)
+    message.given.extend(others);
+    Ok(message)
 }
 
 /// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
@@ -153,7 +151,7 @@ fn is_utf8(encoding: &str) -> bool {
     ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-impl Settings {
+impl StartupMessage {
     /// How long the secret is by which the client can cancel: as long as its version of the protocol takes, and no longer than
     /// PostgreSQL's (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
     pub fn secret_bytes(&self) -> usize {
@@ -171,7 +169,7 @@ impl Settings {
 }
 
 /// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
-pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: &[u8]) {
+pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
     let out = output.buffer();
     backend::authentication_ok(out);
     let format_version = VERSION.to_string();
@@ -185,8 +183,8 @@ pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process:
         ("integer_datetimes", "on"),
         ("standard_conforming_strings", "on"),
         ("is_superuser", "off"),
-        ("session_authorization", &settings.user),
-        ("application_name", &settings.application_name),
+        ("session_authorization", &message.user),
+        ("application_name", &message.application_name),
         // Whoever knows FORMAT colonnade learns here, without asking, that the server does too (PROTOCOL.md).
         ("colonnade", &format_version),
     ] {
@@ -219,7 +217,7 @@ mod tests {
     fn knows_utf8_by_its_names() {
         assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
         assert!(!is_utf8("LATIN1") && !is_utf8(""));
-        assert!(settings(0, &[("client_encoding", "LATIN1")]).is_err());
+        assert!(read(0, &[("client_encoding", "LATIN1")]).is_err());
     }
 
     #[test]
@@ -235,8 +233,7 @@ mod tests {
 
     #[test]
     fn keeps_what_the_client_says() {
-        let found =
-            settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
+        let found = read(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
         assert_eq!((found.user.as_str(), found.database.as_str(), found.application_name.as_str()), ("me", "d", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
     }
@@ -244,7 +241,7 @@ mod tests {
     #[test]
     fn a_version_that_is_spoken_is_not_negotiated() {
         let asked = |minor, parameters: &[(&str, &str)]| {
-            let (found, mut out) = (settings(minor, parameters).unwrap(), Vec::new());
+            let (found, mut out) = (read(minor, parameters).unwrap(), Vec::new());
             found.negotiate(&mut out);
             (found.secret_bytes(), out)
         };
@@ -265,7 +262,7 @@ mod tests {
             ("database", "d"),
             ("client_encoding", "UTF8"),
         ];
-        let found = settings(0, &parameters).unwrap();
+        let found = read(0, &parameters).unwrap();
         let expected = [("statement_timeout", "5"), ("datestyle", "ISO")];
         assert_eq!(found.given, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

@@ -9,7 +9,7 @@ use rustix::net::{SendFlags, Shutdown, send, shutdown};
 
 use super::board::Record;
 use crate::message::backend::{self, Report};
-use crate::observe::{self, Log, Value};
+use crate::observe::{self, FieldValue, Log};
 use crate::sqlstate::SqlState;
 
 /// The end of a worker that nobody had asked for.
@@ -36,10 +36,11 @@ impl Death {
     }
 
     pub fn log(&self, log: &Log) {
-        let fields = [("reason", Value::Text(&self.reason)), ("connections", Value::Number(self.sessions as u64))];
+        let fields =
+            [("reason", FieldValue::Text(&self.reason)), ("connections", FieldValue::Number(self.sessions as u64))];
         log.line("worker_died", &fields);
         for (user, statement) in &self.suspects {
-            log.line("worker_died_during", &[("user", Value::Text(user)), ("sql", Value::Text(statement))]);
+            log.line("worker_died_during", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(statement))]);
         }
     }
 }

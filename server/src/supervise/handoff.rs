@@ -14,7 +14,7 @@ use rustix::net::{
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Message {
+pub(crate) enum ChannelMessage {
     /// To the worker, first: the descriptors are the board, the setup, the credentials and, if there is one, the log.
     Setup = 1,
     /// To the worker: the descriptor is a client's socket, the number its slot.
@@ -35,7 +35,7 @@ pub(crate) enum Message {
     Drained = 9,
 }
 
-impl Message {
+impl ChannelMessage {
     const ALL: [Self; 9] = [
         Self::Setup,
         Self::Client,
@@ -52,7 +52,7 @@ impl Message {
 /// A message that has arrived.
 #[derive(Debug)]
 pub(crate) struct Received {
-    pub message: Message,
+    pub message: ChannelMessage,
     pub slot: u32,
     /// Fewer than were sent if this process has no room for more.
     pub descriptors: Vec<OwnedFd>,
@@ -84,7 +84,7 @@ impl Channel {
     }
 
     /// Sends a message; the other end gets duplicates of the descriptors.
-    pub fn send(&self, message: Message, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub fn send(&self, message: ChannelMessage, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut bytes = [0; BYTES];
         bytes[0] = message as u8;
         bytes[1..].copy_from_slice(&slot.to_le_bytes());
@@ -124,7 +124,7 @@ impl Channel {
             return Ok(None);
         }
         let odd = || io::Error::new(io::ErrorKind::InvalidData, "a message between supervisor and worker is damaged");
-        let message = *Message::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
+        let message = *ChannelMessage::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
         let [_, slot @ ..] = bytes;
         if length != BYTES {
             return Err(odd());
@@ -156,18 +156,18 @@ mod tests {
         let (one, other) = Channel::pair().unwrap();
         let mut file = super::super::parcel::file("test").unwrap();
         file.write_all(b"content").unwrap();
-        one.send(Message::Client, 7, &[file.as_fd()]).unwrap();
-        one.send(Message::Drain, 0, &[]).unwrap();
+        one.send(ChannelMessage::Client, 7, &[file.as_fd()]).unwrap();
+        one.send(ChannelMessage::Drain, 0, &[]).unwrap();
         let received = other.receive().unwrap().unwrap();
-        assert_eq!((received.message, received.slot, received.descriptors.len()), (Message::Client, 7, 1));
+        assert_eq!((received.message, received.slot, received.descriptors.len()), (ChannelMessage::Client, 7, 1));
         let mut same = std::fs::File::from(received.descriptors.into_iter().next().unwrap());
         same.rewind().unwrap();
         let mut content = String::new();
         same.read_to_string(&mut content).unwrap();
         assert_eq!(content, "content");
-        assert_eq!(other.receive().unwrap().unwrap().message, Message::Drain);
+        assert_eq!(other.receive().unwrap().unwrap().message, ChannelMessage::Drain);
         drop(one);
         assert!(other.receive().unwrap().is_none());
-        assert!(other.send(Message::Ready, 0, &[]).is_err());
+        assert!(other.send(ChannelMessage::Ready, 0, &[]).is_err());
     }
 }

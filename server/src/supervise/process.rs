@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::board::Board;
-use super::handoff::{Channel, Message};
+use super::handoff::{Channel, ChannelMessage};
 use super::parcel;
 use crate::observe::Log;
 
@@ -68,7 +68,7 @@ impl Process {
         let (setup, log) = (setup.write()?, log.map(Log::descriptor).transpose()?);
         let mut descriptors = vec![board.as_fd(), setup.as_fd(), credentials.as_fd()];
         descriptors.extend(log.as_ref().map(|log| log.as_fd()));
-        match ours.send(Message::Setup, 0, &descriptors) {
+        match ours.send(ChannelMessage::Setup, 0, &descriptors) {
             // A worker that could not even begin says so by its end.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok((process, ours)),

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::credentials::CredentialFiles;
 use super::death::{self, Death, dismiss};
-use super::handoff::{Channel, Message};
+use super::handoff::{Channel, ChannelMessage};
 use super::listening;
 use super::process::{Process, Program, Setup};
 use crate::connection::listen::{Address, AddressError, Listener};
-use crate::observe::{Log, Value};
+use crate::observe::{FieldValue, Log};
 use crate::serve::ServeError;
 
 /// How long a worker may take to end its sessions when it is told to stop.
@@ -112,20 +112,20 @@ impl Shared {
         state.sockets.insert(slot, duplicate);
         drop(state);
         // If it fails, the worker has just died; the next one gets the client.
-        let _ = channel.send(Message::Client, slot, &[socket.as_fd()]);
+        let _ = channel.send(ChannelMessage::Client, slot, &[socket.as_fd()]);
         Ok(())
     }
 
     /// Gives the worker somebody who asks for metrics, or back if there is none.
     pub fn give_metrics(&self, socket: OwnedFd) -> Result<(), OwnedFd> {
         let channel = self.state().channel.clone();
-        match channel.map(|channel| channel.send(Message::Metrics, 0, &[socket.as_fd()])) {
+        match channel.map(|channel| channel.send(ChannelMessage::Metrics, 0, &[socket.as_fd()])) {
             Some(Ok(())) => Ok(()),
             _ => Err(socket),
         }
     }
 
-    fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
@@ -139,7 +139,7 @@ impl Shared {
             let (status, was_ready) = match self.run_a_worker() {
                 Ok((status, was_ready)) => (Some(status), was_ready),
                 Err(error) => {
-                    self.tell("worker_failed", &[("reason", Value::Text(&error.to_string()))]);
+                    self.tell("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
                     (None, false)
                 }
             };
@@ -181,19 +181,22 @@ impl Shared {
         while let Ok(Some(received)) = channel.receive() {
             let mut state = self.state();
             match received.message {
-                Message::Ready => {
+                ChannelMessage::Ready => {
                     was_ready = true;
                     state.has_begun = true;
                     state.channel = Some(Arc::clone(&channel));
-                    let id = Value::Number(process.id().into());
-                    self.tell("worker", &[("pid", id), ("seconds", Value::Seconds(begun.elapsed().as_secs_f64()))]);
+                    let id = FieldValue::Number(process.id().into());
+                    self.tell(
+                        "worker",
+                        &[("pid", id), ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64()))],
+                    );
                     let untouched = std::mem::take(&mut state.untouched);
                     drop(state);
                     // What cannot be given now is closed: this worker has died, too.
                     untouched.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
                 }
-                Message::Ended => drop(state.sockets.remove(&received.slot)),
-                Message::Drained => state.has_drained = true,
+                ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
+                ChannelMessage::Drained => state.has_drained = true,
                 _ => {}
             }
             self.changed.notify_all();
@@ -328,7 +331,7 @@ impl Supervisor {
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
             // A worker that is just dying leaves it to the next one.
-            let _ = channel.send(Message::Reload, 0, &[credentials.as_fd()]);
+            let _ = channel.send(ChannelMessage::Reload, 0, &[credentials.as_fd()]);
         }
         state.credentials = Some(credentials);
         Ok(())
@@ -342,7 +345,7 @@ impl Supervisor {
         if !state.is_draining {
             state.is_draining = true;
             if let Some(channel) = &state.channel {
-                let _ = channel.send(Message::Drain, 0, &[]);
+                let _ = channel.send(ChannelMessage::Drain, 0, &[]);
             }
         }
         loop {
@@ -362,7 +365,7 @@ impl Supervisor {
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
             // It stops by itself when it has died.
-            let _ = channel.send(Message::Stop, 0, &[]);
+            let _ = channel.send(ChannelMessage::Stop, 0, &[]);
         }
         self.shared.changed.notify_all();
         let end = Instant::now() + PATIENCE;

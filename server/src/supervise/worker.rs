@@ -11,7 +11,9 @@ use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{Options, ServeError, Server};
-use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Received, STATEMENT_STUCK, Setup, Slot};
+use crate::supervise::{
+    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED, Received, STATEMENT_STUCK, Setup, Slot,
+};
 
 /// A worker before it has its engine.
 pub struct Worker {
@@ -58,7 +60,8 @@ impl Worker {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
         let channel = Channel::from_descriptor(io::stdin().as_fd().try_clone_to_owned()?);
         let missing = || io::Error::new(io::ErrorKind::InvalidData, "this process is started by `colonnade serve`");
-        let received = channel.receive()?.filter(|received| received.message == Message::Setup).ok_or_else(missing)?;
+        let received =
+            channel.receive()?.filter(|received| received.message == ChannelMessage::Setup).ok_or_else(missing)?;
         let mut descriptors = received.descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(missing);
         let (board, setup, credentials) = (Board::from_descriptor(next()?), Setup::read(next()?)?, next()?);
@@ -82,7 +85,7 @@ impl Worker {
             Server::start(engine, credentials, Options { log, metrics: setup.metrics.clone(), ..options })?;
         let waking = Arc::clone(&channel);
         server.when_it_must_end(move || waking.stop_receiving());
-        channel.send(Message::Ready, 0, &[])?;
+        channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
                 let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
@@ -91,23 +94,23 @@ impl Worker {
             };
             let descriptor = descriptors.pop();
             match message {
-                Message::Client => {
+                ChannelMessage::Client => {
                     let end = Ended { channel: Arc::clone(&channel), slot };
                     if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
                         server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
                     }
                 }
-                Message::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
-                Message::Reload => replace(&server, descriptor),
-                Message::Drain => {
+                ChannelMessage::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
+                ChannelMessage::Reload => replace(&server, descriptor),
+                ChannelMessage::Drain => {
                     let channel = Arc::clone(&channel);
-                    server.drain(move || drop(channel.send(Message::Drained, 0, &[])));
+                    server.drain(move || drop(channel.send(ChannelMessage::Drained, 0, &[])));
                 }
-                Message::Stop => {
+                ChannelMessage::Stop => {
                     server.stop();
                     return Ok(End::Stopped { is_clean: server.sessions() == 0 });
                 }
-                Message::Setup | Message::Ready | Message::Ended | Message::Drained => {}
+                ChannelMessage::Setup | ChannelMessage::Ready | ChannelMessage::Ended | ChannelMessage::Drained => {}
             }
         }
     }
@@ -129,6 +132,6 @@ struct Ended {
 impl Drop for Ended {
     fn drop(&mut self) {
         // A supervisor that is gone needs no news.
-        let _ = self.channel.send(Message::Ended, self.slot, &[]);
+        let _ = self.channel.send(ChannelMessage::Ended, self.slot, &[]);
     }
 }

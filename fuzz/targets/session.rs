@@ -45,9 +45,9 @@ impl Session for Parrot {
         }
     }
 
-    fn describe(&mut self, statement: &str, _: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, _: &[u32]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let parameters = (1..=statement.matches('$').count()).map(|number| (number, Type::named("BIGINT"))).collect();
+        let parameters = vec![Type::named("BIGINT"); statement.matches('$').count()];
         let columns = match statement.len() % 3 {
             0 => Columns::None,
             1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
@@ -56,7 +56,7 @@ impl Session for Parrot {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    fn insert(&mut self, _statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], batch: RecordBatch) -> Result<u64, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(batch.num_rows() as u64)
     }

@@ -128,20 +128,20 @@ impl Session for SourceSession {
         self.send(statement, &[], size, Wanted::CheckedRows(check))
     }
 
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
         if matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
-            return self.described(statement, parameters);
+            return self.described(statement, types);
         }
         let count = colonnade_sql::placeholder::count(statement, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
-        let parameters = (1..=count).map(|number| (number, Type::named("UNKNOWN"))).collect();
+        let parameters = vec![Type::named("UNKNOWN"); count];
         Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
     }
 
-    fn insert(&mut self, _statement: &str, _batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], _: RecordBatch) -> Result<u64, EngineError> {
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "rows are not copied into a source"))
     }
 
@@ -149,13 +149,13 @@ impl Session for SourceSession {
         Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
     }
 
-    fn dialect(&self) -> Dialect {
-        match self.source.dialect() {
+    fn source(&self) -> Option<Dialect> {
+        Some(match self.source.dialect() {
             client::Dialect::Postgres { .. } => Dialect::Postgres,
             client::Dialect::Sqlite => Dialect::Sqlite,
             client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
             _ => Dialect::Unknown,
-        }
+        })
     }
 
     fn status(&self) -> Option<Status> {
@@ -216,19 +216,14 @@ impl SourceSession {
     }
 
     /// What PostgreSQL says of a statement.
-    fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
-        let type_oid = |parameter: &Parameter| match &parameter.value {
-            Value::Sent { type_oid, .. } => *type_oid,
-            _ => 0,
-        };
-        let types: Vec<_> = parameters.iter().map(type_oid).collect();
+    fn described(&self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
         let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(statement, &types, &mut || !stopped.load(Ordering::Acquire));
+        let found = self.source.describe(statement, types, &mut || !stopped.load(Ordering::Acquire));
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
             return Ok(Description { columns: Columns::Late, ..Description::default() });
         };
         let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
-        let parameters = found.parameters.iter().enumerate().map(|(at, oid)| (at + 1, type_(oid))).collect();
+        let parameters = found.parameters.iter().map(type_).collect();
         let columns = match found.schema {
             None => Columns::None,
             Some(schema) => {

@@ -8,7 +8,6 @@
 //! - [`parameter`]: one value that a client sends, as the engine takes it;
 //! - [`copy`], `rows`: the formats that a result is sent in;
 //! - `session`: the statements of one client;
-//! - [`duckdb`]: what DuckDB's SQL and errors have of their own;
 //! - `connection`: sockets, from accepting to the end, and cancellation;
 //! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
@@ -20,7 +19,6 @@
 
 pub mod auth;
 pub mod copy;
-pub mod duckdb;
 pub mod engine;
 pub mod error;
 pub mod limits;
@@ -31,16 +29,15 @@ pub mod value;
 
 mod certain;
 mod connection;
-mod lex;
+pub mod lex;
 mod observe;
-mod quote;
+pub mod quote;
 mod rows;
 mod serve;
 mod session;
 mod supervise;
 
 pub use connection::listen::{Address, AddressError};
-pub use duckdb::catalog::at_home;
 pub use engine::{
     Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
     Rows, Session, Who,

@@ -99,7 +99,7 @@ impl InputError {
     }
 
     /// `text` is not a value of `type_`.
-    pub(crate) fn syntax(type_: &Type, text: &str) -> Self {
+    pub fn syntax(type_: &Type, text: &str) -> Self {
         /// As many characters of a wrong value are shown.
         const SHOWN: usize = 80;
         Self::Syntax { type_name: type_.name.clone(), text: text.chars().take(SHOWN).collect() }

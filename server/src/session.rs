@@ -8,6 +8,7 @@ pub(crate) mod listing;
 pub(crate) mod portal;
 pub(crate) mod prepared;
 pub mod query;
+pub(crate) mod savepoint;
 pub(crate) mod settings;
 pub(crate) mod source;
 pub(crate) mod transaction;
@@ -19,8 +20,7 @@ use crate::connection::cancel::{Control, Running};
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
-use crate::duckdb;
-use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Rows, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
@@ -73,19 +73,11 @@ impl Session {
     /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
     /// `process`.
     pub fn run(mut self, given: &[(String, String)], process: i32) {
-        let begun = self.introduce(process).and_then(|()| self.set_given(given));
+        let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
         if let Err(failure) = begun.and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
-        }
-    }
-
-    /// Tells the engine what `pg_backend_pid()` is to say (`catalog_functions.sql`).
-    fn introduce(&mut self, process: i32) -> Result<(), Failure> {
-        match self.engine.dialect() {
-            Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),
-            _ => Ok(()),
         }
     }
 
@@ -155,9 +147,9 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = match self.engine.dialect() {
-            Dialect::DuckDb => query::split(sql),
-            dialect => match certain::split(sql, dialect) {
+        let statements = match self.engine.source() {
+            None => query::split(sql),
+            Some(dialect) => match certain::split(sql, dialect) {
                 Ok(statements) => statements,
                 Err(failure) => {
                     self.fail(&failure, None);
@@ -200,8 +192,8 @@ impl Session {
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
         self.control.runs(text);
-        if self.engine.dialect() != Dialect::DuckDb {
-            return self.pass(text, described);
+        if let Some(dialect) = self.engine.source() {
+            return self.pass(text, dialect, described);
         }
         let kind = query::kind(text);
         self.check_transaction(kind)?;
@@ -239,7 +231,6 @@ impl Session {
             StatementKind::Notification => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Cursor => self.cursors(text),
-            StatementKind::Numbered => self.create_numbered(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -253,7 +244,7 @@ impl Session {
         // What savepoints can do then, they know themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint)
             // A source knows by itself what it does then.
-            || self.engine.dialect() != Dialect::DuckDb;
+            || self.engine.source().is_some();
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
@@ -292,7 +283,7 @@ impl Session {
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
         // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match source::kept(&copy.query, self.engine.dialect()) {
+        let listing = match source::kept(&copy.query, self.engine.source()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
@@ -325,7 +316,7 @@ impl Session {
     fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
-        match self.answered(&copy.query, |engine, text| engine.query_checked(text, size, check))? {
+        match self.answered(&copy.query, |engine| engine.query_checked(&copy.query, size, check))? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }
@@ -333,24 +324,25 @@ impl Session {
 
     /// Has the engine run a statement of the client's.
     pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.execute(text, values, size))
+        let run = |session: &mut Self| session.answered(text, |engine| engine.execute(text, values, size));
+        if self.engine.needs_transaction(text) { self.in_transaction(run) } else { run(self) }
     }
 
     /// The same for one that must give rows.
     pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.query(text, values, size))
+        self.answered(text, |engine| engine.query(text, values, size))
     }
 
     fn answered<T>(
         &mut self,
         text: &str,
-        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<T, EngineError>,
+        run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        self.prepared.savepoints.note(text);
-        let dialect = self.engine.dialect();
-        let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
-        let answer = run(self.engine()?, &text);
-        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
+        if !self.prepared.savepoints.is_empty() && !self.engine.only_reads(text) {
+            self.prepared.savepoints.may_write();
+        }
+        let answer = run(self.engine()?);
+        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, text, self.engine.source())))
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

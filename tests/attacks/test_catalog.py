@@ -1,6 +1,6 @@
 """Every function, PRAGMA, view, setting and kind of statement of this DuckDB is decided, and the decision holds.
 
-A new version of DuckDB fails these tests until each new name has a line in server/src/duckdb/fence/allowed.txt.
+A new version of DuckDB fails these tests until each new name has a line in duckdb/src/fence/allowed.txt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from colonnade._core import Fence, Refused
 
 from tests.attacks.attackers import Target, target
 
-LISTS = Path(__file__).parents[2] / "server/src/duckdb/fence/allowed.txt"
+LISTS = Path(__file__).parents[2] / "duckdb/src/fence/allowed.txt"
 CLASSES = {"all", "writers", "files", "writers-with-files", "never"}
 #: What DuckDB knows and does not list.
 UNLISTED = {"settings": {"extension_directory"}, "kinds": {"update_extensions"}}

@@ -10,14 +10,9 @@ import psycopg
 import pytest
 
 from tests.attacks.attackers import Target, target
-from tests.attacks.nested_statements import CONSTRUCTS
+from tests.attacks.nested_statements import CONSTRUCTS, DEEP_VALUES, SLOW
 
 DEPTHS = (100, 1000, 10_000, 100_000)
-#: What a value nests is seen by nobody before it is computed. DuckDB recurses on JSON that becomes VARIANT, and takes
-#: gigabytes for 10,000 levels of it. Up to these depths it is answered; beyond them the worker process may be lost.
-VALUES = {"json as variant": 1000, "json objects as variant": 1000, "json computed": 1000}
-#: These take DuckDB longer than a test may: its own limits end them.
-SLOW = {"json tree", "json pretty", "text as variant lists"}
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +28,13 @@ def test_the_server_stays_up(attacked: Target, construct: str) -> None:
         pytest.skip("DuckDB takes minutes for it, within its memory")
     worker = attacked.server.worker
     for depth in DEPTHS:
-        if depth > VALUES.get(construct, depth):
+        if depth > DEEP_VALUES.get(construct, depth):
             break
         statement = CONSTRUCTS[construct](depth)
         with attacked.connect("reader") as reader:
             try:
                 # Its rows are not the matter, and some are deep.
-                reader.execute(f"select count(*) from ({statement})" if construct in VALUES else statement)
+                reader.execute(f"select count(*) from ({statement})" if construct in DEEP_VALUES else statement)
             except psycopg.Error as error:
                 assert error.sqlstate is not None, (depth, error)
         assert attacked.server.worker == worker, depth
@@ -47,7 +42,7 @@ def test_the_server_stays_up(attacked: Target, construct: str) -> None:
             assert other.execute("select 1").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("construct", VALUES)
+@pytest.mark.parametrize("construct", DEEP_VALUES)
 def test_what_a_value_nests_costs_a_worker_at_most(tmp_path: Path, construct: str) -> None:
     with target(tmp_path, "--memory", "1GB", "--threads", "2", "--statement-timeout", "5") as attacked:
         for depth in (10_000, 100_000):

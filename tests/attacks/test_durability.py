@@ -17,7 +17,7 @@ import pytest
 from psycopg import errors
 
 from testbed.serving import Server, serve
-from tests.attacks.test_worker import kill
+from tests.attacks.killing import kill
 from tests.support.raw_client import wait_until
 
 #: Rows of a transaction.

@@ -12,6 +12,7 @@ import pytest
 from psycopg import errors
 
 from tests.attacks.attackers import FORMS, WAYS, Target, target
+from tests.attacks.refused_statements import REFUSED_FOR_ALL
 
 ROLES = ("reader", "writer")
 
@@ -27,89 +28,6 @@ def sessions(attacked: Target) -> Iterator[dict[str, psycopg.Connection]]:
     with attacked.connect("reader") as reader, attacked.connect("writer") as writer:
         yield {"reader": reader, "writer": writer}
 
-
-#: Refused for both roles.
-NOBODY = [
-    # The files of the database, which DuckDB lists among those that may be opened.
-    "copy (select 'garbage' as a) to '{file}' (format csv, use_tmp_file false)",
-    "copy t to '{file}.wal'",
-    "copy t from '{file}'",
-    "with a as (copy (select 'garbage' as a) to '{file}' (format csv, use_tmp_file false)) select 1",
-    "with a as materialized (copy t to '{file}') select 1",
-    "select * from read_text('{file}')",
-    "select * from read_blob('{file}.wal')",
-    "select * from \"read_blob\"('{file}.wal')",
-    "select * from `read_blob`('{file}.wal')",
-    "select * from system.main.read_blob('{file}.wal')",
-    "select '{file}'.read_text()",
-    "select * from glob('{file}*')",
-    "select * from read_duckdb('{file}')",
-    "select * from '{file}'",
-    "select * from '{file}.tmp/x.csv'",
-    'select * from "{file}.tmp/x.parquet"',
-    "describe '{file}.tmp/x.json'",
-    "insert into t from '{file}.tmp/x.csv'",
-    "attach '{file}' as again",
-    "export database '{file}.tmp'",
-    "import database '{file}.tmp'",
-    "copy from database shop to temp",
-    # Text that becomes a statement.
-    "select * from query('select 1')",
-    "select * from query_table('t')",
-    "select json_serialize_sql('select 1')",
-    "select * from json_execute_serialized_sql('x')",
-    "pragma json_execute_serialized_sql('x')",
-    "from destroy_external_resource('query', 'select nextval(''s'')')",
-    "from create_external_resource('query', 'select 1')",
-    "from register_external_resource('query', 'select 1')",
-    # What is not the session's own.
-    "set global TimeZone = 'Asia/Tokyo'",
-    "reset global TimeZone",
-    "pragma threads = 1",
-    "alter database shop set alias to gone",
-    "alter database colonnade_catalog set alias to gone",
-    "create secret x (type http)",
-    "create or replace temp secret x (type http)",
-    "drop secret x",
-    "call truncate_duckdb_logs()",
-    "call enable_logging()",
-    "from truncate_duckdb_logs()",
-    "from duckdb_logs",
-    "from duckdb_logs()",
-    "from duckdb_secrets()",
-    "pragma enable_verification",
-    "from force_checkpoint()",
-    "call force_checkpoint()",
-    "force checkpoint",
-    "create trigger x after insert on t execute select 1",
-    "load httpfs",
-    "install httpfs",
-    "update extensions",
-    # What makes DuckDB's own errors, which end the database.
-    "select \"=\"(i, 'x') from range(3000) t(i)",
-    "select \"<=\"(i, 'UTC') from t",
-    "select \"=\"({{'a': 1}}, 1e308) from t",
-    "select `=`(i, 'x') from range(3000) t(i)",
-    "select operator(=)(i, 'x') from range(3000) t(i)",
-    "select __internal_barrier(1)",
-    "select finalize(i) from t",
-    "from arrow_scan(1, 2, 3)",
-    # Statements that EXPLAIN and PREPARE could carry.
-    "explain analyze commit",
-    "explain analyze begin",
-    "explain analyze rollback",
-    "explain (analyze) commit",
-    "explain (analyze, format json) commit",
-    "explain analyze set global TimeZone = 'Asia/Tokyo'",
-    "explain analyze set integer_division = true",
-    "explain analyze create secret x (type http)",
-    "explain analyze copy t to '{file}'",
-    "explain analyze explain analyze commit",
-    "explain analyze vacuum",
-    "prepare x as commit",
-    "prepare x as copy t to '{file}'",
-    "prepare x as explain analyze commit",
-]
 
 #: Refused for readers besides.
 READERS = ["checkpoint", "from checkpoint()", "vacuum", "analyze", "call pragma_version()"]
@@ -133,7 +51,7 @@ def state(target: Target) -> object:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("statement", NOBODY)
+@pytest.mark.parametrize("statement", REFUSED_FOR_ALL)
 def test_it_is_refused_in_every_form(
     attacked: Target, sessions: dict[str, psycopg.Connection], role: str, statement: str
 ) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from testbed.serving import Server, serve
 from tests.support import fronts
+from tests.support.users import add_user
 
 SERVED = "create table t (i integer, v text); insert into t values (1, 'x'), (2, 'y'); create index ti on t (i)"
 OTHER = "create table hidden (v text); insert into hidden values ('of another file')"
@@ -123,8 +122,7 @@ def test_what_reaches_beyond_the_file_is_refused(served: Server, folder: Path, s
 def test_a_read_only_user_is_held_to_the_same(folder: Path, tmp_path: Path) -> None:
     before = files(folder)
     users = tmp_path / "users"
-    command = [sys.executable, "-m", "colonnade", "user", "add", "reader", "--users", str(users), "--read-only"]
-    subprocess.run(command, input="secret\n", text=True, check=True, capture_output=True)
+    add_user(users, "reader", "secret", "--read-only")
     with serve("--source", f"sqlite:///{folder}/served.sqlite", "--users", users) as server:
         dsn = f"host={server.host} port={server.port} user=reader password=secret"
         with psycopg.connect(dsn, autocommit=True) as client:

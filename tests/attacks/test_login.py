@@ -18,11 +18,10 @@ import psycopg
 import pytest
 
 from testbed.serving import PATIENCE, Server, serve
-from tests.serve.test_login import add, question, raw_login, user
-from tests.serve.test_tls import files
-from tests.support.certificates import Authority
+from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
-from tests.support.raw_login import RawClient
+from tests.support.raw_login import RawClient, question, raw_login
+from tests.support.users import add_user, user_command
 
 PASSWORD = "secret"
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"
@@ -95,8 +94,8 @@ def goes_on(server: Server) -> None:
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Whose password is guessed, and who comes in.
     users = tmp_path_factory.mktemp("users") / "users"
-    add(users, "alice", PASSWORD)
-    add(users, "carol", PASSWORD)
+    add_user(users, "alice", PASSWORD)
+    add_user(users, "carol", PASSWORD)
     return users
 
 
@@ -110,8 +109,8 @@ def guarded(users: Path) -> Iterator[Server]:
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("tls")
     authority = Authority(directory / "ca", "Root")
-    options = files(directory, authority, "server")
-    add(directory / "users", "carol", PASSWORD)
+    options = serve_options(directory, authority, "server")
+    add_user(directory / "users", "carol", PASSWORD)
     with serve(*options, "--listen", "127.0.0.1:0", "--login-timeout", "5") as running:
         yield running
 
@@ -294,16 +293,16 @@ def test_no_message_tells_who_exists(guarded: Server) -> None:
 
 def test_salts_are_the_same_whatever_happens_to_a_user(tmp_path: Path) -> None:
     users = tmp_path / "users"
-    add(users, "alice", PASSWORD)
+    add_user(users, "alice", PASSWORD)
     names = ("alice", "bob", "nobody")
     with serve("--users", users) as server:
         before = [question(server, name) for name in names]
-        add(users, "bob", PASSWORD)
-        add(users, "alice", "another")
+        add_user(users, "bob", PASSWORD)
+        add_user(users, "alice", "another")
         server.process.send_signal(signal.SIGHUP)
         wait_until(lambda: comes_in(server, "bob", PASSWORD))
         assert [question(server, name) for name in names] == before
-    assert user("remove", "bob", "--users", users).returncode == 0
+    assert user_command("remove", "bob", "--users", users).returncode == 0
     with serve("--users", users) as server:
         assert [question(server, name) for name in names] == before
     # A file of an earlier version has no secret. It works, and its salts outlive a restart as well.

@@ -19,8 +19,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server, serve
-from tests.serve.test_tls import files
-from tests.support.certificates import Authority
+from tests.support.certificates import Authority, serve_options
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
 
@@ -67,7 +66,7 @@ def places(directory: Path) -> Iterator[dict[bool, dict[str, str]]]:
     """The environment for tests, and another one for those over TLS. `COLONNADE_TYPES` names a file with a query for
     values of every type, and their texts."""
     authority = Authority(directory / "ca", "Root")
-    with serve() as plain, serve(*files(directory, authority, "server")) as secure:
+    with serve() as plain, serve(*serve_options(directory, authority, "server")) as secure:
         types = directory / "types.json"
         types.write_text(json.dumps(every_type(plain)))
         yield {

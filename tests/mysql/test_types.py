@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from testbed import mariadb
-from tests.spec.test_types_table import of
+from tests.support.types_table import of
 
 UTC = dt.UTC
 NINES = "9" * 35 + "." + "9" * 30

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from testbed import postgres as pg
-from tests.spec.test_types_table import Row, of, python_values, shown
+from tests.support.types_table import Row, of, python_values, shown
 
 SCHEMA = """
 create schema types;

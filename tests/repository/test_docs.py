@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import shlex
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stdout
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -49,6 +51,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in headings(target)):
             broken.append(f"{path}#{anchor}" if anchor else path)
     assert broken == []
+
+
+@cache
+def source_files() -> list[str]:
+    """The repository's source files, each with a `/` in front of its path."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name != "target"]
+    files = (file for folder in folders for file in folder.rglob("*"))
+    return [f"/{name_of(file)}" for file in files if file.suffix in {".rs", ".py", ".c", ".h", ".sql"}]
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name_of)
+def test_source_files_that_a_page_names_exist(page: Path) -> None:
+    """Folders in front may be left out: `sql/src/lexer.rs` is also `lexer.rs`; `*` stands for several files."""
+    named = re.findall(r"`(?:\.\./)*([\w.*/-]+\.(?:rs|py|c|h|sql))`", page.read_text())
+    assert [name for name in named if not fnmatch.filter(source_files(), f"*/{name}")] == []
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:

@@ -6,7 +6,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,27 +16,18 @@ import pytest
 from psycopg import errors
 
 from testbed.serving import Server, serve
-from tests.support.raw_login import RawClient
+from tests.support.raw_login import RawClient, question, raw_login
+from tests.support.users import add_user, user_command
 
 ALICE = "käse \u2168 $: 'x'"
-
-
-def user(*arguments: str | Path, password: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "colonnade", "user", *map(str, arguments)]
-    return subprocess.run(command, input=password + "\n", text=True, capture_output=True, check=False)
-
-
-def add(users: Path, name: str, password: str, *options: str) -> None:
-    done = user("add", name, "--users", users, *options, password=password)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     users = tmp_path_factory.mktemp("users") / "users"
-    add(users, "alice", ALICE)
-    add(users, "reader", "secret", "--read-only")
-    add(users, "few", "secret", "--connections", "1")
+    add_user(users, "alice", ALICE)
+    add_user(users, "reader", "secret", "--read-only")
+    add_user(users, "few", "secret", "--connections", "1")
     return users
 
 
@@ -87,25 +77,6 @@ def test_others_stay_out_and_learn_nothing(guarded: Server, name: str, password:
     with pytest.raises(psycopg.OperationalError, match=f'password authentication failed for user "{name}"'):
         connect(guarded, name, password)
     assert "28P01" in raw_login(guarded, name)
-
-
-def raw_login(server: Server, name: str, mechanism: bytes = b"SCRAM-SHA-256") -> str:
-    """The error that a made-up proof gets."""
-    with RawClient(server.host, server.port) as client:
-        client.start(name)
-        kind, body = client.first(mechanism)
-        if kind == b"E":
-            return body.decode()
-        nonce = body[4:].split(b",")[0]
-        client.send(b"p", b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")
-        return client.expect(b"E")[1].decode()
-
-
-def question(server: Server, name: str) -> str:
-    """The salt and the iterations that a user is asked with."""
-    with RawClient(server.host, server.port) as client:
-        client.start(name)
-        return client.first()[1][4:].decode().split(",", 1)[1]
 
 
 def test_who_does_not_exist_is_asked_the_same(guarded: Server) -> None:
@@ -246,10 +217,10 @@ def test_a_read_only_user_sees_what_others_have_committed(guarded: Server) -> No
 
 def test_users_are_read_again_on_sighup(tmp_path: Path) -> None:
     users = tmp_path / "users"
-    add(users, "first", "one")
+    add_user(users, "first", "one")
     with serve("--users", users) as server, connect(server, "first", "one") as stays:
-        add(users, "second", "two")
-        assert user("remove", "first", "--users", users).returncode == 0
+        add_user(users, "second", "two")
+        assert user_command("remove", "first", "--users", users).returncode == 0
         server.process.send_signal(signal.SIGHUP)
         connect_soon(server, "second", "two")
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
@@ -293,22 +264,22 @@ def test_verifiers_are_postgresqls(users: Path, stock: object) -> None:
 
 def test_users_are_listed_and_removed(tmp_path: Path) -> None:
     users = tmp_path / "users"
-    add(users, 'o"neil', "x", "--read-only", "--connections", "3")
-    add(users, "bob", "x")
-    assert user("list", "--users", users).stdout == 'bob\tread-write\t\no"neil\tread-only\t3\n'
-    assert user("remove", "bob", "--users", users).returncode == 0
-    assert user("list", "--users", users).stdout == 'o"neil\tread-only\t3\n'
-    missing = user("remove", "bob", "--users", users)
+    add_user(users, 'o"neil', "x", "--read-only", "--connections", "3")
+    add_user(users, "bob", "x")
+    assert user_command("list", "--users", users).stdout == 'bob\tread-write\t\no"neil\tread-only\t3\n'
+    assert user_command("remove", "bob", "--users", users).returncode == 0
+    assert user_command("list", "--users", users).stdout == 'o"neil\tread-only\t3\n'
+    missing = user_command("remove", "bob", "--users", users)
     assert (missing.returncode, "there is no user bob" in missing.stderr) == (1, True)
-    assert "the password is empty" in user("add", "eve", "--users", users).stderr
-    assert "name has 1 to 63 bytes" in user("add", "", "--users", users, password="x").stderr
+    assert "the password is empty" in user_command("add", "eve", "--users", users).stderr
+    assert "name has 1 to 63 bytes" in user_command("add", "", "--users", users, password="x").stderr
 
 
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     users = tmp_path / "users"
-    add(users, "bob", "x")
+    add_user(users, "bob", "x")
     users.chmod(0o644)
-    assert f"protect it: chmod 600 {users}" in user("list", "--users", users).stderr
+    assert f"protect it: chmod 600 {users}" in user_command("list", "--users", users).stderr
     with pytest.raises(RuntimeError, match="protect it: chmod 600"), serve("--users", users):
         pass
 

@@ -13,37 +13,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import PATIENCE, Server, serve
-from tests.serve.test_login import add
-from tests.support.raw_client import wait_until
+from testbed.serving import PATIENCE, serve
+from tests.support.metrics import base, fetched, numbers
+from tests.support.raw_client import comes_in, wait_until
 from tests.support.raw_login import RawClient
+from tests.support.users import add_user
 
 METRICS = ("--metrics", "127.0.0.1:0")
 
 
-def base(server: Server) -> str:
-    """Where its metrics are, from what it said after its addresses."""
-    assert server.process.stdout is not None
-    line = server.process.stdout.readline()
-    assert line.startswith("metrics on http://127.0.0.1:")
-    return line.removeprefix("metrics on ").removesuffix("/metrics\n")
-
-
-def fetched(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-        return answer.read().decode()
-
-
-def numbers(url: str) -> dict[str, int]:
-    text = fetched(f"{url}/metrics")
-    for name in re.findall(r"^(\w+) \d+$", text, re.MULTILINE):
-        assert f"# TYPE {name} " in text and f"# HELP {name} " in text
-    found = re.findall(r"^colonnade_(\w+) (\d+)$", text, re.MULTILINE)
-    return {name: int(value) for name, value in found}
-
-
 def test_the_numbers_count_what_happens(tmp_path: Path) -> None:
-    add(tmp_path / "users", "alice", "secret")
+    add_user(tmp_path / "users", "alice", "secret")
     with serve("--users", tmp_path / "users", *METRICS) as server:
         url = base(server)
         assert set(numbers(url).values()) == {0}
@@ -123,7 +103,7 @@ def test_numbers_are_for_this_machine_only() -> None:
 
 
 def test_the_log_has_a_line_an_event_and_no_secrets(tmp_path: Path) -> None:
-    add(tmp_path / "users", "alice", "pa55word")
+    add_user(tmp_path / "users", "alice", "pa55word")
     log = tmp_path / "log"
     with serve("--users", tmp_path / "users", "--log", log) as server:
         dsn = server.dsn.replace("tester", "alice")
@@ -166,14 +146,6 @@ def test_without_descriptors_the_server_waits_for_some(which: str) -> None:
             for one in crowd:
                 one.close()
         wait_until(lambda: comes_in(server))
-
-
-def comes_in(server: Server) -> bool:
-    try:
-        psycopg.connect(server.dsn, connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 def test_statements_are_logged_if_the_operator_says_so(tmp_path: Path) -> None:

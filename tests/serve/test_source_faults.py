@@ -20,6 +20,7 @@ from testbed import mariadb
 from testbed import postgres as pg
 from testbed.serving import Server, serve
 from tests.support.fronts import Front, connect
+from tests.support.users import add_user
 
 ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) select count(*) from s"
 #: MariaDB ends recursion after 1000 rounds (max_recursive_iterations).
@@ -181,8 +182,7 @@ def test_a_password_in_the_command_line_is_pointed_out() -> None:
 
 def test_read_only_users_come_in_where_the_source_holds_them(in_sqlite: Front, in_maria: Front, tmp_path: Path) -> None:
     users = tmp_path / "users"
-    command = [sys.executable, "-m", "colonnade", "user", "add", "reader", "--users", str(users), "--read-only"]
-    subprocess.run(command, input="secret\n", text=True, check=True, capture_output=True)
+    add_user(users, "reader", "secret", "--read-only")
     for front, is_let_in in ((in_sqlite, True), (in_maria, False)):
         with serve("--source", front.uri, "--users", users) as server:
             dsn = f"host={server.host} port={server.port} user=reader password=secret dbname=x"

@@ -19,10 +19,10 @@ import pytest
 from psycopg import errors
 
 from testbed.serving import PATIENCE, Server, serve
-from tests.serve.test_login import add
-from tests.support.certificates import Authority
+from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient
+from tests.support.users import add_user
 
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"
 HOST = "127.0.0.1"
@@ -51,21 +51,13 @@ class Secure:
         return psycopg.connect(self.dsn(**options), autocommit=True)
 
 
-def files(directory: Path, authority: Authority, name: str) -> list[str | Path]:
-    pair = authority.sign(name, "DNS:localhost", f"IP:{HOST}")
-    shutil.copy(pair.certificate, directory / "server.crt")
-    shutil.copy(pair.key, directory / "server.key")
-    (directory / "server.key").chmod(0o600)
-    add(directory / "users", "alice", "secret")
-    options = ["--users", directory / "users", "--tls-certificate", directory / "server.crt"]
-    return [*options, "--tls-key", directory / "server.key"]
-
-
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
     directory = tmp_path_factory.mktemp("tls")
     authority = Authority(directory / "ca", "Root")
-    with serve(*files(directory, authority, "server"), "--listen", "0.0.0.0:0", "--login-timeout", "5") as running:
+    with serve(
+        *serve_options(directory, authority, "server"), "--listen", "0.0.0.0:0", "--login-timeout", "5"
+    ) as running:
         yield Secure(running, authority, directory)
 
 
@@ -260,8 +252,8 @@ def test_a_handshake_is_not_waited_for_for_ever(secure: Secure, before: bytes) -
 def test_clients_certificates_are_asked_for_and_name_the_user(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "ca", "Root")
     stranger = Authority(tmp_path / "other", "Other")
-    options = files(tmp_path, authority, "server")
-    add(tmp_path / "users", "bob", "secret")
+    options = serve_options(tmp_path, authority, "server")
+    add_user(tmp_path / "users", "bob", "secret")
     with serve(*options, "--tls-client-ca", authority.certificate, "--listen", "0.0.0.0:0") as running:
         secure = Secure(running, authority, tmp_path)
 
@@ -283,9 +275,9 @@ def test_clients_certificates_are_asked_for_and_name_the_user(tmp_path: Path) ->
 
 def test_certificates_are_read_again_on_sighup(tmp_path: Path) -> None:
     first, second = Authority(tmp_path / "first", "First"), Authority(tmp_path / "second", "Second")
-    with serve(*files(tmp_path, first, "server"), "--listen", "0.0.0.0:0") as running:
+    with serve(*serve_options(tmp_path, first, "server"), "--listen", "0.0.0.0:0") as running:
         stays = Secure(running, first, tmp_path).connect()
-        files(tmp_path, second, "server")
+        serve_options(tmp_path, second, "server")
         running.process.send_signal(signal.SIGHUP)
 
         def is_second() -> bool:
@@ -308,7 +300,7 @@ def test_certificates_are_read_again_on_sighup(tmp_path: Path) -> None:
 
 def test_files_that_are_of_no_use_are_named(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "ca", "Root")
-    options = files(tmp_path, authority, "server")
+    options = serve_options(tmp_path, authority, "server")
     other = authority.sign("other", "DNS:localhost")
 
     def refused(reason: str, *arguments: str | Path) -> None:

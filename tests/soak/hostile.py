@@ -27,15 +27,14 @@ from pathlib import Path
 import psycopg
 
 from tests.attacks.attackers import PASSWORD, Target, target
-from tests.attacks.nested_statements import CONSTRUCTS
-from tests.attacks.test_depth import SLOW, VALUES
-from tests.attacks.test_fences import NOBODY
+from tests.attacks.nested_statements import CONSTRUCTS, DEEP_VALUES, SLOW
+from tests.attacks.refused_statements import REFUSED_FOR_ALL
 from tests.soak.clients import SETUP, loaded
 
 #: Depths at which statements are nested.
 DEPTHS = (100, 1000, 30_000)
 #: What cannot be told before it runs, and does not stop: each costs a worker, and so has its own place below.
-UNSTOPPABLE = {*VALUES, *SLOW}
+UNSTOPPABLE = {*DEEP_VALUES, *SLOW}
 DEEP = [construct for name, construct in CONSTRUCTS.items() if name not in UNSTOPPABLE]
 #: What takes more than a session may have: memory, time, temporary space.
 EXCESS = [
@@ -71,7 +70,9 @@ def attack(target: Target, user: str, number: int, seconds: float, results: Queu
             kind = chance.choice(["refused", "deep", "excess", "hoard", "leave"])
             done[kind] += 1
             if kind == "refused":
-                connection.execute(chance.choice(NOBODY).format(file=target.file), prepare=chance.random() < 0.5)
+                connection.execute(
+                    chance.choice(REFUSED_FOR_ALL).format(file=target.file), prepare=chance.random() < 0.5
+                )
             elif kind == "deep":
                 connection.execute(chance.choice(DEEP)(chance.choice(DEPTHS)))
             elif kind == "excess":

@@ -24,8 +24,8 @@ import psycopg
 
 from testbed import postgres as pg
 from testbed.serving import Server, serve
-from tests.serve.test_operations import base, numbers
 from tests.soak.clients import SETUP, Load, check, loaded
+from tests.support.metrics import base, numbers
 from tests.support.raw_client import wait_until
 
 MB = 1 << 20

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +11,8 @@ pa = pytest.importorskip("pyarrow")
 
 from colonnade._duckdb.exact import UnsupportedType, exact  # noqa: E402 - after the importorskip
 
-TABLE = Path(__file__).parents[2] / "spec" / "TYPES.md"
-HEADER = ["source", "database type", "wire type", "Arrow type", "notes"]
+from tests.support.types_table import Row, of, python_values, rows, shown  # noqa: E402 - likewise
+
 # FORMAT §4's names, and Arrow's for the types without parameters.
 PLAIN = {
     name: getattr(pa, name)() for name in ("null", "int8", "int16", "int32", "int64", "float32", "float64", "binary")
@@ -71,33 +69,6 @@ VALUES = {
     "GEOMETRY": [("'POINT(1 2)'", None)],
     "TYPE": [("get_type(1)", "INTEGER")],
 }  # fmt: skip
-FIXED_INTEGERS = {"date32": pa.int32(), "time64": pa.int64(), "timestamp": pa.int64()}
-
-
-@dataclass(frozen=True)
-class Row:
-    source: str
-    database: str
-    wire: str
-    arrow: str
-    notes: str
-
-    @property
-    def how(self) -> str:
-        """exact, text or refused."""
-        return re.match(r"[a-z]+", self.notes).group()
-
-
-def rows() -> list[Row]:
-    lines = [line for line in TABLE.read_text("utf-8").splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert cells[0] == HEADER
-    assert set(cells[1]) == {"---"}
-    return [Row(*row) for row in cells[2:]]
-
-
-def of(source: str) -> list[Row]:
-    return [row for row in rows() if row.source == source]
 
 
 def wire_to_arrow(wire: str) -> pa.DataType:
@@ -127,12 +98,6 @@ def wire_to_arrow(wire: str) -> pa.DataType:
         case "struct":
             return pa.struct([(part.split()[0], wire_to_arrow(part.split()[1])) for part in parts])
     raise AssertionError(f"unknown wire type {wire}")
-
-
-def shown(arrow_type: pa.DataType) -> str:
-    """Arrow's name of a type as the table writes it: without the names of list items, which mean nothing."""
-    text = re.sub(r"list<[^:<>]*: ", "list<", str(arrow_type))
-    return re.sub(r"map<(\w+), (\w+)( \([^)]*\))?>", r"map<\1, \2>", text).replace(" not null", "")
 
 
 def instantiated(text: str) -> str:
@@ -165,18 +130,6 @@ def relation_of(connection, sql: str, values: list):
         cast = "{}"
     union = " UNION ALL ".join(f"SELECT {i} AS i, {cast.format(v)} AS v" for i, (v, _) in enumerate(values))
     return connection.sql(f"SELECT v FROM ({union}) ORDER BY i")
-
-
-def python_values(column: pa.ChunkedArray, wire: str) -> list:
-    array = column.combine_chunks()
-    base = wire.split("(")[0]
-    if base in FIXED_INTEGERS:  # Python's datetime has neither infinity nor nanoseconds
-        return array.view(FIXED_INTEGERS[base]).to_pylist()
-    if base == "interval_month_day_nano":
-        return [[*value] for value in array.to_pylist()]
-    if base.startswith(("float", "decimal")):
-        return [str(value) for value in array.to_pylist()]
-    return array.to_pylist()
 
 
 def test_the_table_can_be_read():

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.spec.test_types_table import of
 from tests.support.sqlite_files import fetched, make
+from tests.support.types_table import of
 
 UTC = UTC
 TIMESTAMP = pa.timestamp("us")

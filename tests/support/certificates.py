@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.users import add_user
 
 CONFIG = """
 [ca]
@@ -105,3 +108,14 @@ class Authority:
         alternatives = ("-addext", f"subjectAltName={','.join(names)}") if names else ()
         openssl("req", "-new", *EC, "-subj", f"/CN={name}", *alternatives, "-keyout", pair.key, "-out", request)
         return pair, request
+
+
+def serve_options(directory: Path, authority: Authority, name: str) -> list[str | Path]:
+    """The options of a `colonnade serve` with a certificate for `name` and 127.0.0.1, and with a user `alice`."""
+    pair = authority.sign(name, "DNS:localhost", "IP:127.0.0.1")
+    shutil.copy(pair.certificate, directory / "server.crt")
+    shutil.copy(pair.key, directory / "server.key")
+    (directory / "server.key").chmod(0o600)
+    add_user(directory / "users", "alice", "secret")
+    options = ["--users", directory / "users", "--tls-certificate", directory / "server.crt"]
+    return [*options, "--tls-key", directory / "server.key"]

@@ -6,6 +6,8 @@ import socket
 import time
 from collections.abc import Callable
 
+import psycopg
+
 from testbed.serving import PATIENCE, Server
 
 
@@ -15,6 +17,15 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)
+
+
+def comes_in(server: Server) -> bool:
+    """Whether a new session is accepted."""
+    try:
+        psycopg.connect(server.dsn, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def hand_shake(server: Server, *, small_buffer: bool = False) -> socket.socket:

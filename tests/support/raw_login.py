@@ -1,11 +1,11 @@
-"""A client by hand that has not logged in yet."""
+"""Logins by hand, and what a server asks and says before they succeed."""
 
 from __future__ import annotations
 
 import socket
 from types import TracebackType
 
-from testbed.serving import PATIENCE
+from testbed.serving import PATIENCE, Server
 
 Message = tuple[bytes, bytes]
 
@@ -67,3 +67,22 @@ class RawClient:
         data = b"n,,n=,r=abcdefgh"
         self.send(b"p", mechanism + b"\0" + len(data).to_bytes(4, "big") + data)
         return self.expect(b"RE")
+
+
+def raw_login(server: Server, name: str, mechanism: bytes = b"SCRAM-SHA-256") -> str:
+    """The error that a made-up proof gets."""
+    with RawClient(server.host, server.port) as client:
+        client.start(name)
+        kind, body = client.first(mechanism)
+        if kind == b"E":
+            return body.decode()
+        nonce = body[4:].split(b",")[0]
+        client.send(b"p", b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")
+        return client.expect(b"E")[1].decode()
+
+
+def question(server: Server, name: str) -> str:
+    """The salt and the iterations that a user is asked with."""
+    with RawClient(server.host, server.port) as client:
+        client.start(name)
+        return client.first()[1][4:].decode().split(",", 1)[1]

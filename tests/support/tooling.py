@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import duckdb
 import psycopg
 
 from testbed.serving import Server, serve
+from tests.support.users import add_user
 
 PASSWORD = "secret"
 USERS = ("writer", "reader")
@@ -59,7 +58,6 @@ def shop(directory: Path) -> Iterator[Shop]:
         database.execute(SHOP)
     for name in USERS:
         role = ["--read-only"] if name == "reader" else []
-        command = [sys.executable, "-m", "colonnade", "user", "add", name, "--users", str(users), *role]
-        subprocess.run(command, input=PASSWORD + "\n", text=True, check=True, capture_output=True)
+        add_user(users, name, PASSWORD, *role)
     with serve(file, "--users", users) as server:
         yield Shop(server)

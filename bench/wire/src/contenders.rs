@@ -6,7 +6,7 @@ use crate::layout::Serialized;
 use crate::layout::postgresql::PostgreSql;
 use crate::{Result, arrow_ipc, colonnade, parquet_file};
 
-/// All of them, in the order of the table's rows.
+/// All contenders, in the order of the tables.
 ///
 /// # Errors
 /// A codec is not compiled in.

@@ -68,7 +68,7 @@ CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS re
 CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
 CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 
--- What the parser makes of casts to regclass and its like (server/src/duckdb/catalog/casts.rs). Of two relations with a name, that in the
+-- What the parser makes of casts to regclass and its like (duckdb/src/catalog/casts.rs). Of two relations with a name, that in the
 -- current schema is meant, or else that of the catalog.
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END

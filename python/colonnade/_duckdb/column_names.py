@@ -37,7 +37,7 @@ TYPES = {
     "TIME WITH TIME ZONE": "timetz",
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
-#: Calls that casts have become (server/src/duckdb/catalog/casts.rs).
+#: Calls that casts have become (duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
 #: What DuckDB calls a function that has its own syntax, by the word that is written, and what PostgreSQL calls it.
 SPELLED = {
@@ -50,7 +50,7 @@ SPELLED = {
 #: Functions that stand for syntax without a name.
 SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
 OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
-#: How the server writes its cast of a parameter (server/src/duckdb/placeholder.rs).
+#: How the server writes its cast of a parameter (duckdb/src/placeholder.rs).
 OWN_CAST = b"CAST(($"
 
 #: How much a name says (FigureColname's strength): nothing, a type or `case`, or what the value is.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import duckdb
 
-from colonnade._core import Refused, at_home
+from colonnade._core import Refused
 
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
@@ -126,6 +126,11 @@ class Engine:
         """The name of the database that clients may name; one in memory answers to any."""
         return None if self._is_in_memory else self._database
 
+    @property
+    def home(self) -> tuple[str, bool]:
+        """The name of the database, and whether it has a schema `public`."""
+        return self._database, self._has_public
+
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
@@ -135,8 +140,7 @@ class Engine:
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        home = (self._database, self._has_public)
-        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only), home)
+        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
 
     def close(self) -> None:
         self._root.close()
@@ -145,15 +149,11 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(
-        self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, home: tuple[str, bool]
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
         #: What only shows the trees of statements, whatever state the session's transaction is in.
         self._parser = parser
         self._gate = gate
-        #: The database that is served, and whether it has a schema `public`.
-        self._home = home
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
@@ -173,7 +173,7 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
         nothing happens.
         """
-        sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
+        limits = (batch_rows, batch_bytes)
         passed, self._passed = self._passed, None
         if passed is not None and passed[0] == sql and parameters is None:
             statement = passed[1]
@@ -271,7 +271,6 @@ class Session:
         """The columns of a query that changes the database, with no rows; it does not run. None for other statements,
         and if only running it tells."""
         self.finish()
-        sql = at_home(sql, *self._home)
         if sql in self._seen:
             return None
         statement = self._gate.check(self._connection, sql, None)
@@ -287,7 +286,6 @@ class Session:
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
-        sql = at_home(sql, *self._home)
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
@@ -305,7 +303,6 @@ class Session:
         """Run an INSERT that reads `batch` under `name`; the number of rows."""
         import pyarrow as pa
 
-        sql = at_home(sql, *self._home)
         # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
         self._gate.check_insert(sql)
         self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())

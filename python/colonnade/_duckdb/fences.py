@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-#: The longest statement. Long values are cheap; many are not, and are counted (server/src/duckdb/fence/depth.rs).
+#: The longest statement. Long values are cheap; many are not, and are counted (duckdb/src/fence/depth.rs).
 MAX_STATEMENT_BYTES = 16_000_000
 
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-pub(crate) use rows::is_plain;
+pub use rows::is_plain;
 
 use super::options::{Format, OptionError, Options};
 use crate::error::{Failure, SqlState};

@@ -2,14 +2,14 @@
 
 use arrow_array::cast::AsArray as _;
 
-use crate::engine::{Answer, Dialect, EngineError};
+use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::quote;
 use crate::rows;
 use crate::session::listing::Listing;
-use crate::session::query::{self, StatementKind};
+use crate::session::query;
 use crate::session::settings::{self, Change, Command, Former, Settings};
 use crate::session::source;
 use crate::session::{BATCH, Session};
@@ -70,7 +70,7 @@ impl Session {
     /// A setting's value for SHOW. USE and SET schema change the embedded engine's search path too, so only the engine knows it. In
     /// front of a database the settings are the gateway's: that one may have no search path, and its own is shown by itself.
     fn shown(&mut self, setting: usize) -> Result<String, Failure> {
-        if !Settings::is_path(setting) || self.engine.dialect() != Dialect::DuckDb {
+        if !Settings::is_path(setting) || self.engine.source().is_some() {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;
@@ -86,11 +86,8 @@ impl Session {
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
             let text = format!("SET {} = {}", quote::name(name), quote::text(value));
-            let is_passed = source::kind(&text, self.engine.dialect()) == StatementKind::Other;
-            match settings::command(&text) {
-                Some(Command::Set { setting, value, .. }) if !is_passed || self.engine.dialect() == Dialect::DuckDb => {
-                    self.set(setting, value.as_deref(), false)?;
-                }
+            match source::kept(&text, self.engine.source()) {
+                Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;
                     self.run_plain(&text)?;

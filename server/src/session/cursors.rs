@@ -10,7 +10,7 @@ use crate::message::backend;
 use crate::rows::{Cursor, Formats, Sent};
 use crate::session::extended::Prepared;
 use crate::session::portal::{Life, Portal};
-use crate::session::prepared::{Bound, PreparedStatement};
+use crate::session::prepared::PreparedStatement;
 use crate::session::{BATCH, Session};
 
 /// A statement about cursors.
@@ -176,17 +176,13 @@ impl Session {
         }
     }
 
-    /// The same for a statement that was prepared by the protocol: `declaration` is there if it is DECLARE, whose query is bound.
-    pub fn prepared_cursors(
-        &mut self,
-        declaration: Option<&Declaration>,
-        bound: &Bound,
-        formats: &Formats,
-    ) -> Result<(), Failure> {
+    /// The same for a statement that was prepared by the protocol. The text of a DECLARE is its query.
+    pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
         let is_waiting = self.prepared.waiting.take().is_some();
-        match declaration {
-            Some(declaration) => self.declare(declaration, &bound.text, &bound.values),
-            None => self.use_cursor(&parse(&bound.text)?, formats, is_waiting),
+        let statement = &portal.statement;
+        match &statement.declaration {
+            Some(declaration) => self.declare(declaration, &statement.text, &portal.values),
+            None => self.use_cursor(&parse(&statement.text)?, &portal.formats, is_waiting),
         }
     }
 
@@ -248,8 +244,8 @@ impl Session {
     }
 }
 
-/// The error of a part of a statement as one of the whole.
-fn shifted(failure: Failure, text: &str, offset: usize) -> Failure {
+/// The error of a part of a statement, which begins at byte `offset`, as one of the whole.
+pub fn shifted(failure: Failure, text: &str, offset: usize) -> Failure {
     match failure {
         Failure::Engine(error) => {
             let before = text[..offset].chars().count();

@@ -5,7 +5,6 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::connection::cancel::Control;
-use crate::duckdb::savepoint::Savepoints;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::lex::Lexer;
@@ -16,6 +15,7 @@ use crate::rows::{self, Formats};
 use crate::session::Session;
 use crate::session::portal::{Life, Portal};
 use crate::session::prepared::PreparedStatement;
+use crate::session::savepoint::Savepoints;
 
 /// A message of the extended protocol, without what it borrows.
 pub enum Step {
@@ -60,12 +60,10 @@ impl Step {
         }
     }
 
-    /// The query string that an error's place is in, and where the engine's text begins there: unless that is not what the client
-    /// wrote, since placeholders became casts or names lost their schema.
+    /// The query string that an error's place is in, and where the statement begins there.
     pub fn place(&self) -> Option<(&str, usize)> {
         let Self::Parse { query, .. } = self else { return None };
-        let is_plain = !query.contains('$') && !query.contains("pg_catalog");
-        is_plain.then(|| (query.as_str(), Lexer::new(query).next().map_or(0, |first| first.start)))
+        Some((query.as_str(), Lexer::new(query).next().map_or(0, |first| first.start)))
     }
 }
 
@@ -184,9 +182,10 @@ impl Session {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(prepared.kind)?;
                 let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
-                let bound = prepared.bind(statement, formats, values, &mut charge)?;
-                let bytes = portal.len() + bound.bytes() + size_of_val(&results[..]);
-                let made = charge.keep(Portal::new(prepared, bound, Formats::new(results.clone())), bytes)?;
+                let values = prepared.bind(statement, formats, values, &mut charge)?;
+                let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
+                let bytes = portal.len() + held + size_of_val(&results[..]);
+                let made = charge.keep(Portal::new(prepared, values, Formats::new(results.clone())), bytes)?;
                 self.prepared.add_portal(portal.clone(), made)?;
                 backend::bind_complete(self.output.buffer());
             }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::Columns;
+use crate::engine::{Columns, Parameter};
 use crate::error::Failure;
 use crate::limits::budget::Kept;
 use crate::message::backend;
 use crate::message::frontend::Target;
 use crate::rows::{Cursor, Formats, Sent};
-use crate::session::prepared::{Bound, PreparedStatement};
+use crate::session::prepared::PreparedStatement;
 use crate::session::query::{self, Statement, StatementKind};
 use crate::session::{Outcome, Session};
 
@@ -16,7 +16,7 @@ use crate::session::{Outcome, Session};
 pub struct Portal {
     pub statement: Arc<Kept<PreparedStatement>>,
     pub formats: Formats,
-    bound: Bound,
+    pub values: Vec<Parameter>,
     state: State,
     pub life: Life,
 }
@@ -41,14 +41,13 @@ enum State {
 }
 
 impl Portal {
-    pub fn new(statement: Arc<Kept<PreparedStatement>>, bound: Bound, formats: Formats) -> Self {
-        Self { statement, formats, bound, state: State::New, life: Life::Protocol }
+    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
+        Self { statement, formats, values, state: State::New, life: Life::Protocol }
     }
 
     /// A cursor that has begun to run.
     pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
-        let bound = Bound { text: String::new(), values: Vec::new() };
-        Self { statement, formats: Formats::default(), bound, state: State::Open(cursor), life }
+        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
     }
 
     /// The result it is in the middle of.
@@ -88,7 +87,7 @@ impl Session {
             portal.state = State::Done;
             if statement.kind == StatementKind::Cursor {
                 self.control.runs(&statement.text);
-                return self.prepared_cursors(statement.declaration.as_ref(), &portal.bound, &portal.formats);
+                return self.prepared_cursors(portal);
             }
             return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
         }
@@ -103,7 +102,7 @@ impl Session {
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => match self.run_engine(&portal.bound.text, &portal.bound.values, &portal.formats)? {
+            State::New => match self.run_engine(&statement.text, &portal.values, &portal.formats)? {
                 Outcome::Rows(cursor) => {
                     check(&statement.columns, &cursor)?;
                     if is_waiting {

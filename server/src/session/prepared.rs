@@ -1,15 +1,11 @@
 //! Prepared statements: what Parse makes of a query.
 
 use crate::certain;
-use crate::duckdb;
-use crate::duckdb::cast::cast;
-use crate::duckdb::catalog;
-use crate::duckdb::placeholder::Placeholders;
 use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
-use crate::session::cursors::{self, Declaration, Request};
+use crate::session::cursors::{self, Declaration, Request, shifted};
 use crate::session::query::{self, StatementKind};
 use crate::session::settings::{self, Command, Settings};
 use crate::session::source;
@@ -22,7 +18,6 @@ pub struct PreparedStatement {
     pub text: String,
     /// What it is.
     pub kind: StatementKind,
-    placeholders: Placeholders,
     /// What DECLARE is to make of it.
     pub declaration: Option<Declaration>,
     /// The source that it goes to, which finds its own placeholders.
@@ -39,75 +34,47 @@ pub struct PreparedStatement {
     pub columns: Columns,
 }
 
-/// A statement with values for its parameters, as the engine takes it.
-#[derive(Clone, Debug)]
-pub struct Bound {
-    /// The text, whose placeholders are cast to their types.
-    pub text: String,
-    /// The values of those that occur in it.
-    pub values: Vec<Parameter>,
-}
-
-impl Bound {
-    /// What it holds, in bytes.
-    pub fn bytes(&self) -> usize {
-        let values = self.values.iter().map(|value| size_of_val(value) + value.value.bytes());
-        self.text.len() + values.sum::<usize>()
-    }
-}
-
-/// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go
-/// by the function around it, whose other arguments the engine does not tell.
-const GUESSES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAMP"];
-/// What a NUMERIC is taken for until its digits are known.
-const SOME_DECIMAL: &str = "DECIMAL(38,10)";
-
 impl PreparedStatement {
     /// Prepares the only statement of `query`. The client says the types of some parameters by PostgreSQL's numbers.
     ///
     /// # Errors
     /// If there are several statements, or the engine refuses this one.
     pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let source = Some(engine.dialect()).filter(|dialect| *dialect != Dialect::DuckDb);
-        let is_passed = source.is_some();
-        let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
+        let source = engine.source();
+        let statements = match source {
+            Some(dialect) => certain::split(query, dialect)?,
+            None => query::split(query),
+        };
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
         }
         let text = statements.first().map_or("", |statement| statement.text).to_owned();
-        let kind = if is_passed { source::kind(&text, engine.dialect()) } else { query::kind(&text) };
+        let kind = source.map_or_else(|| query::kind(&text), |dialect| source::kind(&text, dialect));
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
-        let mut prepared = Self { text, kind, placeholders, source, types, given: known, columns, ..Self::default() };
-        prepared.sent_types = oids.to_vec();
+        let mut prepared = Self { text, kind, source, sent_types: oids.to_vec(), given: known, ..Self::default() };
+        // Where the engine's text begins in the statement.
+        let mut offset = 0;
         let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
         if kind == StatementKind::Cursor {
             match cursors::parse(&prepared.text)? {
                 Request::Declare(declaration, query) => {
-                    let query = query.to_owned();
-                    (prepared.text, prepared.declaration, is_engines) = (query, Some(declaration), true);
+                    offset = prepared.text.len() - query.len();
+                    (prepared.declaration, is_engines) = (Some(declaration), true);
                 }
                 // The cursor's columns.
                 Request::Fetch { is_move: false, .. } => prepared.columns = Columns::Late,
                 Request::Fetch { .. } | Request::Close(_) => {}
             }
         }
-        if is_engines && is_passed {
+        if is_engines && source.is_some() {
             // The source is asked when the client asks, or when it runs.
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
             prepared.columns = Columns::Late;
         } else if is_engines {
-            prepared.text = duckdb::statement(&prepared.text);
-            if !query::is_preparation(&prepared.text) {
-                prepared.placeholders = Placeholders::find(&prepared.text);
-            }
-            let mut types: Vec<_> = match catalog::parameter_types(&prepared.text) {
-                [] => given.collect(),
-                known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
-            };
-            types.resize(types.len().max(prepared.placeholders.count()), None);
-            prepared.infer(engine, types)?;
+            let described = engine.describe(&prepared.text[offset..], oids);
+            let described = described.map_err(|error| shifted(error.into(), &prepared.text, offset))?;
+            (prepared.types, prepared.columns) = (described.parameters, described.columns);
         } else {
             let text = || Type::named("VARCHAR");
             let names = match settings::command(&prepared.text) {
@@ -121,6 +88,7 @@ impl PreparedStatement {
             prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
         }
         if prepared.declaration.is_some() {
+            prepared.text.drain(..offset);
             prepared.columns = Columns::None;
         }
         Ok(prepared)
@@ -145,7 +113,7 @@ impl PreparedStatement {
             Some(bytes) => parameter::most_bytes(type_, bytes, format(formats, at) == 1),
             None => 0,
         });
-        self.text.len() + most.sum::<usize>()
+        most.sum()
     }
 
     /// Asks the source what the statement takes and gives, as far as that is open.
@@ -153,20 +121,13 @@ impl PreparedStatement {
     /// # Errors
     /// What the source says of a wrong statement.
     pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
-        let types = self.types.iter().enumerate().filter(|(_, type_)| type_.kind != Kind::Unknown);
-        let given = types.map(|(at, type_)| Parameter { number: at + 1, type_: type_.clone(), value: Value::Null });
-        let given: Vec<_> = match self.source {
-            Some(Dialect::Postgres) => {
-                (0..self.sent_types.len()).map(|at| self.sent(at, false, None, &unknown())).collect()
-            }
-            _ => given.collect(),
-        };
-        let description = engine.describe(&self.text, &given)?;
+        let description = engine.describe(&self.text, &self.sent_types)?;
         self.told_types = description.type_oids;
-        for (number, type_) in description.parameters {
-            self.types.resize_with(self.types.len().max(number), unknown);
-            if let Some(open) = self.types.get_mut(number.wrapping_sub(1)).filter(|type_| type_.kind == Kind::Unknown) {
-                *open = type_;
+        let count = self.types.len().max(description.parameters.len());
+        self.types.resize_with(count, unknown);
+        for (known, type_) in self.types.iter_mut().zip(description.parameters) {
+            if known.kind == Kind::Unknown {
+                *known = type_;
             }
         }
         self.columns = description.columns;
@@ -183,76 +144,12 @@ impl PreparedStatement {
         Self { text: query.to_owned(), columns: Columns::Late, ..Self::default() }
     }
 
-    /// Finds the types that the client left open, and the columns.
-    fn infer(&mut self, engine: &mut dyn Engine, mut types: Vec<Option<Type>>) -> Result<(), Failure> {
-        self.infer_lists(engine, &mut types);
-        let mut description = engine.describe(&self.with_types(&types), &[])?;
-        for (number, type_) in description.parameters {
-            if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
-                *open = (type_.kind != Kind::Unknown).then_some(type_);
-            }
-        }
-        description.columns = self.sampled(engine, description.columns, &types);
-        if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
-            let mut guesses = GUESSES.iter().filter_map(|name| {
-                let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
-                let guessed: Vec<_> = types.iter().map(guess).collect();
-                let columns = engine.describe(&self.with_types(&guessed), &[]).ok()?.columns;
-                Some((self.sampled(engine, columns, &guessed), guessed))
-            });
-            let first = guesses.next().ok_or(Failure::UnknownParameter(open + 1))?;
-            // A type that leaves the columns open may be one that does not fit.
-            let is_late = first.0 == Columns::Late;
-            let better = if is_late { guesses.find(|(columns, _)| *columns != Columns::Late) } else { None };
-            (description.columns, types) = better.unwrap_or(first);
-        }
-        self.columns = description.columns;
-        self.types = types.into_iter().map(|type_| type_.unwrap_or_else(|| Type::named("VARCHAR"))).collect();
-        Ok(())
-    }
-
-    /// The columns, where the engine needs values to tell them: the arguments of a table function, say. Any will do.
-    fn sampled(&self, engine: &mut dyn Engine, columns: Columns, types: &[Option<Type>]) -> Columns {
-        if columns != Columns::Late || self.placeholders.count() == 0 {
-            return columns;
-        }
-        let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
-        let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
-        engine.describe(&self.with_types(types), &samples).map_or(Columns::Late, |found| found.columns)
-    }
-
-    /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
-    fn infer_lists(&self, engine: &mut dyn Engine, types: &mut [Option<Type>]) {
-        let (text, mut lists) = self.placeholders.items(&self.text);
-        lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
-        if lists.is_empty() {
-            return;
-        }
-        let items = Self { placeholders: Placeholders::find(&text), text, ..self.clone() };
-        let Ok(description) = engine.describe(&items.with_types(types), &[]) else { return };
-        for (number, item) in description.parameters {
-            let at = number.wrapping_sub(1);
-            if lists.contains(&at) && item.kind != Kind::Unknown {
-                types[at] = Some(Type { name: format!("{}[]", item.name), kind: Kind::List(Box::new(item)) });
-            }
-        }
-    }
-
     /// PostgreSQL's number for the type of each parameter: the client's own where it gave one, since it may have another
     /// name for the same type, and count on it.
     pub fn parameter_oids(&self) -> impl ExactSizeIterator<Item = u32> {
         let told = |at: usize| self.told_types.get(at).copied().filter(|oid| *oid > 0);
         let given = move |at: usize| told(at).or_else(|| self.given.get(at).copied().flatten());
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
-    }
-
-    fn with_types(&self, types: &[Option<Type>]) -> String {
-        let name = |type_: &Type| match type_.is_decimal() && type_.name == "DECIMAL" {
-            true => SOME_DECIMAL.to_owned(),
-            false => type_.name.clone(),
-        };
-        let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
-        self.placeholders.cast(&self.text, &names)
     }
 
     /// A value as it has come, for a PostgreSQL.
@@ -272,7 +169,7 @@ impl PreparedStatement {
         formats: &[i16],
         values: &[Option<Vec<u8>>],
         charge: &mut Charge,
-    ) -> Result<Bound, Failure> {
+    ) -> Result<Vec<Parameter>, Failure> {
         let is_passed = self.source.is_some();
         let is_known = values.len() == self.types.len() || is_passed && values.len() > self.types.len();
         if !is_known {
@@ -282,11 +179,10 @@ impl PreparedStatement {
         if formats.len() > 1 && formats.len() != values.len() {
             return Err(Failure::FormatCount { formats: formats.len(), values: values.len() });
         }
-        let mut bound = Bound { text: String::new(), values: Vec::new() };
-        let mut casts = vec![None; values.len()];
+        let mut bound = Vec::with_capacity(values.len());
         let open = unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
-        let mut total = self.text.len();
+        let mut total = 0;
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
             if self.source == Some(Dialect::Postgres) {
@@ -295,7 +191,7 @@ impl PreparedStatement {
                 if total > charge.bytes() {
                     charge.set(total)?;
                 }
-                bound.values.push(sent);
+                bound.push(sent);
                 continue;
             }
             let is_strange = self.sent_types.get(at).is_some_and(|oid| *oid > 0 && Type::of_oid(*oid).is_none());
@@ -319,15 +215,8 @@ impl PreparedStatement {
             if total > charge.bytes() {
                 charge.set(total)?;
             }
-            let parameter = |value| Parameter { number: at + 1, type_: type_.clone(), value };
-            if is_passed {
-                bound.values.push(parameter(value));
-            } else if self.placeholders.has(at) {
-                casts[at] = Some(cast(type_, &value)?);
-                bound.values.push(parameter(value));
-            }
+            bound.push(Parameter { number: at + 1, type_: type_.clone(), value });
         }
-        bound.text = self.placeholders.cast(&self.text, &casts);
         Ok(bound)
     }
 }
@@ -340,14 +229,4 @@ fn format(formats: &[i16], at: usize) -> i16 {
 
 fn unknown() -> Type {
     Type::named("UNKNOWN")
-}
-
-fn sample(number: usize, type_: Option<&Type>) -> Parameter {
-    let value = match type_.map(|type_| &type_.kind) {
-        Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {
-            Value::Text("1".to_owned())
-        }
-        _ => Value::Null,
-    };
-    Parameter { number, type_: type_.cloned().unwrap_or_else(unknown), value }
 }

@@ -1,6 +1,5 @@
 //! What a query string asks for: its statements, what each is, and the tag that reports it done.
 
-use crate::duckdb::numbered;
 use crate::lex::{Kind, Lexer, Token};
 use crate::session::settings;
 
@@ -36,8 +35,6 @@ pub enum StatementKind {
     Notification,
     /// DECLARE, FETCH, MOVE or CLOSE of a cursor; see `declared`.
     Cursor,
-    /// CREATE TABLE with columns that number their rows; see `numbered`.
-    Numbered,
     /// Cannot run beside others in one transaction.
     Alone,
     /// Anything else is the engine's business.
@@ -48,7 +45,7 @@ pub enum StatementKind {
 impl StatementKind {
     /// Whether it can run beside others in a transaction that nobody has asked for by name.
     pub fn is_ordinary(self) -> bool {
-        matches!(self, Self::Other | Self::Copy | Self::Cursor | Self::Numbered)
+        matches!(self, Self::Other | Self::Copy | Self::Cursor)
     }
 }
 
@@ -86,7 +83,6 @@ pub fn kind(statement: &str) -> StatementKind {
         "LISTEN" | "NOTIFY" => StatementKind::Notification,
         "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => StatementKind::Cursor,
         "SET" | "RESET" | "SHOW" if settings::command(statement).is_some() => StatementKind::Setting,
-        "CREATE" if numbered::is_numbered(statement) => StatementKind::Numbered,
         "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET" | "PRAGMA"
         | "INSTALL" | "LOAD" | "FORCE" => StatementKind::Alone,
         _ => StatementKind::Other,
@@ -118,11 +114,6 @@ pub fn tag(statement: &str, rows: Option<u64>, changed: Option<u64>) -> String {
         ("USE", _) => "SET".to_owned(),
         _ => rows.map_or_else(|| first.to_owned(), |rows| format!("SELECT {rows}")),
     }
-}
-
-/// Whether a statement is a PREPARE, whose placeholders are not the client's.
-pub fn is_preparation(statement: &str) -> bool {
-    Lexer::new(statement).next().is_some_and(|token| token.is_word("PREPARE"))
 }
 
 /// Whether a statement is a DISCARD.

@@ -42,19 +42,19 @@ const KEPT: [&str; 18] = [
 /// What the session must know of a statement that goes to a source: what is answered here, and what transactions are.
 pub fn kind(statement: &str, dialect: Dialect) -> StatementKind {
     match query::kind(statement) {
-        StatementKind::Setting if kept(statement, dialect).is_none() => StatementKind::Other,
-        StatementKind::Savepoint | StatementKind::Discard | StatementKind::Numbered => StatementKind::Other,
+        StatementKind::Setting if kept(statement, Some(dialect)).is_none() => StatementKind::Other,
+        StatementKind::Savepoint | StatementKind::Discard => StatementKind::Other,
         // PostgreSQL's are its own; the others have none, but this server does.
         StatementKind::Cursor if dialect == Dialect::Postgres => StatementKind::Other,
         kind => kind,
     }
 }
 
-/// A statement about settings that are kept here.
-pub fn kept(statement: &str, dialect: Dialect) -> Option<Command> {
+/// A statement about settings that are kept here: all that are known, unless they are a source's.
+pub fn kept(statement: &str, source: Option<Dialect>) -> Option<Command> {
     let command = settings::command(statement)?;
+    let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
-        _ if dialect == Dialect::DuckDb => true,
         Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
         // Another database's are not called so.
         Command::ShowAll | Command::ResetAll => dialect != Dialect::Postgres,
@@ -72,7 +72,7 @@ pub fn begin(statement: &str) -> &str {
 
 impl Session {
     /// Runs one statement of a session that is in front of a source.
-    pub fn pass(&mut self, text: &str, described: Option<Target>) -> Result<(), Failure> {
+    pub fn pass(&mut self, text: &str, dialect: Dialect, described: Option<Target>) -> Result<(), Failure> {
         self.follow();
         match query::kind(text) {
             kind @ (StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback) => {
@@ -86,12 +86,12 @@ impl Session {
                 )),
                 Parsed::Engine => self.execute(text),
             },
-            StatementKind::Deallocate if query::is_discard(text) => self.discard_all(text),
+            StatementKind::Deallocate if query::is_discard(text) => self.discard_all(text, dialect),
             StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
                 backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
                 Ok(())
             }
-            StatementKind::Setting => match kept(text, self.engine.dialect()) {
+            StatementKind::Setting => match kept(text, Some(dialect)) {
                 Some(command) => self.configure(text, command, described),
                 None => {
                     if settings::command(text) == Some(Command::ResetAll) {
@@ -100,13 +100,13 @@ impl Session {
                     self.execute(text)
                 }
             },
-            StatementKind::Cursor if self.engine.dialect() != Dialect::Postgres => self.cursors(text),
+            StatementKind::Cursor if dialect != Dialect::Postgres => self.cursors(text),
             _ => self.execute(text),
         }
     }
 
-    fn discard_all(&mut self, text: &str) -> Result<(), Failure> {
-        if self.engine.dialect() != Dialect::Postgres {
+    fn discard_all(&mut self, text: &str, dialect: Dialect) -> Result<(), Failure> {
+        if dialect != Dialect::Postgres {
             return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
         }
         self.execute(text)?;
@@ -116,7 +116,7 @@ impl Session {
 
     /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
     pub fn is_elsewhere(&self, name: &str) -> bool {
-        self.engine.dialect() == Dialect::Postgres && !self.prepared.has_portal(name)
+        self.engine.source() == Some(Dialect::Postgres) && !self.prepared.has_portal(name)
     }
 
     /// Says the columns of such a cursor.
@@ -133,10 +133,7 @@ impl Session {
 
     /// Learns from the source whether a transaction is open, and tells the client if values are to be written otherwise.
     pub fn follow(&mut self) {
-        let dialect = self.engine.dialect();
-        if dialect == Dialect::DuckDb {
-            return;
-        }
+        let Some(dialect) = self.engine.source() else { return };
         if self.dialect != dialect.name() {
             self.dialect = dialect.name();
             backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
@@ -170,9 +167,9 @@ impl Session {
     }
 }
 
-/// What a source says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
-pub fn explained(error: EngineError, statement: &str, dialect: Dialect) -> EngineError {
-    let has_catalog = matches!(dialect, Dialect::DuckDb | Dialect::Postgres);
+/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
+    let has_catalog = matches!(source, None | Some(Dialect::Postgres));
     if has_catalog || error.hint.is_some() || !Lexer::new(statement).any(|token| token.value() == "pg_catalog") {
         return error;
     }

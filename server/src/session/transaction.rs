@@ -1,6 +1,6 @@
 //! Whether a session is in a transaction, and what its transaction statements do.
 //!
-//! PostgreSQL forgives what DuckDB does not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
+//! PostgreSQL forgives what other databases do not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
 //! COMMIT of a failed transaction rolls it back. Drivers count on that.
 
 use std::thread;
@@ -44,8 +44,7 @@ impl Session {
     /// Runs BEGIN, COMMIT or ROLLBACK.
     pub fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
         match step(self.status, kind) {
-            // Nobody knows whether a transaction is open there.
-            Step::Warn(..) if self.engine.dialect() == Dialect::Unknown => self.run_plain(text)?,
+            Step::Warn(..) if self.is_opaque() => self.run_plain(text)?,
             Step::Warn(code, message) => {
                 if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
                     self.begin_or_end(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
@@ -67,9 +66,9 @@ impl Session {
             Step::Run if kind == StatementKind::Begin => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
                 if !std::mem::take(&mut self.prepared.is_pipeline) {
-                    let begin = match self.engine.dialect() {
-                        Dialect::DuckDb => own_begin(text)?,
-                        _ => source::begin(text),
+                    let begin = match self.engine.source() {
+                        None => own_begin(text)?,
+                        Some(_) => source::begin(text),
                     };
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
@@ -81,8 +80,8 @@ impl Session {
                 self.status = Status::Idle;
                 self.prepared.forget_portals(kind == StatementKind::Commit);
                 let _running = self.start()?;
-                let ended = self.begin_or_end(match (self.engine.dialect(), kind) {
-                    (Dialect::Postgres, _) => text,
+                let ended = self.begin_or_end(match (self.engine.source(), kind) {
+                    (Some(Dialect::Postgres), _) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
                     (_, StatementKind::Commit) => "COMMIT",
                     _ => "ROLLBACK",
@@ -101,7 +100,7 @@ impl Session {
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
     pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_able = self.engine.dialect() != Dialect::Unknown;
+        let is_able = !self.is_opaque();
         let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
             self.begin_or_end("BEGIN")?;
@@ -154,9 +153,9 @@ impl Session {
     pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
         let is_ordinary = |statement: &Statement<'_>| {
             let kind = query::kind(statement.text);
-            kind.is_ordinary() || kind == StatementKind::Setting && self.engine.dialect() == Dialect::DuckDb
+            kind.is_ordinary() || kind == StatementKind::Setting && self.engine.source().is_none()
         };
-        let is_able = self.engine.dialect() != Dialect::Unknown && statements.len() > 1;
+        let is_able = !self.is_opaque() && statements.len() > 1;
         let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
         if wanted {
             match self.begin_or_end("BEGIN") {
@@ -165,6 +164,26 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
+    pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_in_transaction() || self.prepared.is_pipeline {
+            return work(self);
+        }
+        self.begin_or_end("BEGIN")?;
+        let done = work(self);
+        match done {
+            Ok(_) => self.begin_or_end("COMMIT")?,
+            // Without this the next statement would meet a transaction that nobody knows of.
+            Err(_) => self.roll_back()?,
+        }
+        done
+    }
+
+    /// Whether nobody knows if a transaction is open.
+    fn is_opaque(&self) -> bool {
+        self.engine.source() == Some(Dialect::Unknown)
     }
 
     /// Runs BEGIN, COMMIT or ROLLBACK. If it fails, no transaction is open.
@@ -187,7 +206,7 @@ impl Session {
     /// # Errors
     /// If that cannot be done. Then the session has to end.
     fn leave(&mut self) -> Result<(), Failure> {
-        let is_known = self.engine.dialect() != Dialect::Unknown;
+        let is_known = !self.is_opaque();
         let mut waited = Duration::ZERO;
         let mut pause = PAUSE;
         while is_known && self.engine.status() != Some(Status::Idle) {
@@ -218,7 +237,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// It is not tried again after this time.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// How DuckDB is told to begin.
+/// How an engine that is no source is told to begin.
 fn own_begin(text: &str) -> Result<&'static str, Failure> {
     let modes = settings::begin_modes(text);
     if modes.serializable {

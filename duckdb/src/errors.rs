@@ -1,28 +1,15 @@
-//! What DuckDB is asked, in its own words; and its error texts, understood: which SQLSTATE, where, what to do.
+//! DuckDB's error texts: which SQLSTATE, where, what to do.
 //!
 //! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
 
-pub(crate) mod cast;
-pub(crate) mod catalog;
-pub(crate) mod create;
-pub mod fence;
-pub(crate) mod literal;
-pub(crate) mod numbered;
-pub(crate) mod placeholder;
-pub(crate) mod savepoint;
+use colonnade_server::{EngineError, SqlState};
 
-use crate::engine::{BATCH_NAME, EngineError};
-use crate::error::SqlState;
 use crate::lex::{Kind, Lexer};
-
-/// A statement of PostgreSQL's clients as DuckDB takes it.
-pub fn statement(text: &str) -> String {
-    literal::translate(&catalog::plain(text)).into_owned()
-}
+use crate::session::BATCH_NAME;
 
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
-pub fn error(text: &str, statement: &str) -> EngineError {
+pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     let text = text.trim();
     if TOO_DEEP.iter().any(|words| text.contains(words)) {
         let message = "a value or an expression is nested too deeply";
@@ -47,7 +34,10 @@ pub fn error(text: &str, statement: &str) -> EngineError {
         true => Some(INSTEAD.to_owned()),
         false => hint,
     };
-    EngineError { code: code(body), message: message.to_owned(), detail, hint, position }
+    // DuckDB invalidates the database after errors of its own (INTERNAL) and of the disk. Every statement after that gives this
+    // error. The class in front is DuckDB's; no client's text comes before it.
+    let ends_engine = message.starts_with("FATAL Error: ");
+    EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine }
 }
 
 /// What DuckDB's parser, Arrow's C interface (64 levels) and Python say of what is nested too deeply for them.
@@ -222,6 +212,14 @@ mod tests {
             let error = error(text, "select 1");
             assert_eq!((error.code.as_str(), error.detail.as_deref()), ("54001", Some(text)));
         }
+    }
+
+    #[test]
+    fn only_duckdbs_own_class_ends_the_engine() {
+        let ends_engine = |text: &str| error(text, "").ends_engine;
+        assert!(ends_engine("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
+        assert!(!ends_engine("Invalid Input Error: FATAL Error: database has been invalidated"));
+        assert!(!ends_engine("INTERNAL Error: this one statement failed"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The tokens of a statement exactly as DuckDB's own lexer cuts them, or a refusal.
 //!
-//! [`crate::lex`] never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
+//! The server's lexer never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
 //! afford that: where DuckDB's lexer is known to cut differently, or the text is not closed, the statement is refused.
 //! `tests/attacks/test_tokens.py` compares both lexers.
 

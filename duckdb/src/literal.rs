@@ -4,36 +4,28 @@
 //! To the engine the first is another value and the second is none, so both are said in its own words. What PostgreSQL does
 //! not read as such a value is left to the engine, which has meanings of its own for it.
 
-use std::borrow::Cow;
+use colonnade_server::parameter::{Value, from_text};
+use colonnade_server::value::types::{Kind as TypeKind, Type};
+use colonnade_sql::edit::{Edited, Edits};
 
 use crate::lex::{Kind, Lexer, Token};
-use crate::parameter::{Value, from_text};
 use crate::quote;
-use crate::value::types::{Kind as TypeKind, Type};
 
 /// The statement with such literals as the engine writes them.
-pub fn translate(statement: &str) -> Cow<'_, str> {
+pub fn translate(statement: &str) -> Edited<'_> {
+    let mut edits = Edits::default();
     if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {
-        return Cow::Borrowed(statement);
+        return edits.apply(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
-    let (mut out, mut copied) = (String::new(), 0);
     for (at, literal) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Text) {
         if let Some((start, translated, end)) = among(&tokens, at) {
-            out.push_str(statement.get(copied..start).unwrap_or_default());
-            out.push_str(&translated);
-            copied = end;
+            edits.replace(start..end, translated);
         } else if let Some((translated, end)) = cast(statement, literal, &tokens[at + 1..]) {
-            out.push_str(&statement[copied..literal.start]);
-            out.push_str(&translated);
-            copied = end;
+            edits.replace(literal.start..end, translated);
         }
     }
-    if copied == 0 {
-        return Cow::Borrowed(statement);
-    }
-    out.push_str(&statement[copied..]);
-    Cow::Owned(out)
+    edits.apply(statement)
 }
 
 /// A literal and its cast in the engine's words, and the byte after them; `rest` are the tokens after the literal.
@@ -166,8 +158,8 @@ mod tests {
             ("select '{1}'::double precision[] from t", "select CAST(['1'] AS double precision[]) from t"),
             (r#"select '{"\\x0001"}'::bytea[]"#, "select CAST([unhex('0001')] AS bytea[])"),
         ] {
-            assert_eq!(translate(given), expected, "{given}");
-            assert_eq!(translate(expected), expected, "{given}");
+            assert_eq!(translate(given).text, expected, "{given}");
+            assert_eq!(translate(expected).text, expected, "{given}");
         }
     }
 
@@ -184,20 +176,20 @@ mod tests {
             "select '{}'::int4[",
             r"'\x'::",
         ] {
-            assert_eq!(translate(statement), statement);
+            assert_eq!(translate(statement).text, statement);
         }
     }
 
     #[test]
     fn a_long_statement_takes_no_longer_than_its_length_says() {
         let statement = "'{1}'::numeric(1, ".repeat(100_000);
-        assert_eq!(translate(&statement), statement);
+        assert_eq!(translate(&statement).text, statement);
     }
 
     proptest::proptest! {
         #[test]
         fn any_statement_is_translated(given in r#"('|\\x|\{|\}|::|bytea|int4|\[|\]|\(|\)|precision|[a1," é]){0,16}"#) {
-            let once = translate(&given).into_owned();
+            let once = translate(&given).text.into_owned();
             let _ = translate(&once);
         }
     }

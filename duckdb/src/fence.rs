@@ -10,8 +10,8 @@ mod tokens;
 
 use std::collections::HashSet;
 
-use crate::error::SqlState;
 use crate::lex::{Kind, Token};
+use colonnade_server::SqlState;
 use depth::Depth;
 pub use rules::{Class, Rules, RulesError, Section};
 pub use statement::Shape;

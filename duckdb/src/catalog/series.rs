@@ -2,7 +2,8 @@
 //! PostgreSQL. In the engine it is a list in a query's columns, and takes no subqueries in FROM, where no other function can stand
 //! beside it.
 
-use super::Edits;
+use colonnade_sql::edit::Edits;
+
 use crate::lex::{Kind, Token};
 
 /// Notes what becomes of the call that may begin at `at`, and of what stands beside it in FROM.
@@ -115,7 +116,7 @@ mod tests {
                 "select generate_series(array_lower(k, 1), array_upper(k, 1)",
             ),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(given).text, expected, "{given}");
         }
     }
 }

@@ -14,12 +14,9 @@ mod home;
 mod series;
 mod vectors;
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::ops::Range;
-
 use casts::Casts;
-pub use home::at_home;
+use colonnade_sql::edit::{Edited, Edits};
+pub use home::Home;
 
 use crate::lex::{Kind, Lexer, Token};
 
@@ -53,21 +50,24 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
 }
 
 /// The statement as DuckDB takes it. What it makes of a statement, it leaves as it is.
-pub fn plain(statement: &str) -> Cow<'_, str> {
+pub fn plain(statement: &str) -> Edited<'_> {
+    let mut edits = Edits::default();
     if statement.starts_with(INTROSPECTION) {
-        return Cow::Borrowed(TYPES);
+        edits.replace(0..statement.len(), TYPES);
+        return edits.apply(statement);
     }
     if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
-        return Cow::Borrowed(DATABASES);
+        edits.replace(0..statement.len(), DATABASES);
+        return edits.apply(statement);
     }
     let is_concerned = |at: usize| {
         [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
     };
     if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && is_concerned(at)) {
-        return Cow::Borrowed(statement);
+        return edits.apply(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
-    let (mut casts, mut edits) = (Casts::new(&tokens), Edits::default());
+    let mut casts = Casts::new(&tokens);
     items_of_queries(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
     let mut at = 0;
@@ -75,7 +75,7 @@ pub fn plain(statement: &str) -> Cow<'_, str> {
         series::subscripts(&tokens, at, &mut edits);
         at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
     }
-    Cow::Owned(edits.apply(statement))
+    edits.apply(statement)
 }
 
 /// Notes what is to change at a token; the number of tokens that this settles.
@@ -94,7 +94,7 @@ fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> 
             if operator.is_word("operator") && open.kind == Kind::Symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
         {
             let end = rest.iter().position(|token| token.kind == Kind::Symbol(b')')).unwrap_or(rest.len());
-            let symbols = rest[4..end.max(4)].iter().map(|token| token.text).collect();
+            let symbols: String = rest[4..end.max(4)].iter().map(|token| token.text).collect();
             let last = rest[end.min(rest.len() - 1)];
             edits.replace(operator.start..last.end(), symbols);
             Some(end + 1)
@@ -145,37 +145,6 @@ fn begins(text: &str, name: &str) -> bool {
     text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
-/// Pieces of a statement, in bytes, and what takes their places. Of two that overlap, as in no sound statement, the first
-/// counts.
-#[derive(Default)]
-struct Edits(Vec<(Range<usize>, String)>);
-
-impl Edits {
-    fn replace(&mut self, place: Range<usize>, text: String) {
-        self.0.push((place, text));
-    }
-
-    /// What is inserted later at the same place comes first: it goes around the other.
-    fn insert(&mut self, place: usize, text: String) {
-        self.0.push((place..place, text));
-    }
-
-    fn apply(self, statement: &str) -> String {
-        let mut edits: Vec<_> = self.0.into_iter().enumerate().collect();
-        edits.sort_by_key(|(number, (place, _))| (place.start, !place.is_empty(), Reverse(*number)));
-        let mut out = String::with_capacity(statement.len());
-        let mut copied = 0;
-        for (_, (place, text)) in edits {
-            let Some(before) = statement.get(copied..place.start) else { continue };
-            out.push_str(before);
-            out.push_str(&text);
-            copied = place.end;
-        }
-        out.push_str(&statement[copied..]);
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,8 +168,8 @@ mod tests {
             ("i = any(array(select 1) || j), array(select 1)", "i = any(array(select 1) || j), array(select 1)"),
             ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
-            assert_eq!(plain(expected), expected);
+            assert_eq!(plain(given).text, expected, "{given}");
+            assert_eq!(plain(expected).text, expected);
         }
     }
 

@@ -3,9 +3,9 @@
 //! A database that has no schema `public` of its own has its `main` under this name. A statement that calls something
 //! else `public` (an alias, a column) is left as it is: there no dot follows the name.
 
-use std::borrow::Cow;
+use colonnade_sql::edit::{Edited, Edits};
 
-use super::{Edits, INFORMATION, INFORMATION_HERE, SCHEMA, begins};
+use super::{INFORMATION, INFORMATION_HERE, SCHEMA, begins};
 use crate::lex::{Kind, Lexer, Token};
 use crate::quote;
 
@@ -14,15 +14,29 @@ const MAIN: &str = "main";
 /// Functions that know a sequence by its name.
 const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// The statement with DuckDB's names for what `database`, the one that is served, has. `has_public` is whether it has a schema
-/// of this name. Places in the statement stay what they are, but for those behind names in strings.
-pub fn at_home<'a>(statement: &'a str, database: &str, has_public: bool) -> Cow<'a, str> {
+/// The database that is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Its name.
+    pub database: String,
+    /// Whether it has a schema `public`.
+    pub has_public: bool,
+}
+
+impl Home {
+    /// The statement with DuckDB's names for what the database has.
+    pub(crate) fn names<'a>(&self, statement: &'a str) -> Edited<'a> {
+        at_home(statement, &self.database, self.has_public)
+    }
+}
+
+fn at_home<'a>(statement: &'a str, database: &str, has_public: bool) -> Edited<'a> {
+    let mut edits = Edits::default();
     let is_concerned = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
     if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && is_concerned(at)) {
-        return Cow::Borrowed(statement);
+        return edits.apply(statement);
     }
     let tokens: Vec<_> = Lexer::new(statement).collect();
-    let mut edits = Edits::default();
     let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(&tokens, at));
     for (at, token) in tokens.iter().enumerate() {
         let starts = !is_dot(&tokens, at.wrapping_sub(1));
@@ -47,7 +61,7 @@ pub fn at_home<'a>(statement: &'a str, database: &str, has_public: bool) -> Cow<
             path(token, &mut edits);
         }
     }
-    Cow::Owned(edits.apply(statement))
+    edits.apply(statement)
 }
 
 /// `database.information_schema.x` and `database.pg_catalog.x`, whose database begins at `at`.
@@ -148,14 +162,14 @@ mod tests {
             ("select * from other.information_schema.tables", "select * from other.information_schema.tables"),
             ("select other.public.i from other", "select other.public.i from other"),
         ] {
-            assert_eq!(at_home(given, "shop", false), expected, "{given}");
+            assert_eq!(at_home(given, "shop", false).text, expected, "{given}");
         }
     }
 
     #[test]
     fn a_schema_public_is_itself() {
         for statement in ["select * from public.t", "create schema public", "SET search_path = 'public'"] {
-            assert_eq!(at_home(statement, "shop", true), statement);
+            assert_eq!(at_home(statement, "shop", true).text, statement);
         }
     }
 

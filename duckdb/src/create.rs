@@ -1,41 +1,23 @@
-//! CREATE TABLE with columns that number their rows, in a session: the sequences, the table, and whose they are.
+//! CREATE TABLE with columns that number their rows: the sequences, the table, and whose they are.
 
-use crate::duckdb::numbered::{self, Column, Numbered};
-use crate::engine::{Answer, EngineError};
-use crate::error::Failure;
-use crate::message::backend::{self, Status};
+use colonnade_server::{Answer, EngineError, SqlState, value};
+
+use crate::numbered::{Column, Numbered};
 use crate::quote;
-use crate::session::query;
-use crate::session::{BATCH, Session};
-use crate::value;
+use crate::session::BATCH;
+use crate::{Connection, Session};
 
 /// DuckDB's name of a schema (`catalog.sql`).
 const MEANT: &str = "colonnade_catalog.main.meant";
 
-impl Session {
-    /// Runs such a statement; its parts are one transaction, whether the client has begun one or not.
-    pub fn create_numbered(&mut self, statement: &str) -> Result<(), Failure> {
-        let Some(numbered) = numbered::parse(statement)? else { return self.execute(statement) };
-        let _running = self.start()?;
-        self.prepared.savepoints.note(statement);
-        let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
-        if is_alone {
-            self.begin_or_end("BEGIN")?;
-        }
-        let created = self.create_all(&numbered);
-        if is_alone {
-            match created {
-                Ok(()) => self.begin_or_end("COMMIT")?,
-                // Without this the next statement would meet a transaction that nobody knows of.
-                Err(_) => self.roll_back()?,
-            }
-        }
-        created.map_err(placeless)?;
-        backend::command_complete(self.output.buffer(), &query::tag(statement, None, None));
-        Ok(())
+impl<C: Connection> Session<C> {
+    /// Runs such a statement, within a transaction.
+    pub(crate) fn create(&mut self, numbered: &Numbered<'_>) -> Result<(), EngineError> {
+        // A place would be one in a statement that the client has not written.
+        self.create_all(numbered).map_err(|error| EngineError { position: None, ..error })
     }
 
-    fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), Failure> {
+    fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), EngineError> {
         // Where the table will be, in SQL. A name of two parts begins with its schema.
         let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
             (true, _) => (quote::text("temp"), quote::text("main")),
@@ -47,7 +29,7 @@ impl Session {
         if numbered.if_not_exists {
             let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
             if !self.ask(&exists)?.is_empty() {
-                return self.run_translated(&numbered.without_sequences());
+                return self.done(&numbered.without_sequences()).map(drop);
             }
         }
         let prefix = match (numbered.is_temporary, &numbered.schema[..]) {
@@ -69,33 +51,34 @@ impl Session {
             let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
             let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
             let kind = if numbered.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
-            self.run_plain(&format!("CREATE {kind} {} {options}", within(&name)))?;
+            self.done(&format!("CREATE {kind} {} {options}", within(&name)))?;
             names.push(name);
         }
         let sequences: Vec<_> = names.iter().map(|name| readable(&prefix, name)).collect();
-        self.run_translated(&numbered.with_sequences(&sequences))?;
+        self.done(&numbered.with_sequences(&sequences))?;
         for name in &names {
             // Dropped with it.
-            self.run_plain(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&numbered.name)))?;
+            self.done(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&numbered.name)))?;
         }
         Ok(())
     }
 
-    fn run_translated(&mut self, statement: &str) -> Result<(), Failure> {
-        self.answer(statement, &[], BATCH).map(drop)
+    fn done(&mut self, statement: &str) -> Result<Answer, EngineError> {
+        let statement = self.translated(statement);
+        self.connection.execute(&statement, &[], BATCH, false)
     }
 
     /// The first column of a query's rows; NULL is left out.
-    fn ask(&mut self, query: &str) -> Result<Vec<String>, Failure> {
-        let Answer::Rows(mut rows) = self.engine()?.execute(query, &[], BATCH)? else { return Ok(Vec::new()) };
+    fn ask(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
+        let Answer::Rows(mut rows) = self.done(query)? else { return Ok(Vec::new()) };
         let schema = rows.schema();
         let mut found = Vec::new();
         while let Some(batch) = rows.next()? {
             let (Some(field), Some(array)) = (schema.fields().first(), batch.columns().first()) else { continue };
-            let column = value::Column::new(field, array.as_ref(), "a text")?;
+            let column = value::Column::new(field, array.as_ref(), "a text").map_err(internal)?;
             for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
                 let mut text = Vec::new();
-                column.write_text(row, &mut text)?;
+                column.write_text(row, &mut text).map_err(internal)?;
                 found.push(String::from_utf8_lossy(&text).into_owned());
             }
         }
@@ -114,10 +97,6 @@ fn readable(prefix: &[String], name: &str) -> String {
     parts.join(".")
 }
 
-/// A place would be one in a statement that the client has not written.
-fn placeless(failure: Failure) -> Failure {
-    match failure {
-        Failure::Engine(error) => EngineError { position: None, ..error }.into(),
-        other => other,
-    }
+fn internal(error: impl std::fmt::Display) -> EngineError {
+    EngineError::new(SqlState::INTERNAL_ERROR, error.to_string())
 }

@@ -8,7 +8,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{Edits, SCHEMA, qualifies};
+use colonnade_sql::edit::Edits;
+
+use super::{SCHEMA, qualifies};
 use crate::lex::{Kind, Token};
 
 /// The types.
@@ -248,7 +250,7 @@ mod tests {
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(given).text, expected, "{given}");
         }
     }
 
@@ -257,14 +259,14 @@ mod tests {
     fn a_long_statement_takes_no_longer_than_its_length_says() {
         const MANY: usize = 100_000;
         let (casts, opened) = ("'t'::regclass as t, ".repeat(MANY), "(".repeat(MANY));
-        assert_eq!(plain(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
+        assert_eq!(plain(&casts).text.len(), "regclass_number('t') as t, ".len() * MANY);
         let chained = format!("a{}", "::regclass".repeat(MANY));
-        let chain = plain(&chained);
+        let chain = plain(&chained).text;
         assert!(chain.starts_with("regclass_name(regclass_number(") && chain.ends_with("))))"));
         assert_eq!(chain.matches("regclass_").count(), MANY);
         let nested = format!("{opened}a{}", ")::regclass".repeat(MANY));
-        assert_eq!(plain(&nested).matches("regclass_").count(), MANY);
-        assert!(plain(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
+        assert_eq!(plain(&nested).text.matches("regclass_").count(), MANY);
+        assert!(plain(&format!("{opened}{casts}")).text.ends_with("regclass_number('t') as t, "));
         let _ = plain(&"cast(a as regclass, ".repeat(MANY));
         let _ = plain(&"operator(pg_catalog.".repeat(MANY));
     }

@@ -1,12 +1,14 @@
 //! `$1`, `$2`, … in a statement, and the casts that give their values a type.
 
+use colonnade_sql::edit::{Edited, Edits};
+
 use crate::lex::{Kind, Lexer};
 
 /// The placeholders of a statement, in its order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Placeholders(Vec<Placeholder>);
+#[derive(Debug)]
+pub struct Placeholders(Vec<Placeholder>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Placeholder {
     start: usize,
     end: usize,
@@ -17,9 +19,13 @@ struct Placeholder {
 }
 
 impl Placeholders {
-    /// Finds them. A dollar sign before something else is none; the engine says what is wrong with it.
+    /// Finds them. A dollar sign before something else is none; the engine says what is wrong with it. Those in a PREPARE are not the
+    /// client's.
     pub fn find(statement: &str) -> Self {
         let mut found = Vec::new();
+        if Lexer::new(statement).next().is_some_and(|first| first.is_word("prepare")) {
+            return Self(found);
+        }
         let mut dollar = None;
         // What comes before the dollar sign.
         let (mut word, mut any) = (None, None);
@@ -67,28 +73,16 @@ impl Placeholders {
     }
 
     /// The statement with a CAST around each placeholder that `types` has a name for, by number from 0.
-    pub fn cast(&self, statement: &str, types: &[Option<String>]) -> String {
-        let mut out = String::with_capacity(statement.len() + self.0.len() * 24);
-        let mut at = 0;
-        for placeholder in &self.0 {
-            let text = &statement[placeholder.start..placeholder.end];
-            out.push_str(&statement[at..placeholder.start]);
-            match types.get(usize::from(placeholder.number) - 1) {
-                Some(Some(name)) => {
-                    // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it
-                    // from a client's: it gives its column no name.
-                    out.push_str("CAST((");
-                    out.push_str(text);
-                    out.push_str(") AS ");
-                    out.push_str(name);
-                    out.push(')');
-                }
-                _ => out.push_str(text),
+    pub fn cast<'a>(&self, statement: &'a str, types: &[Option<String>]) -> Edited<'a> {
+        let mut edits = Edits::default();
+        for Placeholder { start, end, number, .. } in &self.0 {
+            if let Some(Some(name)) = types.get(usize::from(*number) - 1) {
+                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it from a
+                // client's: it gives its column no name.
+                edits.replace(*start..*end, format!("CAST(({}) AS {name})", &statement[*start..*end]));
             }
-            at = placeholder.end;
         }
-        out.push_str(&statement[at..]);
-        out
+        edits.apply(statement)
     }
 }
 
@@ -104,7 +98,8 @@ mod tests {
         assert!(found.has(0) && found.has(11) && !found.has(2));
         let types = vec![Some("INTEGER".to_owned()), None];
         let expected = "select CAST(($1) AS INTEGER), '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
-        assert_eq!(found.cast(sql, &types), expected);
+        assert_eq!(found.cast(sql, &types).text, expected);
+        assert_eq!(Placeholders::find("prepare p as select $1").count(), 0);
     }
 
     #[test]
@@ -119,7 +114,7 @@ mod tests {
         fn any_statement_is_cut_at_its_placeholders(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
             let found = Placeholders::find(&sql);
             proptest::prop_assert_eq!(found.items(&sql).0.len(), sql.len());
-            proptest::prop_assert_eq!(found.cast(&sql, &[]), sql.as_str());
+            proptest::prop_assert_eq!(found.cast(&sql, &[]).text, sql.as_str());
             let _ = found.cast(&sql, &vec![Some("T".to_owned()); 9]);
         }
     }

@@ -1,13 +1,13 @@
 //! Which CAST reads a value. A NUMERIC has as many digits as it happens to have, which the engine's DECIMAL must be told.
 
-use crate::parameter::{InputError, Value};
-use crate::value::types::{Kind, Type};
+use colonnade_server::parameter::{InputError, Value};
+use colonnade_server::value::types::{Kind, Type};
 
 /// The digits that the engine's DECIMAL has at most.
 const MOST_DIGITS: usize = 38;
 
 /// The type to cast `value` to, by name.
-pub(crate) fn cast(type_: &Type, value: &Value) -> Result<String, InputError> {
+pub fn cast(type_: &Type, value: &Value) -> Result<String, InputError> {
     let (mut item, mut depth) = (type_, 0);
     while let Kind::List(inner) = &item.kind {
         (item, depth) = (inner, depth + 1);
@@ -92,6 +92,8 @@ impl Digits {
 
 #[cfg(test)]
 mod tests {
+    use colonnade_server::parameter::from_text;
+
     use super::*;
 
     fn text(text: &str) -> Value {
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_decimal_is_as_wide_as_its_digits() {
-        let of = |value: Value| cast(&Type::of_oid(crate::value::oid::NUMERIC).unwrap(), &value);
+        let of = |value: Value| cast(&Type::of_oid(colonnade_server::value::oid::NUMERIC).unwrap(), &value);
         assert_eq!(of(text("-12.340")).unwrap(), "DECIMAL(5,3)");
         assert_eq!(of(text("0")).unwrap(), "DECIMAL(1,0)");
         assert_eq!(of(text(".5")).unwrap(), "DECIMAL(1,1)");
@@ -112,6 +114,17 @@ mod tests {
         }
         let list = Value::List(vec![text("1.5"), Value::Null, text("100")]);
         assert_eq!(cast(&Type::of_oid(1231).unwrap(), &list).unwrap(), "DECIMAL(4,1)[]");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_value_has_a_cast_or_is_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
+            for name in ["BLOB", "DATE", "TIMESTAMP WITH TIME ZONE", "DECIMAL", "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
+                if let Ok(value) = from_text(&Type::named(name), &given) {
+                    let _ = cast(&Type::named(name), &value);
+                }
+            }
+        }
     }
 
     #[test]

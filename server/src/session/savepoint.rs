@@ -2,7 +2,7 @@
 //! since, and refused otherwise. Drivers wrap questions to the catalog in them.
 
 use crate::error::Failure;
-use crate::lex::{Kind, Lexer};
+use crate::lex::Lexer;
 use crate::limits::budget::Kept;
 use crate::message::backend::{self, Status};
 use crate::session::Session;
@@ -26,27 +26,20 @@ impl Savepoints {
         self.0.clear();
     }
 
-    /// A statement runs.
-    pub fn note(&mut self, statement: &str) {
-        if !self.0.is_empty() && !reads_only(statement) {
-            self.0.iter_mut().for_each(|savepoint| savepoint.is_dirty = true);
-        }
+    /// Whether there are any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A statement runs that may write.
+    pub fn may_write(&mut self) {
+        self.0.iter_mut().for_each(|savepoint| savepoint.is_dirty = true);
     }
 
     fn find(&self, name: &str) -> Result<usize, Failure> {
         let found = self.0.iter().rposition(|savepoint| savepoint.name == name);
         found.ok_or_else(|| Failure::NoSavepoint(name.to_owned()))
     }
-}
-
-/// Whether a statement writes nothing, as far as its first word tells.
-fn reads_only(statement: &str) -> bool {
-    let words = ["select", "show", "explain", "values", "from", "describe", "table"];
-    Lexer::new(statement)
-        .find(|token| token.kind != Kind::Symbol(b'('))
-        .is_some_and(|first| words.iter().any(|word| first.is_word(word)))
-        // EXPLAIN ANALYZE runs its statement.
-        && !Lexer::new(statement).any(|token| token.is_word("analyze"))
 }
 
 impl Session {

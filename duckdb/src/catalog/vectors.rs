@@ -3,7 +3,9 @@
 //!
 //! Only what is certainly `pg_catalog.pg_index`, by a name that the statement gives to nothing else, is counted so.
 
-use super::{Edits, SCHEMA, qualifies};
+use colonnade_sql::edit::Edits;
+
+use super::{SCHEMA, qualifies};
 use crate::lex::{Kind, Token};
 
 const INDEXES: &str = "pg_index";
@@ -98,7 +100,7 @@ mod tests {
             ),
             ("select i.conkey[1] from pg_catalog.pg_index i", "select i.conkey[1] from pg_index i"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(given).text, expected, "{given}");
         }
     }
 }

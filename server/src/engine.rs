@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use colonnade_sql::Dialect;
 
-use crate::error::SqlState;
 use crate::message::backend::Status;
 use crate::parameter::Value;
+use crate::sqlstate::SqlState;
 use crate::value::types::Type;
 
 /// Refuses the columns of a result that nobody could use. It is called once, on a thread of the engine's.
@@ -181,35 +182,6 @@ pub trait Session: Send {
     /// Whether it can go on. What has lost its database cannot.
     fn is_open(&self) -> bool {
         true
-    }
-}
-
-/// Whose SQL a source takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// PostgreSQL's.
-    Postgres,
-    /// SQLite's.
-    Sqlite,
-    /// MySQL's and MariaDB's.
-    MySql {
-        /// Whether a backslash escapes within quotes.
-        backslashes: bool,
-    },
-    /// Nobody knows.
-    Unknown,
-}
-
-impl Dialect {
-    /// How clients are told of it (PROTOCOL §1).
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgresql",
-            Self::Sqlite => "sqlite",
-            Self::MySql { backslashes: true } => "mysql",
-            Self::MySql { backslashes: false } => "mysql-no-backslash-escapes",
-            Self::Unknown => "unknown",
-        }
     }
 }
 

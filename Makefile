@@ -24,7 +24,7 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -71,21 +71,21 @@ test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mar
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
+	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/destinations/test_frames.py tests/destinations/test_modin.py
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
-	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/dbt_project.py
+	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
 
 test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/test_drop_in_scripts.py
-	PYTHONPATH=tests $(DROP_IN)/bin/python tests/drop_in/evidence.py
+	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
+	$(DROP_IN)/bin/python -m tests.drop_in.evidence
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
-	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.server --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.hostile --seconds $(SOAK_SECONDS)
 
 lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and dependencies between crates and modules
 	$(CARGO) fmt --all --check
@@ -97,7 +97,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
-	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
+	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
@@ -155,7 +155,7 @@ fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz ta
 		echo "== $$target"; \
 		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
-	$(BIN)/python tests/fuzz_statements.py --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)
 
 deny: target/tools/bin/cargo-deny ## Check licences, sources and advisories of the dependencies
 	target/tools/bin/cargo-deny check

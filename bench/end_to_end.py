@@ -24,7 +24,7 @@ from typing import Any
 
 import data
 import duckdb
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from process import cpu_seconds, memory
 
 HERE = Path(__file__).parent

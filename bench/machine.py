@@ -13,7 +13,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from postgres_tables import SETTINGS, cpu, load, pg, place, without_extension
 from process import memory
 from turns import Contender, Row, median, reading, reason, table_of_clients

@@ -12,9 +12,9 @@ from typing import Any
 
 import duckdb
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import postgres as pg
+from testbed import postgres as pg
 
 #: Analytical queries on tables that fit into memory, so that nothing waits for a disk.
 SETTINGS = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from process import cpu_seconds
 from sources_tables import LOGIN, maria, sqlite_file
 from turns import Contender, Row, reading, table_of_clients

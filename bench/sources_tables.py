@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import mariadb
+from testbed import mariadb
 
 #: The name and password of MariaDB's user, and the database.
 LOGIN = "bench"

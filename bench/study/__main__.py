@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 
 import machine
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 
 from study import report
 from study.experiment import SIZES, Context, Experiment, Unmeasurable

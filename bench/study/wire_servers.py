@@ -24,11 +24,11 @@ from study import annotate_arrow, annotate_colonnade, annotate_flight, annotate_
 from study.capture import Tap, tapped
 from study.pieces import Annotated
 
-sys.path.insert(0, str(machine.ROOT / "tests"))
+sys.path.insert(0, str(machine.ROOT))
 
-import mariadb
-import postgres as pg
-from serving import serve
+from testbed import mariadb
+from testbed import postgres as pg
+from testbed.serving import serve
 
 #: VLDB 2017, Table 2.
 VALUES: list[tuple[int | None, str]] = [(100_000_000, "OK"), (None, "DPFKG")]

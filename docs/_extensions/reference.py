@@ -15,7 +15,7 @@ from pathlib import Path
 import colonnade
 import psycopg
 from colonnade import _core, _errors
-from colonnade._cli import parser as command_line
+from colonnade._cli.main import parser as command_line
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective

@@ -4,11 +4,11 @@
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
-use colonnade_server::budget::Budget;
 use colonnade_server::copy::input::{Target, reader};
 use colonnade_server::copy::options::{Format, Options};
 use colonnade_server::copy::{Parsed, parse};
-use colonnade_server::types::Type;
+use colonnade_server::limits::budget::Budget;
+use colonnade_server::value::types::Type;
 
 /// What a session may have kept.
 const BUDGET: usize = 256 << 20;

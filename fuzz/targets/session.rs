@@ -13,7 +13,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
     Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
-    Parameter, Rows, Server, Session, SqlState, Who, types::Type,
+    Parameter, Rows, Server, Session, SqlState, Who, value::types::Type,
 };
 
 const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
@@ -45,9 +45,9 @@ impl Session for Parrot {
         }
     }
 
-    fn describe(&mut self, statement: &str, _: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &str, _: &[u32]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let parameters = (1..=statement.matches('$').count()).map(|number| (number, Type::named("BIGINT"))).collect();
+        let parameters = vec![Type::named("BIGINT"); statement.matches('$').count()];
         let columns = match statement.len() % 3 {
             0 => Columns::None,
             1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
@@ -56,7 +56,7 @@ impl Session for Parrot {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    fn insert(&mut self, _statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], batch: RecordBatch) -> Result<u64, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(batch.num_rows() as u64)
     }

@@ -6,10 +6,10 @@ from typing import Protocol, TypedDict, Unpack, final, type_check_only
 
 from typing_extensions import CapsuleType
 
-from ._connection import Source
-from ._engine import Engine
-from ._options import Params, QueryOptions
-from ._serve_settings import Settings
+from ._duckdb.engine import Engine
+from ._options.query import Params, QueryOptions
+from ._serve.settings import Settings
+from ._sources.source import Source
 
 __version__: str
 #: Exceptions by the first two characters of a SQLSTATE.
@@ -29,7 +29,6 @@ __all__ = [
     "Worker",
     "__version__",
     "add_user",
-    "at_home",
     "bind",
     "connect",
     "file_uri",
@@ -82,8 +81,6 @@ def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
 
-def at_home(sql: str, database: str, has_public: bool) -> str: ...
-
 @final
 class Fence:
     def __new__(cls, catalog: list[str], max_bytes: int) -> Fence: ...
@@ -131,9 +128,12 @@ class Stream:
         producer: ArrowStream,
         name: str,
         server: str,
+        *,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...

@@ -1,6 +1,6 @@
-//! The server's fence, as `python/colonnade/_engine.py` asks it.
+//! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
 
-use colonnade_server::fence::{Fence, Refusal, Rights, Section, Tokens};
+use colonnade_duckdb::fence::{Fence, Refusal, Rights, Section, Tokens};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -9,14 +9,7 @@ pyo3::create_exception!(colonnade._core, Refused, PyException, "A statement that
 /// Adds what fences need to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Refused", module.py().get_type::<Refused>())?;
-    module.add_function(wrap_pyfunction!(at_home, module)?)?;
     module.add_class::<PyFence>()
-}
-
-/// A statement with DuckDB's names for what the database that is served has.
-#[pyfunction]
-fn at_home<'a>(sql: &'a str, database: &str, has_public: bool) -> std::borrow::Cow<'a, str> {
-    colonnade_server::at_home(sql, database, has_public)
 }
 
 /// A refusal as `Refused(message, sqlstate, position)`.

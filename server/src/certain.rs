@@ -7,7 +7,7 @@
 use crate::engine::{Dialect, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::lex::{Kind, Lexer, Token};
-use crate::query::{self, Statement};
+use crate::session::query::{self, Statement};
 
 /// The statements of a query string. Nothing is left out of it but semicolons at its end.
 ///

@@ -1,5 +1,19 @@
 //! One connection, from accepting to its end: what it is for, who is there, and then its session.
 
+pub(crate) mod alarm;
+pub(crate) mod cancel;
+pub(crate) mod input;
+pub(crate) mod link;
+pub(crate) mod listen;
+pub(crate) mod newcomer;
+pub(crate) mod place;
+pub(crate) mod registry;
+pub(crate) mod sender;
+pub(crate) mod socket;
+pub(crate) mod startup;
+pub(crate) mod thread_clock;
+pub(crate) mod watch;
+
 use std::io;
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,21 +22,21 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::cancel::Reason;
+use crate::connection::cancel::Reason;
+use crate::connection::input::Input;
+use crate::connection::newcomer::Newcomer;
+use crate::connection::registry::Arrival;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup::Purpose;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::extended::Prepared;
-use crate::input::Input;
 use crate::limits::LimitError;
 use crate::message::backend::Status;
-use crate::newcomer::Newcomer;
 use crate::observe::{Observer, Value, count};
-use crate::registry::Arrival;
 use crate::serve::Shared;
 use crate::session::Session;
-use crate::settings::Settings;
-use crate::socket::{Output, Socket};
-use crate::startup::{self, Purpose};
+use crate::session::extended::Prepared;
+use crate::session::settings::Settings;
 
 /// How long a client that is refused may take to take the reason.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -193,7 +207,7 @@ mod tests {
 
     #[test]
     fn versions_have_their_numbers() {
-        assert_eq!(version_number("15.0 (Colonnade 0.1.0, DuckDB 1.0)"), "150000");
+        assert_eq!(version_number("15.0 (Colonnade 0.1.0, Engine 1.0)"), "150000");
         assert_eq!(version_number("17.4"), "170004");
         assert_eq!(version_number("9.6.24"), "90624");
     }

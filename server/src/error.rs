@@ -10,7 +10,7 @@ use crate::engine::EngineError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
-use crate::settings::SettingError;
+use crate::session::settings::SettingError;
 use crate::value::{Unsupported, ValueError};
 
 /// A five-character error class.
@@ -212,9 +212,6 @@ pub enum Failure {
         /// Values in it.
         values: usize,
     },
-    /// Neither the client nor the statement says what a parameter is.
-    #[error("could not determine data type of parameter ${0}")]
-    UnknownParameter(usize),
     /// A prepared statement's columns are not what they were.
     #[error("cached plan must not change result type")]
     ResultChanged,
@@ -253,6 +250,20 @@ pub enum Failure {
     Disconnected(#[from] std::io::Error),
 }
 
+/// The same error as an engine's own, where an engine is to refuse something for the server's reason.
+impl From<Failure> for EngineError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Engine(error) => error,
+            _ => Self {
+                detail: failure.detail(),
+                hint: failure.hint(),
+                ..Self::new(failure.code(), failure.to_string())
+            },
+        }
+    }
+}
+
 impl Failure {
     /// The SQLSTATE a client is told.
     pub fn code(&self) -> SqlState {
@@ -287,7 +298,6 @@ impl Failure {
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
-            Self::UnknownParameter(_) => SqlState::INDETERMINATE_DATATYPE,
             Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
             Self::NoSavepoint(_) => SqlState::new("3B001"),
             Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
@@ -356,7 +366,6 @@ impl Failure {
             Self::SourceLost => "Connect again: each session has a connection of its own there.",
             Self::Limit(error) => return error.hint(),
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
-            Self::UnknownParameter(_) => "Cast the parameter, as in $1::integer.",
             Self::Setting(SettingError::Transaction) => {
                 "Leave it out: a transaction sees one snapshot of the database."
             }

@@ -21,8 +21,11 @@ pub enum Kind {
 /// A token and its place, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
+    /// What it is.
     pub kind: Kind,
+    /// Its text.
     pub text: &'a str,
+    /// Where it starts.
     pub start: usize,
 }
 
@@ -66,6 +69,7 @@ pub struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
+    /// The tokens of this text.
     pub fn new(sql: &'a str) -> Self {
         Self { sql, at: 0 }
     }

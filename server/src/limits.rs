@@ -1,5 +1,7 @@
 //! What one client, one user and all of them together may take.
 
+pub mod budget;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

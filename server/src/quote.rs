@@ -1,11 +1,11 @@
 //! Names and texts in quotes, as DuckDB and PostgreSQL read them.
 
 /// A name in quotes.
-pub(crate) fn name(name: &str) -> String {
+pub fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A text in quotes.
-pub(crate) fn text(value: &str) -> String {
+pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }

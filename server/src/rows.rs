@@ -1,21 +1,23 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
+pub(crate) mod spool;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
-use crate::budget::{Budget, Kept};
-use crate::cancel::Control;
+use crate::connection::cancel::Control;
+use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::Failure;
 use crate::limits::LimitError;
+use crate::limits::budget::{Budget, Kept};
 use crate::message::backend;
-use crate::oid::{self, TypeInfo};
-use crate::socket::Output;
-use crate::spool::Spool;
-use crate::types::{Kind, Type};
+use crate::rows::spool::Spool;
+use crate::value::oid::{self, TypeInfo};
+use crate::value::types::{Kind, Type};
 use crate::value::{Column, Unsupported, ValueError};
 
 /// What a column that has no text is refused for.

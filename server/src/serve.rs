@@ -9,22 +9,22 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::alarm::Cause;
 use crate::auth::{Gate, UsersError};
+use crate::connection::alarm::Cause;
 use crate::connection::connection;
+use crate::connection::listen::AddressError;
+use crate::connection::newcomer::Newcomers;
+use crate::connection::registry::Registry;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup;
+use crate::connection::watch::Watch;
 use crate::engine::Engine;
 use crate::limits::Limits;
-use crate::listen::AddressError;
-use crate::memory::Room;
-use crate::newcomer::Newcomers;
 use crate::observe::{self, Log, Observer, count};
-use crate::registry::Registry;
-use crate::socket::{Output, Socket};
-use crate::spool::Spools;
-use crate::startup;
+use crate::rows::spool::Spools;
 use crate::supervise::Credentials;
+use crate::supervise::memory::Room;
 use crate::tls::{self, TlsError};
-use crate::watch::Watch;
 
 /// How long [`Server::stop`] waits for sessions to tell their clients.
 const PATIENCE: Duration = Duration::from_secs(2);

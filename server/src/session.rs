@@ -1,23 +1,34 @@
 //! One client's session: its queries one after the other, each answered before the next is read.
 
+pub(crate) mod configure;
+pub(crate) mod copy_in;
+pub(crate) mod cursors;
+pub(crate) mod extended;
+pub(crate) mod listing;
+pub(crate) mod portal;
+pub(crate) mod prepared;
+pub mod query;
+pub(crate) mod savepoint;
+pub(crate) mod settings;
+pub(crate) mod source;
+pub(crate) mod transaction;
+
 use std::sync::Arc;
 
-use crate::cancel::{Control, Running};
 use crate::certain;
+use crate::connection::cancel::{Control, Running};
+use crate::connection::input::Input;
+use crate::connection::socket::Output;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
-use crate::duckdb;
-use crate::engine::{Answer, BatchSize, Dialect, EngineError, Parameter, Rows, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
-use crate::extended::{Prepared, Step};
-use crate::input::Input;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
-use crate::query::{self, Statement, StatementKind};
 use crate::rows::{self, Cursor, Formats, Sent};
-use crate::settings::{self, Command, Settings};
-use crate::socket::Output;
-use crate::source;
+use crate::session::extended::{Prepared, Step};
+use crate::session::query::{Statement, StatementKind};
+use crate::session::settings::{Command, Settings};
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
@@ -62,19 +73,11 @@ impl Session {
     /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
     /// `process`.
     pub fn run(mut self, given: &[(String, String)], process: i32) {
-        let begun = self.introduce(process).and_then(|()| self.set_given(given));
+        let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
         if let Err(failure) = begun.and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
-        }
-    }
-
-    /// Tells the engine what `pg_backend_pid()` is to say (`_catalog_functions.sql`).
-    fn introduce(&mut self, process: i32) -> Result<(), Failure> {
-        match self.engine.dialect() {
-            Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),
-            _ => Ok(()),
         }
     }
 
@@ -144,9 +147,9 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = match self.engine.dialect() {
-            Dialect::DuckDb => query::split(sql),
-            dialect => match certain::split(sql, dialect) {
+        let statements = match self.engine.source() {
+            None => query::split(sql),
+            Some(dialect) => match certain::split(sql, dialect) {
                 Ok(statements) => statements,
                 Err(failure) => {
                     self.fail(&failure, None);
@@ -189,8 +192,8 @@ impl Session {
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
         self.control.runs(text);
-        if self.engine.dialect() != Dialect::DuckDb {
-            return self.pass(text, described);
+        if let Some(dialect) = self.engine.source() {
+            return self.pass(text, dialect, described);
         }
         let kind = query::kind(text);
         self.check_transaction(kind)?;
@@ -228,7 +231,6 @@ impl Session {
             StatementKind::Notification => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint => self.savepoint(text),
             StatementKind::Cursor => self.cursors(text),
-            StatementKind::Numbered => self.create_numbered(text),
             StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
     }
@@ -242,7 +244,7 @@ impl Session {
         // What savepoints can do then, they know themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint)
             // A source knows by itself what it does then.
-            || self.engine.dialect() != Dialect::DuckDb;
+            || self.engine.source().is_some();
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
@@ -281,7 +283,7 @@ impl Session {
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
         // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match source::kept(&copy.query, self.engine.dialect()) {
+        let listing = match source::kept(&copy.query, self.engine.source()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
@@ -312,10 +314,9 @@ impl Session {
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
     fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
-        if let Some(columns) = self.answered(&copy.query, |engine, text| engine.preview(text))? {
-            copy::check(columns.as_ref(), &copy.options)?;
-        }
-        match self.query_answer(&copy.query, &[], size)? {
+        let options = copy.options.clone();
+        let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
+        match self.answered(&copy.query, |engine| engine.query_checked(&copy.query, size, check))? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }
@@ -323,24 +324,25 @@ impl Session {
 
     /// Has the engine run a statement of the client's.
     pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.execute(text, values, size))
+        let run = |session: &mut Self| session.answered(text, |engine| engine.execute(text, values, size));
+        if self.engine.needs_transaction(text) { self.in_transaction(run) } else { run(self) }
     }
 
     /// The same for one that must give rows.
     pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.query(text, values, size))
+        self.answered(text, |engine| engine.query(text, values, size))
     }
 
     fn answered<T>(
         &mut self,
         text: &str,
-        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<T, EngineError>,
+        run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        self.prepared.savepoints.note(text);
-        let dialect = self.engine.dialect();
-        let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
-        let answer = run(self.engine()?, &text);
-        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
+        if !self.prepared.savepoints.is_empty() && !self.engine.only_reads(text) {
+            self.prepared.savepoints.may_write();
+        }
+        let answer = run(self.engine()?);
+        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, text, self.engine.source())))
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

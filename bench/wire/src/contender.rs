@@ -6,11 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use crate::Result;
-use crate::codec::Codec;
-use crate::layout::Serialized;
-use crate::layout::postgresql::PostgreSql;
 use crate::table::Table;
-use crate::{arrow_ipc, colonnade, parquet_file};
 
 /// The cost of one pass over a table.
 #[derive(Clone, Copy)]
@@ -31,24 +27,6 @@ pub trait Contender {
     /// Encodes and decodes a whole table once. Each chunk is decoded directly after it was encoded, so that its bytes
     /// are in the caches as after a receive. With `check`, the decoded batches are compared with the originals.
     fn pass(&self, table: &Table, check: bool) -> Result<Sample>;
-}
-
-/// All contenders, in the order of the tables.
-///
-/// # Errors
-/// A codec is not compiled in.
-pub fn all() -> Result<Vec<Box<dyn Contender>>> {
-    let mut all: Vec<Box<dyn Contender>> = Vec::new();
-    for config in colonnade::CONFIGS {
-        all.push(Box::new(colonnade::Colonnade::new(config)?));
-    }
-    for codec in arrow_ipc::CODECS {
-        all.push(Box::new(arrow_ipc::ArrowIpc::new(codec)?));
-    }
-    all.push(Box::new(Serialized::new("the paper's layout", PostgreSql, Codec::None)));
-    all.push(Box::new(Serialized::new("the paper's layout, Snappy", PostgreSql, Codec::Snappy)));
-    all.push(Box::new(parquet_file::ParquetZstd));
-    Ok(all)
 }
 
 /// Copies a message to where a client would have received it: one aligned allocation. This is the socket's work and

@@ -14,6 +14,7 @@ mod clock;
 mod codec;
 mod colonnade;
 mod contender;
+mod contenders;
 mod experiments;
 mod layout;
 mod overhead;
@@ -60,7 +61,7 @@ fn run(args: Args) -> Result<()> {
     for name in args.tables_or(&TABLES) {
         let table = Table::load(&name, &args)?;
         let contenders: Vec<Box<dyn Contender>> =
-            contender::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
+            contenders::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); contenders.len()];
         for round in 0..=args.rounds {
             for (contender, samples) in contenders.iter().zip(&mut samples) {

@@ -3,9 +3,10 @@
 
 use std::sync::LazyLock;
 
+use colonnade_duckdb::fence::{Fence, Refusal, Rights};
+use colonnade_duckdb::{Home, Translated};
 use colonnade_server::copy::{Parsed, parse};
-use colonnade_server::fence::{Fence, Refusal, Rights};
-use colonnade_server::{duckdb, query};
+use colonnade_server::query;
 
 use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};
 
@@ -61,7 +62,10 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
                 assert_eq!(judge(&FENCE, found.text, found_at, rights), *judgement, "{several:?}");
             }
         }
-        2 if is_refused => stays_refused(&duckdb::statement(text), rights, "rewritten by the server"),
+        2 if is_refused => {
+            let home = Home { database: "shop".to_owned(), has_public: false };
+            stays_refused(&Translated::new(text, &home).text, rights, "translated");
+        }
         _ => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_server::fence::{Refusal, Tokens};
+use colonnade_duckdb::fence::{Refusal, Tokens};
 
 use super::Choices;
 

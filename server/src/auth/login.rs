@@ -11,13 +11,13 @@ use super::scram::{self, Asked, ScramError};
 use super::throttle::Throttle;
 use super::unknown::Unknown;
 use super::users::{LONGEST_NAME, Users};
+use crate::connection::input::Input;
+use crate::connection::place::Place;
+use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, Who};
 use crate::error::{Failure, SqlState};
-use crate::input::Input;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase, sasl_initial_response};
-use crate::place::Place;
-use crate::socket::{Output, Socket};
 
 /// Why a client may not come in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::place::Place;
+use crate::connection::place::Place;
 
 /// Attempts at one user from one address: how many at once, and after how long there is another one.
 const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };

@@ -7,10 +7,10 @@ use colonnade_wire::{Chunk, Controller, Encoder, Writer};
 
 use super::Context;
 use super::options::ColonnadeOptions;
+use crate::connection::link;
+use crate::connection::sender::{Message, Sender};
 use crate::error::Failure;
-use crate::link;
 use crate::message::backend;
-use crate::sender::{Message, Sender};
 
 pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
     schema_from_arrow(schema)?;

@@ -318,5 +318,4 @@ fn format(option: &RawOption) -> Result<Format, OptionError> {
 }
 
 #[cfg(test)]
-#[path = "options_tests.rs"]
 mod tests;

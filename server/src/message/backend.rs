@@ -1,6 +1,6 @@
 //! What the server sends: each function appends one message to a buffer.
 
-use crate::oid::TypeInfo;
+use crate::value::oid::TypeInfo;
 
 /// What a session is between statements, in ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::{InputError, Value, from_text};
-use crate::types::{Kind, Type};
+use crate::value::types::{Kind, Type};
 use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
 
 /// Reads a value's bytes.
@@ -229,7 +229,7 @@ fn offset(west: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oid;
+    use crate::value::oid;
 
     fn read(oid: u32, bytes: &[u8]) -> Result<Value, InputError> {
         from_binary(&Type::of_oid(oid).unwrap(), bytes)

@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::supervisor::Shared;
+use crate::connection::input::Input;
+use crate::connection::listen::Listener;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup;
 use crate::error::Failure;
-use crate::input::Input;
-use crate::listen::Listener;
 use crate::observe::{self, State};
-use crate::socket::{Output, Socket};
-use crate::startup;
 
 /// How long to wait before the next connection when one could not be accepted, so that a lack of descriptors does
 /// not become a busy loop.

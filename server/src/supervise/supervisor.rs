@@ -17,7 +17,7 @@ use super::death::{self, Death, dismiss};
 use super::handoff::{Channel, Message};
 use super::listening;
 use super::process::{Process, Program, Setup};
-use crate::listen::{Address, AddressError, Listener};
+use crate::connection::listen::{Address, AddressError, Listener};
 use crate::observe::{Log, Value};
 use crate::serve::ServeError;
 

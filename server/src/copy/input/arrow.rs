@@ -15,8 +15,8 @@ use arrow_ipc::{MessageHeader, root_as_message};
 
 use super::columnar::renamed;
 use super::{CopyDataError, Reader};
-use crate::budget::{Budget, Charge, Kept};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge, Kept};
 
 pub(super) struct Arrow {
     width: usize,
@@ -195,5 +195,4 @@ fn dictionary(frame: &[u8]) -> Result<Option<(i64, bool)>, Failure> {
 }
 
 #[cfg(test)]
-#[path = "arrow_tests.rs"]
 mod tests;

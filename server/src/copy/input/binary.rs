@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use super::lines::add;
 use super::rows::{Raw, Rows};
 use super::{CopyDataError, MOST_ROW_BYTES, Reader};
-use crate::budget::{Budget, Charge};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge};
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// The bits of the flags that a reader must understand.

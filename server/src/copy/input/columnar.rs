@@ -11,8 +11,8 @@ use colonnade_wire::{Decoder, Limits, Message};
 
 use super::rows::column_name;
 use super::{CopyDataError, Reader};
-use crate::budget::{Budget, Kept};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Kept};
 use crate::message::frontend::LARGE_LIMIT;
 
 /// What one message may become in memory, if the session has as much: the messages themselves are bounded.

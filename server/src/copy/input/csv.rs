@@ -7,9 +7,9 @@ use arrow_array::RecordBatch;
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
 use super::{CopyDataError, Reader, Target};
-use crate::budget::Budget;
 use crate::copy::options::{OptionError, Options};
 use crate::error::Failure;
+use crate::limits::budget::Budget;
 
 pub(super) struct Csv {
     delimiter: u8,

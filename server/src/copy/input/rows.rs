@@ -8,10 +8,10 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::{CopyDataError, Target};
-use crate::budget::{Budget, Charge};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge};
 use crate::parameter::{InputError, Value, from_binary, from_text, most_bytes};
-use crate::types::{Kind, Type};
+use crate::value::types::{Kind, Type};
 
 /// A batch is as large as one of these says.
 const ROWS: usize = 122_880;
@@ -191,6 +191,6 @@ fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
 }
 
 /// Whether a column comes as what it is, and needs no cast.
-pub(crate) fn is_plain(data_type: &DataType) -> bool {
+pub fn is_plain(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Utf8 | DataType::List(_))
 }

@@ -1,0 +1,102 @@
+//! CREATE TABLE with columns that number their rows: the sequences, the table, and whose they are.
+
+use colonnade_server::{Answer, EngineError, SqlState, value};
+
+use crate::numbered::{Column, Numbered};
+use crate::quote;
+use crate::session::BATCH;
+use crate::{Connection, Session};
+
+/// DuckDB's name of a schema (`catalog.sql`).
+const MEANT: &str = "colonnade_catalog.main.meant";
+
+impl<C: Connection> Session<C> {
+    /// Runs such a statement, within a transaction.
+    pub(crate) fn create(&mut self, numbered: &Numbered<'_>) -> Result<(), EngineError> {
+        // A place would be one in a statement that the client has not written.
+        self.create_all(numbered).map_err(|error| EngineError { position: None, ..error })
+    }
+
+    fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), EngineError> {
+        // Where the table will be, in SQL. A name of two parts begins with its schema.
+        let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
+            (true, _) => (quote::text("temp"), quote::text("main")),
+            (false, Some(schema)) => ("current_database()".to_owned(), format!("{MEANT}({})", quote::text(schema))),
+            (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
+        };
+        let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
+        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::text(&numbered.name));
+        if numbered.if_not_exists {
+            let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
+            if !self.ask(&exists)?.is_empty() {
+                return self.done(&numbered.without_sequences()).map(drop);
+            }
+        }
+        let prefix = match (numbered.is_temporary, &numbered.schema[..]) {
+            (true, _) => vec!["temp".to_owned()],
+            (false, []) => self.ask("SELECT system.main.current_schema()")?,
+            (false, parts) => parts.to_vec(),
+        };
+        // The engine looks for temporary things first, and has no longer name for them in some places.
+        let within = |name: &str| match numbered.is_temporary {
+            true => quote::name(name),
+            false => prefix.iter().map(String::as_str).chain([name]).map(quote::name).collect::<Vec<_>>().join("."),
+        };
+        let mut names: Vec<String> = Vec::new();
+        for Column { name, options, .. } in &numbered.columns {
+            let wanted = format!("{}_{name}_seq", numbered.name);
+            let taken = format!("SELECT lower(sequence_name) FROM duckdb_sequences() WHERE {here}");
+            let taken = self.ask(&taken)?;
+            // As in PostgreSQL, the first one that is free.
+            let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
+            let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
+            let kind = if numbered.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
+            self.done(&format!("CREATE {kind} {} {options}", within(&name)))?;
+            names.push(name);
+        }
+        let sequences: Vec<_> = names.iter().map(|name| readable(&prefix, name)).collect();
+        self.done(&numbered.with_sequences(&sequences))?;
+        for name in &names {
+            // Dropped with it.
+            self.done(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&numbered.name)))?;
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, statement: &str) -> Result<Answer, EngineError> {
+        let statement = self.translated(statement);
+        self.connection.execute(&statement, &[], BATCH, false)
+    }
+
+    /// The first column of a query's rows; NULL is left out.
+    fn ask(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
+        let Answer::Rows(mut rows) = self.done(query)? else { return Ok(Vec::new()) };
+        let schema = rows.schema();
+        let mut found = Vec::new();
+        while let Some(batch) = rows.next()? {
+            let (Some(field), Some(array)) = (schema.fields().first(), batch.columns().first()) else { continue };
+            let column = value::Column::new(field, array.as_ref(), "a text").map_err(internal)?;
+            for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
+                let mut text = Vec::new();
+                column.write_text(row, &mut text).map_err(internal)?;
+                found.push(String::from_utf8_lossy(&text).into_owned());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A name with its schema, in quotes where it needs them: what `nextval` reads and people see.
+fn readable(prefix: &[String], name: &str) -> String {
+    let is_plain = |part: &str| {
+        part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && !part.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let parts = prefix.iter().map(String::as_str).chain([name]);
+    let parts: Vec<_> = parts.map(|part| if is_plain(part) { part.to_owned() } else { quote::name(part) }).collect();
+    parts.join(".")
+}
+
+fn internal(error: impl std::fmt::Display) -> EngineError {
+    EngineError::new(SqlState::INTERNAL_ERROR, error.to_string())
+}

@@ -1,0 +1,145 @@
+//! COPY … FROM STDIN: data in any of the formats, turned into batches as it arrives.
+//!
+//! Text formats give a text a value, which a CAST in the INSERT turns into the column's type; see [`crate::parameter`].
+
+mod arrow;
+mod binary;
+mod columnar;
+mod csv;
+mod lines;
+mod rows;
+mod text;
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+pub use rows::is_plain;
+
+use super::options::{Format, OptionError, Options};
+use crate::error::{Failure, SqlState};
+use crate::limits::budget::Budget;
+use crate::value::types::Type;
+
+/// A row's text or bytes may be so long; it is held in memory until it is complete.
+const MOST_ROW_BYTES: usize = 256 << 20;
+
+/// A column that rows are copied into.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub type_: Type,
+}
+
+/// Reads one format.
+pub trait Reader {
+    /// Takes what came with one message. Where messages begin and end means nothing, unless the format says so.
+    ///
+    /// # Errors
+    /// If it is not of the format, or a value is not of its column's type.
+    fn feed(&mut self, data: &[u8]) -> Result<(), Failure>;
+
+    /// The data is complete.
+    ///
+    /// # Errors
+    /// If it is not.
+    fn finish(&mut self) -> Result<(), Failure>;
+
+    /// Rows that are worth inserting now; with `all`, whatever there is.
+    ///
+    /// # Errors
+    /// If they make no batch.
+    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure>;
+}
+
+/// The reader of the format that the options ask for. What it holds is charged to the budget.
+///
+/// # Errors
+/// If an option names a column that is not among the targets.
+pub fn reader(options: &Options, targets: Vec<Target>, budget: &Arc<Budget>) -> Result<Box<dyn Reader>, OptionError> {
+    Ok(match options.format {
+        Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets, budget), budget)),
+        Format::Csv => Box::new(csv::Csv::new(options, targets, budget)?),
+        Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets, budget), budget)),
+        Format::Arrow => Box::new(arrow::Arrow::new(targets.len(), budget)),
+        Format::Colonnade => Box::new(columnar::Colonnade::new(targets.len(), budget)),
+    })
+}
+
+/// Why copied data is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyDataError {
+    /// The client gave up.
+    #[error("COPY from stdin failed: {0}")]
+    Failed(String),
+    /// A row has fewer values than there are columns.
+    #[error("missing data for column \"{column}\"")]
+    Missing {
+        /// The first one without a value.
+        column: String,
+        /// The row, from 1.
+        row: u64,
+    },
+    /// A row has more values than there are columns.
+    #[error("extra data after last expected column")]
+    Extra {
+        /// The row, from 1.
+        row: u64,
+    },
+    /// A value that is not of its column's type.
+    #[error("{error}")]
+    Value {
+        /// What is wrong with it.
+        error: crate::parameter::InputError,
+        /// Its column.
+        column: String,
+        /// The row, from 1.
+        row: u64,
+    },
+    /// The data are not of this format.
+    #[error("invalid COPY data in FORMAT {format}: {problem}")]
+    Malformed {
+        /// The format.
+        format: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A row too long to be held.
+    #[error("a row takes more than {MOST_ROW_BYTES} bytes")]
+    TooLong,
+    /// As many columns must come as there are.
+    #[error("the data have {given} columns, and {wanted} are to be filled")]
+    Columns {
+        /// In the data.
+        given: usize,
+        /// In the table, or named by the statement.
+        wanted: usize,
+    },
+}
+
+impl CopyDataError {
+    fn malformed(format: &'static str, problem: impl ToString) -> Failure {
+        Self::Malformed { format, problem: problem.to_string() }.into()
+    }
+
+    /// Its SQLSTATE.
+    pub fn code(&self) -> SqlState {
+        match self {
+            Self::Failed(_) => SqlState::QUERY_CANCELED,
+            Self::Value { error, .. } => error.code(),
+            Self::TooLong => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            _ => SqlState::new("22P04"),
+        }
+    }
+
+    /// Where in the data.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Missing { row, .. } | Self::Extra { row } => Some(format!("Row {row} of the data.")),
+            Self::Value { column, row, .. } => Some(format!("Row {row} of the data, column \"{column}\".")),
+            _ => None,
+        }
+    }
+}

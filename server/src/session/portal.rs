@@ -1,0 +1,141 @@
+//! Portals: statements with values for their parameters, that run and may stop in the middle of their rows.
+
+use std::sync::Arc;
+
+use crate::engine::{Columns, Parameter};
+use crate::error::Failure;
+use crate::limits::budget::Kept;
+use crate::message::backend;
+use crate::message::frontend::Target;
+use crate::rows::{Cursor, Formats, Sent};
+use crate::session::prepared::PreparedStatement;
+use crate::session::query::{self, Statement, StatementKind};
+use crate::session::{Outcome, Session};
+
+/// A statement to run.
+pub struct Portal {
+    pub statement: Arc<Kept<PreparedStatement>>,
+    pub formats: Formats,
+    pub values: Vec<Parameter>,
+    state: State,
+    pub life: Life,
+}
+
+/// How long a portal lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Made by Bind: to the end of its transaction.
+    Protocol,
+    /// Made by DECLARE: likewise.
+    Declared,
+    /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
+    Holdable,
+    /// That has happened.
+    Held,
+}
+
+enum State {
+    New,
+    Open(Cursor),
+    Done,
+}
+
+impl Portal {
+    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
+        Self { statement, formats, values, state: State::New, life: Life::Protocol }
+    }
+
+    /// A cursor that has begun to run.
+    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
+        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
+    }
+
+    /// The result it is in the middle of.
+    pub fn cursor(&mut self) -> Option<&mut Cursor> {
+        match &mut self.state {
+            State::Open(cursor) => Some(cursor),
+            State::New | State::Done => None,
+        }
+    }
+}
+
+impl Session {
+    /// Runs a portal, or goes on with it, until it has given `limit` rows.
+    pub fn run_portal(&mut self, name: &str, limit: Option<u64>) -> Result<(), Failure> {
+        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        let mut portal = self.prepared.take_portal(name)?;
+        let result = self.advance(name, &mut portal, limit);
+        if result.is_err() {
+            portal.state = State::Done;
+        }
+        self.prepared.put_portal(name, portal);
+        result
+    }
+
+    fn advance(&mut self, name: &str, portal: &mut Portal, limit: Option<u64>) -> Result<(), Failure> {
+        let statement = Arc::clone(&portal.statement);
+        if statement.text.is_empty() {
+            backend::empty_query(self.output.buffer());
+            return Ok(());
+        }
+        self.check_transaction(statement.kind)?;
+        let is_new = matches!(portal.state, State::New);
+        if is_new {
+            self.begin_pipeline(statement.kind)?;
+        }
+        if is_new && !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
+            portal.state = State::Done;
+            if statement.kind == StatementKind::Cursor {
+                self.control.runs(&statement.text);
+                return self.prepared_cursors(portal);
+            }
+            return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
+        }
+        let is_waiting = self.prepared.waiting.take().is_some();
+        let _running = self.start()?;
+        if is_new {
+            self.control.runs(&statement.text);
+        }
+        match &mut portal.state {
+            State::Done if statement.kind == StatementKind::Other && statement.columns.are_rows() => {
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(0), None));
+                return Ok(());
+            }
+            State::Done => return Err(Failure::PortalDone(name.to_owned())),
+            State::New => match self.run_engine(&statement.text, &portal.values, &portal.formats)? {
+                Outcome::Rows(cursor) => {
+                    check(&statement.columns, &cursor)?;
+                    if is_waiting {
+                        cursor.describe(self.output.buffer(), &portal.formats);
+                    }
+                    portal.state = State::Open(cursor);
+                }
+                Outcome::Done(changed) => {
+                    portal.state = State::Done;
+                    if is_waiting {
+                        backend::no_data(self.output.buffer());
+                    }
+                    backend::command_complete(self.output.buffer(), &query::tag(&statement.text, None, changed));
+                    return Ok(());
+                }
+            },
+            State::Open(_) => {}
+        }
+        let State::Open(cursor) = &mut portal.state else { return Ok(()) };
+        match cursor.send(&mut self.output, &self.control, &portal.formats, limit)? {
+            Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
+            Sent::All(rows) => {
+                portal.state = State::Done;
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(rows), None));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The client was told of the columns, and would read others wrongly.
+fn check(described: &Columns, cursor: &Cursor) -> Result<(), Failure> {
+    let Columns::Known(columns) = described else { return Ok(()) };
+    let described = columns.iter().map(|(_, type_)| type_.info().oid);
+    if described.eq(cursor.types().map(|info| info.oid)) { Ok(()) } else { Err(Failure::ResultChanged) }
+}

@@ -1,4 +1,4 @@
-//! What is said before the first query (PostgreSQL protocol, "Start-up").
+//! The messages before the first query (PostgreSQL protocol, "Start-up").
 
 use crate::connection::input::Input;
 use crate::connection::socket::{Output, Socket};
@@ -10,21 +10,21 @@ use crate::message::{ProtocolError, backend::Report};
 use crate::session::settings::is_known;
 use crate::tls;
 
-/// What a connection turned out to be for.
+/// The purpose of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A session.
     Session(StartupMessage),
-    /// Stopping another one.
+    /// To cancel a statement of another session.
     Cancel { process: i32, secret: Vec<u8> },
-    /// Nothing: it was closed.
+    /// None: it was closed.
     Nothing,
 }
 
-/// The newest minor version of the protocol that is spoken here. 3.1 does not exist, and differs from 3.0 in nothing.
+/// The newest supported minor version of the protocol. 3.1 was never released and is read as 3.0.
 const MINOR: u16 = 2;
 
-/// What the client said about itself.
+/// What the client says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct StartupMessage {
     pub user: String,
@@ -33,13 +33,13 @@ pub struct StartupMessage {
     pub application_name: String,
     /// The protocol's minor version that the client asks for.
     minor: u16,
-    /// Protocol options, all unknown here.
+    /// Protocol options. None is supported.
     options: Vec<String>,
     /// Settings that `options` names, each with its value.
     pub given: Vec<(String, String)>,
 }
 
-/// Reads up to the message that says what the connection is for, and encrypts it if the client asks for that and `tls` is there.
+/// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is there.
 pub fn purpose(
     socket: &Socket,
     input: &mut Input,
@@ -51,7 +51,7 @@ pub fn purpose(
     {
         socket.encrypt(tls.connection(true)?)?;
     }
-    // Each kind of encryption may be asked for once.
+    // Each kind of encryption may be requested once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
             Message::SslRequest => Ok(Asked::Tls),
@@ -68,7 +68,7 @@ pub fn purpose(
                 (Asked::For(purpose), _) => return Ok(purpose),
                 (Asked::Tls | Asked::Gss, _) if socket.tls().is_some() => break,
                 (Asked::Tls, Some(tls)) if socket.tcp().is_some() => {
-                    // Or somebody between could put a beginning of its own before what is encrypted (CVE-2021-23214).
+                    // Otherwise an attacker in the network could insert plain text before the encrypted part (CVE-2021-23214).
                     if input.has_more() {
                         return Err(ProtocolError::Unencrypted.into());
                     }
@@ -86,7 +86,7 @@ pub fn purpose(
     Err(ProtocolError::Unexpected('S').into())
 }
 
-/// What a message at the start asks for.
+/// What a start-up message requests.
 enum Asked {
     Tls,
     Gss,
@@ -110,7 +110,7 @@ fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, Proto
             _ => {}
         }
     }
-    // As in PostgreSQL, what stands by itself comes after what is among the options.
+    // As in PostgreSQL, settings of their own come after those in `options`.
     message.given.extend(others);
     Ok(message)
 }
@@ -152,14 +152,14 @@ fn is_utf8(encoding: &str) -> bool {
 }
 
 impl StartupMessage {
-    /// How long the secret is by which the client can cancel: as long as its version of the protocol takes, and no longer than
-    /// PostgreSQL's (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
+    /// The length of the secret for cancel requests: the longest of its version of the protocol, up to PostgreSQL's
+    /// (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
     pub fn secret_bytes(&self) -> usize {
         if self.minor >= 2 { 32 } else { 4 }
     }
 
-    /// Says which version of the protocol is spoken, if the client asks for a newer one, or for options: nothing follows that depends on
-    /// them. As in PostgreSQL, it is the first thing that a client hears.
+    /// Tells the version of the protocol if the client asks for a newer one, or for options. As in PostgreSQL, it is the first message to
+    /// the client.
     pub fn negotiate(&self, out: &mut Vec<u8>) {
         if self.minor > MINOR || !self.options.is_empty() {
             let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
@@ -168,7 +168,7 @@ impl StartupMessage {
     }
 }
 
-/// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
+/// Sends the messages after the login: the parameters that clients are told, and the key for cancel requests.
 pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
     let out = output.buffer();
     backend::authentication_ok(out);
@@ -185,7 +185,7 @@ pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, pro
         ("is_superuser", "off"),
         ("session_authorization", &message.user),
         ("application_name", &message.application_name),
-        // Whoever knows FORMAT colonnade learns here, without asking, that the server does too (PROTOCOL.md).
+        // It tells clients that this server supports FORMAT colonnade (PROTOCOL.md).
         ("colonnade", &format_version),
     ] {
         backend::parameter_status(out, name, value);
@@ -193,7 +193,7 @@ pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, pro
     backend::backend_key_data(out, process, secret);
 }
 
-/// Refuses a client before its session began.
+/// Refuses a client before its session begins.
 pub fn refuse(output: &mut Output, failure: &Failure) {
     let message = failure.to_string();
     let (code, hint) = (failure.code(), failure.hint());
@@ -205,7 +205,7 @@ pub fn refuse(output: &mut Output, failure: &Failure) {
         ..Report::default()
     };
     backend::error_response(output.buffer(), &report);
-    // The client may be gone; there is nobody else to tell.
+    // If the client is gone, nothing can be done.
     let _ = output.flush();
 }
 

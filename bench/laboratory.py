@@ -29,7 +29,7 @@ USER = "laboratory:laboratory"
 SERVER_SIDE, CLIENT_SIDE = f"col-s-{os.getpid()}", f"col-c-{os.getpid()}"
 #: The largest offloaded unit on a link whose rate may fall: a unit of 64 KiB would take 50 ms at 10 Mbit/s.
 SMALL_UNIT = 12_000
-PATIENCE = 10
+SHUTDOWN_SECONDS = 10
 #: linux/sched.h
 CLONE_NEWNET = 0x40000000
 #: Plain bytes of a chunk, small enough that a slow link transfers many chunks in acceptable time.
@@ -141,7 +141,7 @@ def wire(link: Link, shaper: Path) -> Iterator[Swing]:
         finally:
             swing.end()
             process.stdin.close()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)
 
 
 class Swing:
@@ -216,7 +216,7 @@ def serving(database: Path, socket: Path, namespace: str | None = SERVER_SIDE) -
             yield Server(process, port, socket)
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)
 
 
 class Client:
@@ -259,4 +259,4 @@ def client(link: Link) -> Iterator[Client]:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)

@@ -3,9 +3,9 @@
     python bench/links.py [--links NAME …] [--tables NAME …] [--rounds N] [--seconds S] [--json FILE] [--markdown FILE]
 
 For each link and table, `auto` and the fixed configurations read the same rows in turns, from a `colonnade serve` in
-one network namespace by a client in another (`laboratory.py`). A fixed configuration that takes more than LATE times as
-long as the best one is not run again. Regret is the median time of `auto` divided by that of the best fixed
-configuration, minus one. `links_plots.py` draws the plots.
+one network namespace by a client in another (`laboratory.py`). A fixed configuration that takes more than
+MAX_TIME_RATIO times as long as the best one is not run again. Regret is the median time of `auto` divided by that of
+the best fixed configuration, minus one. `links_plots.py` draws the plots.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ LINKS = [
 SLOW_LINKS = [Link("wan-cubic", 100, delay=25, loss=0.01, queue=1_500_000)]
 FIXED = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3", "light+zstd-9"]
 #: How many times longer than the best one a configuration may take. Beyond that it is not run again.
-LATE = 2.5
-NEVER_LATE = ("auto", "light")
+MAX_TIME_RATIO = 2.5
+ALWAYS_RUN = ("auto", "light")
 #: Approximate bytes on the wire for each plain byte; determines the number of rows for a link.
-SHRINKS = 0.2
+WIRE_RATIO = 0.2
 #: A link within this machine gets the rows of a link with this rate.
 LOCAL_RATE = 1000.0
 #: Seconds of reading before anything is measured.
-WARMING = 2.0
+WARM_UP_SECONDS = 2.0
 #: The minimum number of chunks of a transfer.
-CHUNKS = 64
-#: The targets for the maximum and the median of the regret.
-MOST, MEDIAN = 0.05, 0.02
+MIN_CHUNKS = 64
+#: The target for the maximum of the regret.
+MAX_REGRET = 0.05
+#: The target for its median.
+MEDIAN_REGRET = 0.02
 
 
 def database(tables: list[str]) -> Path:
@@ -77,8 +79,8 @@ def query_for(path: Path, table: str, link: Link, seconds: float) -> tuple[str, 
     rates = (3.0,) if link in SLOW_LINKS else link.swings or (link.rate or LOCAL_RATE,)
     # Each of two alternating rates must occur twice; otherwise the end would have too much weight.
     seconds = max(seconds, 4 * link.period) if len(rates) == 2 else seconds
-    bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / SHRINKS
-    rows = int(max(bytes_, CHUNKS * CHUNK_BYTES) / (sample.nbytes / sample.num_rows))
+    bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / WIRE_RATIO
+    rows = int(max(bytes_, MIN_CHUNKS * CHUNK_BYTES) / (sample.nbytes / sample.num_rows))
     return rows_of(table, rows, there), rows
 
 
@@ -97,13 +99,13 @@ def compare(
     readings: dict[str, list[dict[str, Any]]] = {name: [] for name in ["auto", *FIXED]}
     late: set[str] = set()
     # The first reading must not include waiting for a disk.
-    reader.read(server.uri(link), query, "light", WARMING)
+    reader.read(server.uri(link), query, "light", WARM_UP_SECONDS)
     for turn in range(rounds):
         for name in readings if turn % 2 == 0 else reversed(readings):
             if name in late:
                 continue
             walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
-            limit = LATE * min(walls) + 1 if walls and name not in NEVER_LATE else 600.0
+            limit = MAX_TIME_RATIO * min(walls) + 1 if walls and name not in ALWAYS_RUN else 600.0
             reader.settle(server.uri(link))
             if swing:
                 swing.restart()

@@ -24,7 +24,7 @@ FULL = {None: 6_000_000, 1000.0: 6_000_000, 100.0: 2_000_000, 10.0: 200_000}
 FIXED = ("plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-9")
 AUTO = "Colonnade, as it chooses"
 #: Up to this ratio to the best, one reading cannot show a difference.
-NEARLY = 1.1
+EQUAL_UP_TO = 1.1
 OURS = [
     *(replace(systems.SERVE, name=f"Colonnade, {one}", options={"compression": one}) for one in FIXED),
     replace(systems.SERVE, name=AUTO),
@@ -117,7 +117,7 @@ def findings(rows: list[Row]) -> list[Finding]:
             "long as the fastest."
             if bare
             else "Not measured.",
-            bare <= NEARLY and len(set(best.values())) > 1 if bare else None,
+            bare <= EQUAL_UP_TO and len(set(best.values())) > 1 if bare else None,
         ),
         Finding(
             "Light compression saves time at a gigabit and below (Snappy: 0.37 of the time).",

@@ -17,8 +17,10 @@ from study.medians import median, names, ratio, spread
 from study.parted import WHOLE, condition, has_free_cores, in_parts, named, not_measured, with_cores
 from study.systems import EXTENSION, POSTGRES
 
-#: Rows of lineitem at TPC-H's scale factor 1, and the minimum scale, below which some queries would return no rows.
-LINEITEM, LEAST = 6_000_000, 0.002
+#: Rows of lineitem at TPC-H's scale factor 1.
+LINEITEM_ROWS = 6_000_000
+#: With a smaller scale factor some queries would return no rows.
+MIN_SCALE = 0.002
 TABLES = ["lineitem", "orders", "customer", "part", "partsupp", "supplier", "nation", "region"]
 PARTS = 4
 #: The selections, projections and joins of each of TPC-H's 22 queries. The predicates give sizes like the paper's. The
@@ -114,7 +116,7 @@ def generated(directory: Path, scale: float) -> dict[str, Path]:
 
 def run(context: Context) -> list[Row]:
     wanted = systems.available(context.peers, [system for system, _ in COMPARED])
-    scale = min(1.0, max(LEAST, context.size.rows / LINEITEM))
+    scale = min(1.0, max(MIN_SCALE, context.size.rows / LINEITEM_ROWS))
     rows: list[Row] = []
     with databases.started(context, generated(context.scratch, scale), wanted) as there:
         for name in FEW.get(context.size.name, list(QUERIES)):

@@ -1,4 +1,4 @@
-//! `_serve.settings.Settings`, as the server takes it.
+//! What a server's sessions may use, from Python.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,9 +7,10 @@ use colonnade_server::Options;
 use colonnade_server::limits::Limits;
 use pyo3::prelude::*;
 
-/// The attributes of the same names; times are in seconds, and 0 is no limit.
+/// `colonnade._core.ServerOptions`: times are in seconds, and 0 is no limit.
 #[derive(FromPyObject)]
-pub(crate) struct PyOptions {
+#[pyo3(from_item_all)]
+pub(crate) struct ServerOptions {
     encode_cpu: f64,
     max_connections: usize,
     max_user_connections: usize,
@@ -25,8 +26,8 @@ pub(crate) struct PyOptions {
     log_statements: bool,
 }
 
-impl From<PyOptions> for Options {
-    fn from(options: PyOptions) -> Self {
+impl From<ServerOptions> for Options {
+    fn from(options: ServerOptions) -> Self {
         let limits = Limits {
             connections: options.max_connections,
             user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
@@ -40,7 +41,7 @@ impl From<PyOptions> for Options {
             spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
             spool_directory: options.spool_directory,
         };
-        let PyOptions { encode_cpu, log_statements, .. } = options;
+        let ServerOptions { encode_cpu, log_statements, .. } = options;
         Self { encode_cpu, limits, log_statements, ..Self::default() }
     }
 }

@@ -22,7 +22,7 @@ use crate::py_source::{PySource, from_py};
 pub(crate) struct SourceEngine(Arc<Front>);
 
 struct Front {
-    /// Gives a new connection, a source in the sense of `colonnade._sources.source`.
+    /// Gives a new connection, a `colonnade._core.Source`.
     connect: Py<PyAny>,
     server: String,
 }

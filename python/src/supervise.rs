@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::serve::PyEngine;
-use crate::serve_options::PyOptions;
+use crate::serve_options::ServerOptions;
 use crate::serve_source::SourceEngine;
 
 /// Adds what `colonnade serve` needs to the module.
@@ -37,9 +37,10 @@ impl PySupervisor {
     }
 }
 
-/// The attributes of `_serve.settings.Settings` that the supervisor needs.
+/// Where a server listens, and what its supervisor reads and writes.
 #[derive(FromPyObject)]
-struct Wanted {
+#[pyo3(from_item_all)]
+struct Listening {
     listen: Option<String>,
     unix: Option<PathBuf>,
     users: Option<PathBuf>,
@@ -56,26 +57,25 @@ impl PySupervisor {
     #[new]
     fn new(
         py: Python<'_>,
-        wanted: Wanted,
+        listening: Listening,
         command: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
         settings: Vec<u8>,
     ) -> PyResult<Self> {
-        let listen =
-            wanted.listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
-        let addresses: Vec<_> = listen.into_iter().chain(wanted.unix.map(Address::Unix)).collect();
+        let Listening { listen, unix, users, tls_certificate, tls_key, tls_client_ca, log, metrics } = listening;
+        let listen = listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
+        let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
         let odd = |text: &str| {
             PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
         };
-        let metrics = wanted.metrics.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
-        let files = wanted.tls_certificate.zip(wanted.tls_key);
-        let tls =
-            files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: wanted.tls_client_ca });
+        let metrics = metrics.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
+        let files = tls_certificate.zip(tls_key);
+        let tls = files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: tls_client_ca });
         let mut command = command.into_iter();
         let path = command.next().ok_or_else(|| PyValueError::new_err("a worker is a program"))?.into();
         let program = Program { path, arguments: command.collect(), environment };
-        let credentials = CredentialFiles { users: wanted.users, tls };
-        let supervision = Supervision { program, settings, credentials, log: wanted.log, metrics };
+        let credentials = CredentialFiles { users, tls };
+        let supervision = Supervision { program, settings, credentials, log, metrics };
         let supervisor = py.detach(|| Supervisor::start(&addresses, supervision)).map_err(|error| to_py(&error))?;
         Ok(Self { supervisor: Mutex::new(supervisor) })
     }
@@ -150,9 +150,9 @@ impl PyWorker {
         limit_memory(bytes);
     }
 
-    /// Serves clients with a `colonnade._duckdb.engine.Engine` or a `SourceEngine` until the supervisor has no more; gives the
-    /// process's exit status.
-    fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: PyOptions) -> PyResult<i32> {
+    /// Serves clients with a `colonnade._duckdb.engine.Engine` or a `SourceEngine` until the supervisor has no more; gives
+    /// the process's exit status.
+    fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: ServerOptions) -> PyResult<i32> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
         let worker = worker.ok_or_else(|| PyRuntimeError::new_err("the worker has served"))?;
         let engine: Arc<dyn Engine> = match engine.bind(py).cast::<SourceEngine>() {

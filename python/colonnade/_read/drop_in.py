@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from colonnade._connection import Connection, connect
 from colonnade._errors import NotSupportedError
-from colonnade._frames.pandas import Layout, frame
 from colonnade._libraries import require
-from colonnade._sources.source import is_keywords
+from colonnade._sources.uri import is_keywords
 
 from .arguments import endpoints
 from .read_sql import FrameOptions, read_sql
@@ -217,6 +216,8 @@ def get_meta(conn: str | Connection, query: str, protocol: str | None = None) ->
     place, asked = endpoints(conn, query, None, None)
     require("pandas", "get_meta()")
     require("pyarrow", "get_meta()", "pandas")
+    from colonnade._frames.pandas import Layout, frame
+
     connection = place if isinstance(place, Connection) else connect(place)
     try:
         layout = Layout()

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from colonnade._connection import Connection
 from colonnade._errors import InterfaceError, NotSupportedError
-from colonnade._frames.pandas import Backend
 from colonnade._frames.result import Result
 from colonnade._frames.shape import ParseDates, Shape, resliced
 from colonnade._libraries import require
 from colonnade._options import expected
+from colonnade._options.dtype import Backend
 from colonnade._options.query import NAMES, Params, QueryOptions
-from colonnade._sources.source import open_source
+from colonnade._sources.uri import open_source
 
 from . import partition
 from .arguments import endpoints, refuse

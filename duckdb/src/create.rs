@@ -1,9 +1,9 @@
 //! CREATE TABLE with columns that number their rows: the sequences, the table, and whose they are.
 
 use colonnade_server::{Answer, EngineError, SqlState, value};
+use colonnade_sql::{Dialect, quote};
 
 use crate::numbered::{Column, Numbered};
-use crate::quote;
 use crate::session::BATCH;
 use crate::{Connection, Session};
 
@@ -20,12 +20,15 @@ impl<C: Connection> Session<C> {
     fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), EngineError> {
         // Where the table will be, in SQL. A name of two parts begins with its schema.
         let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
-            (true, _) => (quote::text("temp"), quote::text("main")),
-            (false, Some(schema)) => ("current_database()".to_owned(), format!("{MEANT}({})", quote::text(schema))),
+            (true, _) => (quote::string("temp", Dialect::DuckDb), quote::string("main", Dialect::DuckDb)),
+            (false, Some(schema)) => {
+                ("current_database()".to_owned(), format!("{MEANT}({})", quote::string(schema, Dialect::DuckDb)))
+            }
             (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
         };
         let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
-        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::text(&numbered.name));
+        let named =
+            |kind: &str| format!("lower({kind}_name) = lower({})", quote::string(&numbered.name, Dialect::DuckDb));
         if numbered.if_not_exists {
             let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
             if !self.ask(&exists)?.is_empty() {
@@ -38,9 +41,10 @@ impl<C: Connection> Session<C> {
             (false, parts) => parts.to_vec(),
         };
         // The engine looks for temporary things first, and has no longer name for them in some places.
+        let quoted = |name: &str| quote::identifier(name, Dialect::DuckDb);
         let within = |name: &str| match numbered.is_temporary {
-            true => quote::name(name),
-            false => prefix.iter().map(String::as_str).chain([name]).map(quote::name).collect::<Vec<_>>().join("."),
+            true => quoted(name),
+            false => prefix.iter().map(String::as_str).chain([name]).map(quoted).collect::<Vec<_>>().join("."),
         };
         let mut names: Vec<String> = Vec::new();
         for Column { name, options, .. } in &numbered.columns {
@@ -88,12 +92,7 @@ impl<C: Connection> Session<C> {
 
 /// A name with its schema, in quotes where it needs them: what `nextval` reads and people see.
 fn readable(prefix: &[String], name: &str) -> String {
-    let is_plain = |part: &str| {
-        part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-            && !part.starts_with(|first: char| first.is_ascii_digit())
-    };
-    let parts = prefix.iter().map(String::as_str).chain([name]);
-    let parts: Vec<_> = parts.map(|part| if is_plain(part) { part.to_owned() } else { quote::name(part) }).collect();
+    let parts: Vec<_> = prefix.iter().map(String::as_str).chain([name]).map(quote::plain_or_quoted).collect();
     parts.join(".")
 }
 

@@ -32,4 +32,4 @@ pub use connection::{Connection, Described};
 pub use session::Session;
 pub use translated::Translated;
 
-use colonnade_server::{lex, quote};
+use colonnade_server::lex;

@@ -7,9 +7,9 @@
 use colonnade_server::parameter::{Value, from_text};
 use colonnade_server::value::types::{Kind as TypeKind, Type};
 use colonnade_sql::edit::{Edited, Edits};
+use colonnade_sql::{Dialect, quote};
 
 use crate::lex::{Kind, Lexer, Token};
-use crate::quote;
 
 /// The statement with such literals as the engine writes them.
 pub fn translate(statement: &str) -> Edited<'_> {
@@ -123,7 +123,7 @@ fn expression(value: &Value) -> String {
     match value {
         // No text is read as a value that was sent.
         Value::Null | Value::Sent { .. } => "NULL".to_owned(),
-        Value::Text(text) => quote::text(text),
+        Value::Text(text) => quote::string(text, Dialect::DuckDb),
         Value::Bytes(bytes) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("unhex('{digits}')")

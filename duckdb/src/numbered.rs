@@ -8,9 +8,9 @@
 use std::ops::Range;
 
 use colonnade_server::{EngineError, SqlState};
+use colonnade_sql::{Dialect, quote};
 
 use crate::lex::{Kind, Lexer, Token};
-use crate::quote;
 
 /// The types, what they are, and the largest number that they hold unless the sequence ends there by itself.
 const SERIALS: [(&str, &str, &str); 6] = [
@@ -55,7 +55,9 @@ impl Numbered<'_> {
     /// The statement in the engine's words, each column with the sequence of this name.
     pub fn with_sequences(&self, sequences: &[String]) -> String {
         self.written(|at| {
-            sequences.get(at).map_or_else(String::new, |name| format!(" DEFAULT nextval({})", quote::text(name)))
+            sequences
+                .get(at)
+                .map_or_else(String::new, |name| format!(" DEFAULT nextval({})", quote::string(name, Dialect::DuckDb)))
         })
     }
 

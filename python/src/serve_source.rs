@@ -8,8 +8,8 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
-    Rows, Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
 use pyo3::prelude::*;
 
@@ -149,13 +149,8 @@ impl Session for SourceSession {
         Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
     }
 
-    fn source(&self) -> Option<Dialect> {
-        Some(match self.source.dialect() {
-            client::Dialect::Postgres { .. } => Dialect::Postgres,
-            client::Dialect::Sqlite => Dialect::Sqlite,
-            client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
-            _ => Dialect::Unknown,
-        })
+    fn source(&self) -> Option<client::Dialect> {
+        Some(self.source.dialect())
     }
 
     fn status(&self) -> Option<Status> {

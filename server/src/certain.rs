@@ -4,7 +4,9 @@
 //! that hold others. A string is cut only if none of that is in it; otherwise it goes to the source as one statement, which
 //! says itself if it is several.
 
-use crate::engine::{Dialect, EngineError};
+use colonnade_sql::Dialect;
+
+use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::lex::{Kind, Lexer, Token};
 use crate::session::query::{self, Statement};
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(parts("BEGIN; create table t (i int); COMMIT", Dialect::Unknown).len(), 3);
         assert_eq!(split(" select 1 ;; ", MYSQL).unwrap()[0].start, 1);
         for nothing in ["", " ; ", "-- ping", "/* x */;"] {
-            assert_eq!(parts(nothing, Dialect::Postgres), Vec::<&str>::new(), "{nothing}");
+            assert_eq!(parts(nothing, Dialect::POSTGRES), Vec::<&str>::new(), "{nothing}");
         }
     }
 

@@ -12,6 +12,7 @@ mod out;
 mod statement;
 mod text;
 
+pub use input::CopyDataError;
 pub(crate) use out::{Context, check, copy_out};
 pub use statement::{Copy, CopyIn, Parsed, parse, parse_passed};
 

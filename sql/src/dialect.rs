@@ -78,6 +78,11 @@ impl Dialect {
         matches!(self, Self::Postgres { .. })
     }
 
+    /// Whether it is PostgreSQL's.
+    pub fn is_postgres(self) -> bool {
+        matches!(self, Self::Postgres { .. })
+    }
+
     /// Whether it is MySQL's or MariaDB's.
     pub fn is_mysql(self) -> bool {
         matches!(self, Self::MySql { .. })

@@ -20,7 +20,7 @@ MAY_KNOW = {
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
     "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
-    "colonnade-server": {"colonnade-wire", "colonnade-login"},
+    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
     "colonnade-bench": {"colonnade-wire"},

@@ -11,7 +11,8 @@ import colonnade
 import polars as pl
 import pyarrow as pa
 import pytest
-from sqlite_files import make
+
+from tests.support.sqlite_files import make
 
 # --- connect ----------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@
 
 use colonnade_sql::edit::{Edited, Edits};
 
+use colonnade_sql::{Dialect, quote};
+
 use super::{INFORMATION, INFORMATION_HERE, SCHEMA, begins};
 use crate::lex::{Kind, Lexer, Token};
-use crate::quote;
 
 const PUBLIC: &str = "public";
 const MAIN: &str = "main";
@@ -108,7 +109,7 @@ fn path(token: &Token<'_>, edits: &mut Edits) {
         let bare = name.trim().trim_matches('"');
         if bare == PUBLIC { MAIN } else { name.trim() }
     });
-    edits.replace(token.start..token.end(), quote::text(&names.collect::<Vec<_>>().join(",")));
+    edits.replace(token.start..token.end(), quote::string(&names.collect::<Vec<_>>().join(","), Dialect::DuckDb));
 }
 
 /// Whether the string at `at` names a sequence.
@@ -121,7 +122,7 @@ fn in_text(token: &Token<'_>, edits: &mut Edits) {
     let value = token.value();
     let rest = value.strip_prefix("public.").or_else(|| value.strip_prefix("\"public\"."));
     if let Some(rest) = rest {
-        edits.replace(token.start..token.end(), quote::text(&format!("{MAIN}.{rest}")));
+        edits.replace(token.start..token.end(), quote::string(&format!("{MAIN}.{rest}"), Dialect::DuckDb));
     }
 }
 

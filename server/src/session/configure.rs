@@ -1,12 +1,12 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
+use colonnade_sql::{Dialect, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
-use crate::quote;
 use crate::rows;
 use crate::session::listing::Listing;
 use crate::session::query;
@@ -85,8 +85,10 @@ impl Session {
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
-            let text = format!("SET {} = {}", quote::name(name), quote::text(value));
-            match source::kept(&text, self.engine.source()) {
+            let source = self.engine.source();
+            let dialect = source.unwrap_or(Dialect::POSTGRES);
+            let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
+            match source::kept(&text, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;

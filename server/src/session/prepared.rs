@@ -1,7 +1,9 @@
 //! Prepared statements: what Parse makes of a query.
 
+use colonnade_sql::Dialect;
+
 use crate::certain;
-use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
+use crate::engine::{Columns, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
@@ -185,7 +187,7 @@ impl PreparedStatement {
         let mut total = 0;
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
-            if self.source == Some(Dialect::Postgres) {
+            if self.source.is_some_and(Dialect::is_postgres) {
                 let sent = self.sent(at, is_binary, bytes.clone(), type_);
                 total += sent.value.bytes();
                 if total > charge.bytes() {

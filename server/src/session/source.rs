@@ -4,13 +4,14 @@
 //! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
 //! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
 
+use colonnade_sql::{Dialect, quote};
+
 use crate::copy::{self, Parsed};
-use crate::engine::{Dialect, EngineError};
+use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::lex::Lexer;
 use crate::message::backend::{self, Status};
 use crate::message::frontend::Target;
-use crate::quote;
 use crate::rows::Formats;
 use crate::session::extended::Step;
 use crate::session::query::{self, StatementKind};
@@ -45,7 +46,7 @@ pub fn kind(statement: &str, dialect: Dialect) -> StatementKind {
         StatementKind::Setting if kept(statement, Some(dialect)).is_none() => StatementKind::Other,
         StatementKind::Savepoint | StatementKind::Discard => StatementKind::Other,
         // PostgreSQL's are its own; the others have none, but this server does.
-        StatementKind::Cursor if dialect == Dialect::Postgres => StatementKind::Other,
+        StatementKind::Cursor if dialect.is_postgres() => StatementKind::Other,
         kind => kind,
     }
 }
@@ -57,7 +58,7 @@ pub fn kept(statement: &str, source: Option<Dialect>) -> Option<Command> {
     let is_kept = match &command {
         Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
         // Another database's are not called so.
-        Command::ShowAll | Command::ResetAll => dialect != Dialect::Postgres,
+        Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
         Command::Transaction(_) => false,
     };
     is_kept.then_some(command)
@@ -100,13 +101,13 @@ impl Session {
                     self.execute(text)
                 }
             },
-            StatementKind::Cursor if dialect != Dialect::Postgres => self.cursors(text),
+            StatementKind::Cursor if !dialect.is_postgres() => self.cursors(text),
             _ => self.execute(text),
         }
     }
 
     fn discard_all(&mut self, text: &str, dialect: Dialect) -> Result<(), Failure> {
-        if dialect != Dialect::Postgres {
+        if !dialect.is_postgres() {
             return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
         }
         self.execute(text)?;
@@ -116,14 +117,14 @@ impl Session {
 
     /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
     pub fn is_elsewhere(&self, name: &str) -> bool {
-        self.engine.source() == Some(Dialect::Postgres) && !self.prepared.has_portal(name)
+        self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
 
     /// Says the columns of such a cursor.
     pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let fetch = format!("FETCH 0 FROM {}", quote::name(name));
+        let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
         match self.run_engine(&fetch, &[], &formats)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
@@ -169,7 +170,7 @@ impl Session {
 
 /// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
 pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
-    let has_catalog = matches!(source, None | Some(Dialect::Postgres));
+    let has_catalog = source.is_none_or(Dialect::is_postgres);
     if has_catalog || error.hint.is_some() || !Lexer::new(statement).any(|token| token.value() == "pg_catalog") {
         return error;
     }
@@ -197,7 +198,7 @@ mod tests {
             ("rollback to a", StatementKind::Other),
             ("rollback", StatementKind::Rollback),
         ] {
-            assert_eq!(kind(statement, Dialect::Postgres), expected, "{statement}");
+            assert_eq!(kind(statement, Dialect::POSTGRES), expected, "{statement}");
         }
     }
 

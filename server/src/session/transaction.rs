@@ -6,7 +6,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::engine::Dialect;
+use colonnade_sql::Dialect;
+
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, Status};
 use crate::session::query::{self, Statement, StatementKind};
@@ -81,7 +82,7 @@ impl Session {
                 self.prepared.forget_portals(kind == StatementKind::Commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match (self.engine.source(), kind) {
-                    (Some(Dialect::Postgres), _) => text,
+                    (Some(Dialect::Postgres { .. }), _) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
                     (_, StatementKind::Commit) => "COMMIT",
                     _ => "ROLLBACK",

@@ -29,7 +29,6 @@ __all__ = [
     "Worker",
     "__version__",
     "add_user",
-    "at_home",
     "bind",
     "connect",
     "file_uri",
@@ -81,8 +80,6 @@ def bind(sql: str, params: Params | None = None) -> str: ...
 def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
-
-def at_home(sql: str, database: str, has_public: bool) -> str: ...
 
 @final
 class Fence:

@@ -18,7 +18,7 @@ from colonnade import _fences
 from colonnade._batch_rows import row_bytes, rows_per_batch
 from colonnade._catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from colonnade._column_names import column_names
-from colonnade._core import Refused, at_home
+from colonnade._core import Refused
 from colonnade._exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
 from colonnade._fences import Fences, Gate, ReadOnlyConnection
 
@@ -126,6 +126,11 @@ class Engine:
         """The name of the database that clients may name; one in memory answers to any."""
         return None if self._is_in_memory else self._database
 
+    @property
+    def home(self) -> tuple[str, bool]:
+        """The database that is served, and whether it has a schema `public`: by these, statements get DuckDB's names."""
+        return self._database, self._has_public
+
     def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
@@ -135,8 +140,7 @@ class Engine:
         keep_catalog(connection)
         # What current_user says. Who may do what is not decided by it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        home = (self._database, self._has_public)
-        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only), home)
+        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
 
     def close(self) -> None:
         self._root.close()
@@ -145,15 +149,11 @@ class Engine:
 class Session:
     """One client's connection. Only `interrupt` may be called while a statement runs."""
 
-    def __init__(
-        self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, home: tuple[str, bool]
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
         #: What only shows the trees of statements, whatever state the session's transaction is in.
         self._parser = parser
         self._gate = gate
-        #: The database that is served, and whether it has a schema `public`.
-        self._home = home
         self._path = search_path(connection)
         #: By their text, the one that was added first at the beginning.
         self._seen: dict[str, Seen] = {}
@@ -174,7 +174,7 @@ class Session:
         nothing happens.
         """
         self.finish()
-        sql, limits = at_home(sql, *self._home), (batch_rows, batch_bytes)
+        limits = (batch_rows, batch_bytes)
         if (answer := self._again(sql, limits, parameters)) is not None:
             return answer
         passed, self._passed = self._passed, None
@@ -270,7 +270,6 @@ class Session:
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, with no rows; it does not run. None for other statements,
         and if only running it tells."""
-        sql = at_home(sql, *self._home)
         if sql in self._seen:
             return None
         statement = self._gate.check(self._connection, sql, None)
@@ -286,7 +285,6 @@ class Session:
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """What a statement takes and, with these values, what it will give. The statement does not run."""
-        sql = at_home(sql, *self._home)
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
@@ -304,7 +302,6 @@ class Session:
         """Run an INSERT that reads `batch` under `name`; the number of rows."""
         import pyarrow as pa
 
-        sql = at_home(sql, *self._home)
         # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
         self._gate.check_insert(sql)
         self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())

@@ -13,6 +13,7 @@ use colonnade_server::{
     Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
     Who, duckdb, engine::BATCH_NAME, parameter::Value, value::types::Type,
 };
+use colonnade_sql::edit::{Edited, PositionMap};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -28,12 +29,15 @@ pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
     database: Option<String>,
+    /// The database's own name, and whether it has a schema `public`.
+    home: Arc<(String, bool)>,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        Ok(Self { version, database, engine: engine.clone().unbind() })
+        let home = Arc::new(engine.getattr("home")?.extract()?);
+        Ok(Self { version, database, home, engine: engine.clone().unbind() })
     }
 }
 
@@ -55,7 +59,8 @@ impl Engine for PyEngine {
             let session = named.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
             let session = session.map_err(|error| engine_error(py, &error, ""))?;
             let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
-            Ok(Box::new(PySession { session, is_read_only }) as Box<dyn Session>)
+            let home = Arc::clone(&self.home);
+            Ok(Box::new(PySession { session, is_read_only, home }) as Box<dyn Session>)
         })
     }
 }
@@ -64,6 +69,7 @@ struct PySession {
     session: Arc<Py<PyAny>>,
     /// Then each statement has a transaction to be ended.
     is_read_only: bool,
+    home: Arc<(String, bool)>,
 }
 
 /// What `_engine.Session.execute` gives.
@@ -118,12 +124,19 @@ impl PySession {
         size: BatchSize,
         gives_rows: bool,
     ) -> Result<Answer, EngineError> {
-        let arguments = (statement, size.rows, size.bytes, named_values(parameters), gives_rows);
-        let answer = self.call("execute", arguments, statement);
+        let Edited { text, map } = self.at_home(statement);
+        let arguments = (&*text, size.rows, size.bytes, named_values(parameters), gives_rows);
+        let answer = self.call("execute", arguments, &text);
         if !matches!(answer, Ok(Answer::Rows(_))) {
             self.finish();
         }
-        answer
+        led_back(answer, &map)
+    }
+
+    /// A statement with DuckDB's names for what the database has.
+    fn at_home<'a>(&self, statement: &'a str) -> Edited<'a> {
+        let (database, has_public) = &*self.home;
+        colonnade_server::at_home(statement, database, *has_public)
     }
 
     /// A statement without rows to come is done.
@@ -156,6 +169,11 @@ impl PySession {
     }
 }
 
+/// An answer, or an error, whose places are in the text that the engine's was made of.
+fn led_back(answer: Result<Answer, EngineError>, map: &PositionMap) -> Result<Answer, EngineError> {
+    answer.map(|answer| answer.led_back(map)).map_err(|error| error.led_back(map))
+}
+
 impl Session for PySession {
     fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
         self.run(statement, parameters, size, false)
@@ -166,7 +184,8 @@ impl Session for PySession {
     }
 
     fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        Ok(match self.call("preview", (statement,), statement)? {
+        let Edited { text, map } = self.at_home(statement);
+        Ok(match led_back(self.call("preview", (&*text,), &text), &map)? {
             Answer::Rows(columns) => Some(columns),
             Answer::Done { .. } => {
                 self.finish();
@@ -176,11 +195,13 @@ impl Session for PySession {
     }
 
     fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+        let Edited { text, map } = self.at_home(statement);
         let described: PyResult<PyDescription> = Python::attach(|py| {
-            self.session.bind(py).call_method1("describe", (statement, named_values(parameters)))?.extract()
+            self.session.bind(py).call_method1("describe", (&*text, named_values(parameters)))?.extract()
         });
         self.finish();
-        let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
+        let error = |error: PyErr| Python::attach(|py| engine_error(py, &error, &text)).led_back(&map);
+        let described = described.map_err(error)?;
         let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, Type::named(&type_name)));
         let columns = match described.columns {
             None => Columns::None,
@@ -194,12 +215,13 @@ impl Session for PySession {
     }
 
     fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+        let Edited { text, map } = self.at_home(statement);
         let inserted: PyResult<u64> = Python::attach(|py| {
             let batch = Bound::new(py, Inserted { batch })?;
-            self.session.bind(py).call_method1("insert", (statement, BATCH_NAME, batch))?.extract()
+            self.session.bind(py).call_method1("insert", (&*text, BATCH_NAME, batch))?.extract()
         });
         self.finish();
-        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
+        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, &text)).led_back(&map))
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

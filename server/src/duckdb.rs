@@ -12,13 +12,15 @@ pub(crate) mod numbered;
 pub(crate) mod placeholder;
 pub(crate) mod savepoint;
 
+use colonnade_sql::edit::Edited;
+use colonnade_sql::{Dialect, Kind};
+
 use crate::engine::{BATCH_NAME, EngineError};
 use crate::error::SqlState;
-use crate::lex::{Kind, Lexer};
 
 /// A statement of PostgreSQL's clients as DuckDB takes it.
-pub fn statement(text: &str) -> String {
-    literal::translate(&catalog::plain(text)).into_owned()
+pub fn statement(text: Edited<'_>) -> Edited<'_> {
+    text.edit(catalog::edits).edit(literal::edits)
 }
 
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
@@ -198,8 +200,9 @@ fn named_once(body: &str, statement: &str) -> Option<usize> {
         Some(quoted) => quoted.split('"').next()?,
         None => rest.split_whitespace().next()?,
     };
-    let mut found = Lexer::new(statement)
-        .filter(|token| matches!(token.kind, Kind::Word | Kind::Name) && token.value().eq_ignore_ascii_case(name));
+    let is_name = |kind| matches!(kind, Kind::Word | Kind::Name);
+    let mut found = colonnade_sql::code(statement, Dialect::DuckDb)
+        .filter(|token| is_name(token.kind) && token.folded().eq_ignore_ascii_case(name));
     let token = found.next().filter(|_| found.next().is_none())?;
     Some(statement[..token.start].chars().count())
 }

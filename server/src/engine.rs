@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use colonnade_sql::Dialect;
+use colonnade_sql::edit::PositionMap;
 
 use crate::error::SqlState;
 use crate::message::backend::Status;
@@ -218,6 +219,36 @@ pub enum Answer {
     },
 }
 
+impl Answer {
+    /// The same, whose errors have their places in the text that the engine's was made of.
+    pub fn led_back(self, map: &PositionMap) -> Self {
+        match self {
+            Self::Rows(rows) if !map.is_empty() => Self::Rows(Box::new(RowsOfEdited { rows, map: map.clone() })),
+            answer => answer,
+        }
+    }
+}
+
+/// The rows of a statement that the engine got in another text than the client wrote.
+struct RowsOfEdited {
+    rows: Box<dyn Rows>,
+    map: PositionMap,
+}
+
+impl Rows for RowsOfEdited {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn type_names(&self) -> &[String] {
+        self.rows.type_names()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        self.rows.next().map_err(|error| error.led_back(&self.map))
+    }
+}
+
 /// A result that is being produced. Dropping it ends the statement.
 pub trait Rows: Send {
     /// The columns.
@@ -256,6 +287,11 @@ impl EngineError {
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: None, hint: None, position: None }
+    }
+
+    /// The same with a place in the text that the engine's was made of.
+    pub fn led_back(self, map: &PositionMap) -> Self {
+        Self { position: self.position.and_then(|position| map.old(position)), ..self }
     }
 
     /// What COPY and DECLARE say to a statement without rows.

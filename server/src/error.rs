@@ -4,8 +4,10 @@
 
 use std::fmt;
 
+use colonnade_sql::statement::SyntaxError;
+
 use crate::auth::LoginError;
-use crate::copy::{CopyError, input::CopyDataError, options::OptionError};
+use crate::copy::{input::CopyDataError, options::OptionError};
 use crate::engine::EngineError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
@@ -109,9 +111,9 @@ pub enum Failure {
     /// The engine refused or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A COPY statement that cannot be read.
+    /// A statement that cannot be read.
     #[error(transparent)]
-    Copy(#[from] CopyError),
+    Syntax(#[from] SyntaxError),
     /// Data for COPY … FROM STDIN that cannot be taken.
     #[error(transparent)]
     CopyData(#[from] CopyDataError),
@@ -258,7 +260,7 @@ impl Failure {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
-            Self::Copy(CopyError::Syntax { .. }) => SqlState::SYNTAX_ERROR,
+            Self::Syntax(_) => SqlState::SYNTAX_ERROR,
             Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
                 OptionError::Redundant(_) => SqlState::SYNTAX_ERROR,
@@ -372,8 +374,17 @@ impl Failure {
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Engine(error) => error.position,
-            Self::Copy(CopyError::Syntax { position, .. }) => Some(*position),
+            Self::Syntax(error) => Some(error.position),
             _ => None,
+        }
+    }
+
+    /// The same, with its position moved to another text. `None` is no place there.
+    pub fn placed(self, by: impl FnOnce(usize) -> Option<usize>) -> Self {
+        match self {
+            Self::Engine(error) => EngineError { position: error.position.and_then(by), ..error }.into(),
+            Self::Syntax(error) => SyntaxError { position: by(error.position).unwrap_or_default(), ..error }.into(),
+            other => other,
         }
     }
 }

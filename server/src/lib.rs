@@ -29,9 +29,7 @@ pub mod parameter;
 pub mod tls;
 pub mod value;
 
-mod certain;
 mod connection;
-mod lex;
 mod observe;
 mod rows;
 mod serve;

@@ -14,9 +14,9 @@ pub(crate) mod transaction;
 
 use std::sync::Arc;
 
-use colonnade_sql::Dialect;
+use colonnade_sql::edit::Edited;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
-use crate::certain;
 use crate::connection::cancel::{Control, Running};
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
@@ -29,7 +29,6 @@ use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::session::extended::{Prepared, Step};
-use crate::session::query::{Statement, StatementKind};
 use crate::session::settings::{Command, Settings};
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
@@ -123,7 +122,7 @@ impl Session {
                     Err(failure) if failure.is_fatal() => return Err(failure),
                     Err(failure) => {
                         is_skipping = true;
-                        self.fail(&failure, step.place());
+                        self.fail(&failure, step.query().map(|query| (query, 0)));
                         self.abandon_pipeline()?;
                         // As PostgreSQL does: a client may wait for it before it sends Sync.
                         self.output.flush()?;
@@ -157,15 +156,12 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = match self.engine.dialect() {
-            Dialect::DuckDb => query::split(sql),
-            dialect => match certain::split(sql, dialect) {
-                Ok(statements) => statements,
-                Err(failure) => {
-                    self.fail(&failure, None);
-                    return Ok(());
-                }
-            },
+        let statements = match query::statements(sql, self.engine.dialect()) {
+            Ok(statements) => statements,
+            Err(failure) => {
+                self.fail(&failure, None);
+                return Ok(());
+            }
         };
         if statements.is_empty() {
             backend::empty_query(self.output.buffer());
@@ -203,19 +199,17 @@ impl Session {
         let text = statement.text;
         self.control.runs(text);
         if self.engine.dialect() != Dialect::DuckDb {
-            return self.pass(text, described);
+            return self.pass(statement, described);
         }
-        let kind = query::kind(text);
-        self.check_transaction(kind)?;
-        match kind {
-            StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
-            StatementKind::Copy => match copy::parse(text)? {
+        self.check_transaction(&statement.kind)?;
+        match &statement.kind {
+            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
                 Parsed::FromStdin(copy) => self.copy_in(&copy),
-                Parsed::Engine => self.execute(text),
+                Parsed::Engine => self.execute(statement),
             },
-            // What was not prepared through the protocol was prepared with PREPARE, in the engine.
-            StatementKind::Deallocate if query::is_discard(text) => {
+            StatementKind::Discard(what) if what == "ALL" => {
                 if self.is_in_transaction() {
                     return Err(EngineError::new(
                         SqlState::ACTIVE_SQL_TRANSACTION,
@@ -224,26 +218,36 @@ impl Session {
                     .into());
                 }
                 self.prepared.deallocate(None);
-                self.configure(text, Command::ResetAll, described)
+                self.configure(&statement.kind, Command::ResetAll, described)
             }
-            StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
-                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+            StatementKind::Discard(_) | StatementKind::Unlisten => {
+                self.complete(&statement.kind);
                 Ok(())
             }
-            StatementKind::Setting => match settings::command(text) {
-                Some(command) => self.configure(text, command, described),
-                None => self.execute(text),
+            StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
+            StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
+            StatementKind::Cursor(_) => self.cursors(statement),
+            StatementKind::CreateTable(table) if !table.numbered.is_empty() => self.create_numbered(statement, table),
+            kind => match settings::command(kind) {
+                Some(command) => self.configure(kind, command, described),
+                None => self.execute(statement),
             },
-            StatementKind::Discard => {
-                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
-                Ok(())
-            }
-            StatementKind::Notification => Err(Failure::NotSupported("LISTEN or NOTIFY")),
-            StatementKind::Savepoint => self.savepoint(text),
-            StatementKind::Cursor => self.cursors(text),
-            StatementKind::Numbered => self.create_numbered(text),
-            StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
+    }
+
+    /// What was not prepared through the protocol was prepared with PREPARE, in the engine.
+    pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
+        if !self.prepared.deallocate(name) {
+            return self.execute(statement);
+        }
+        self.complete(&statement.kind);
+        Ok(())
+    }
+
+    /// Tells the client that a statement without rows is done.
+    pub fn complete(&mut self, kind: &StatementKind) {
+        backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
     }
 
     pub fn is_in_transaction(&self) -> bool {
@@ -251,9 +255,9 @@ impl Session {
     }
 
     /// In a failed transaction only its end is possible.
-    pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
+    pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // What savepoints can do then, they know themselves.
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint)
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
             // A source knows by itself what it does then.
             || self.engine.dialect() != Dialect::DuckDb;
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
@@ -267,24 +271,36 @@ impl Session {
     }
 
     /// Runs a statement of the engine's, and sends what it gives.
-    pub fn execute(&mut self, text: &str) -> Result<(), Failure> {
+    pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let _running = self.start()?;
+        self.prepared.savepoints.note(&statement.kind);
         let formats = Formats::default();
-        let tag = match self.run_engine(text, &[], &formats)? {
+        let text = self.translated(Edited::of(statement.text));
+        let tag = match self.run_engine(&text, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
                 let (Sent::All(sent) | Sent::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, None)?;
-                query::tag(text, Some(sent), None)
+                query::tag(&statement.kind, Some(sent), None)
             }
-            Outcome::Done(changed) => query::tag(text, None, changed),
+            Outcome::Done(changed) => query::tag(&statement.kind, None, changed),
         };
         backend::command_complete(self.output.buffer(), &tag);
         Ok(())
     }
 
+    /// A statement of the client's as the engine takes it.
+    pub fn translated<'a>(&self, text: Edited<'a>) -> Edited<'a> {
+        if self.engine.dialect() == Dialect::DuckDb { duckdb::statement(text) } else { text }
+    }
+
     /// Has the engine run a statement; its rows are to be read.
-    pub fn run_engine(&mut self, text: &str, values: &[Parameter], formats: &Formats) -> Result<Outcome, Failure> {
+    pub fn run_engine(
+        &mut self,
+        text: &Edited<'_>,
+        values: &[Parameter],
+        formats: &Formats,
+    ) -> Result<Outcome, Failure> {
         Ok(match self.answer(text, values, BATCH)? {
             Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             Answer::Done { changed } => Outcome::Done(changed),
@@ -293,29 +309,24 @@ impl Session {
 
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+        let query = copy.query(text);
+        let kind = Statement::of(&query.text, self.engine.dialect()).kind;
         // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match source::kept(&copy.query, self.engine.dialect()) {
+        let listing = match source::kept(&kind, self.engine.dialect()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
         let _running = self.start()?;
+        self.prepared.savepoints.note(&kind);
         // A batch becomes a chunk where the engine manages to keep to its size.
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let placed = |failure| match (failure, copy.query_start) {
-            (Failure::Engine(mut error), Some(start)) => {
-                error.position = error.position.map(|position| text[..start].chars().count() + position);
-                Failure::Engine(error)
-            }
-            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
-            (failure, _) => failure,
-        };
         let rows = match listing {
             Some(listing) => listing.into_rows()?,
-            None => self.checked_rows(copy, size).map_err(placed)?,
+            None => self.checked_rows(&self.translated(query), copy, size)?,
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
         let rows = copy::copy_out(context, &copy.options)?;
@@ -324,36 +335,44 @@ impl Session {
     }
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
-    fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
-        if let Some(columns) = self.answered(&copy.query, |engine, text| engine.preview(text))? {
+    fn checked_rows(&mut self, query: &Edited<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+        if let Some(columns) = self.answered(query, |engine, text| engine.preview(text))? {
             copy::check(columns.as_ref(), &copy.options)?;
         }
-        match self.query_answer(&copy.query, &[], size)? {
+        match self.query_answer(query, &[], size)? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }
     }
 
     /// Has the engine run a statement of the client's.
-    pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.execute(text, values, size))
+    pub fn answer(&mut self, text: &Edited<'_>, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
+        let answer = self.answered(text, |engine, text| engine.execute(text, values, size))?;
+        Ok(answer.led_back(&text.map))
     }
 
     /// The same for one that must give rows.
-    pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine, text| engine.query(text, values, size))
+    pub fn query_answer(
+        &mut self,
+        text: &Edited<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        let answer = self.answered(text, |engine, text| engine.query(text, values, size))?;
+        Ok(answer.led_back(&text.map))
     }
 
     fn answered<T>(
         &mut self,
-        text: &str,
+        text: &Edited<'_>,
         run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        self.prepared.savepoints.note(text);
         let dialect = self.engine.dialect();
-        let text = if dialect == Dialect::DuckDb { duckdb::statement(text) } else { text.to_owned() };
-        let answer = run(self.engine()?, &text);
-        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, &text, dialect)))
+        let answer = run(self.engine()?, &text.text);
+        answer.map_err(|error| {
+            let error = source::explained(error, &text.text, dialect).led_back(&text.map);
+            rows::interrupted(&self.control, error)
+        })
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

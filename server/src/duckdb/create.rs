@@ -1,9 +1,10 @@
 //! CREATE TABLE with columns that number their rows, in a session: the sequences, the table, and whose they are.
 
-use colonnade_sql::{Dialect, quote};
+use colonnade_sql::statement::{CreateTable, NumberedColumn};
+use colonnade_sql::{Dialect, Statement, quote};
 
-use crate::duckdb::numbered::{self, Column, Numbered};
-use crate::engine::{Answer, EngineError};
+use crate::duckdb::{self, numbered};
+use crate::engine::Answer;
 use crate::error::Failure;
 use crate::message::backend::{self, Status};
 use crate::session::query;
@@ -15,15 +16,15 @@ const MEANT: &str = "colonnade_catalog.main.meant";
 
 impl Session {
     /// Runs such a statement; its parts are one transaction, whether the client has begun one or not.
-    pub fn create_numbered(&mut self, statement: &str) -> Result<(), Failure> {
-        let Some(numbered) = numbered::parse(statement)? else { return self.execute(statement) };
+    pub fn create_numbered(&mut self, statement: &Statement<'_>, table: &CreateTable) -> Result<(), Failure> {
+        let options = table.numbered.iter().map(numbered::sequence_options).collect::<Result<Vec<_>, _>>()?;
         let _running = self.start()?;
-        self.prepared.savepoints.note(statement);
+        self.prepared.savepoints.note(&statement.kind);
         let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_alone {
             self.begin_or_end("BEGIN")?;
         }
-        let created = self.create_all(&numbered);
+        let created = self.create_all(statement.text, table, &options);
         if is_alone {
             match created {
                 Ok(()) => self.begin_or_end("COMMIT")?,
@@ -31,14 +32,14 @@ impl Session {
                 Err(_) => self.roll_back()?,
             }
         }
-        created.map_err(placeless)?;
-        backend::command_complete(self.output.buffer(), &query::tag(statement, None, None));
+        created?;
+        backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, None));
         Ok(())
     }
 
-    fn create_all(&mut self, numbered: &Numbered<'_>) -> Result<(), Failure> {
+    fn create_all(&mut self, statement: &str, table: &CreateTable, options: &[String]) -> Result<(), Failure> {
         // Where the table will be, in SQL. A name of two parts begins with its schema.
-        let (database, schema) = match (numbered.is_temporary, numbered.schema.last()) {
+        let (database, schema) = match (table.is_temporary, table.schema.last()) {
             (true, _) => (quote::string("temp", Dialect::DuckDb), quote::string("main", Dialect::DuckDb)),
             (false, Some(schema)) => {
                 ("current_database()".to_owned(), format!("{MEANT}({})", quote::string(schema, Dialect::DuckDb)))
@@ -46,48 +47,53 @@ impl Session {
             (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
         };
         let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
-        let named =
-            |kind: &str| format!("lower({kind}_name) = lower({})", quote::string(&numbered.name, Dialect::DuckDb));
-        if numbered.if_not_exists {
+        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::string(&table.name, Dialect::DuckDb));
+        if table.if_not_exists {
             let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
             if !self.ask(&exists)?.is_empty() {
-                return self.run_translated(&numbered.without_sequences());
+                return self.create_table(statement, table, &[]);
             }
         }
-        let prefix = match (numbered.is_temporary, &numbered.schema[..]) {
+        let prefix = match (table.is_temporary, &table.schema[..]) {
             (true, _) => vec!["temp".to_owned()],
             (false, []) => self.ask("SELECT system.main.current_schema()")?,
             (false, parts) => parts.to_vec(),
         };
         // The engine looks for temporary things first, and has no longer name for them in some places.
         let quoted = |name: &str| quote::identifier(name, Dialect::DuckDb);
-        let within = |name: &str| match numbered.is_temporary {
+        let within = |name: &str| match table.is_temporary {
             true => quoted(name),
             false => prefix.iter().map(String::as_str).chain([name]).map(quoted).collect::<Vec<_>>().join("."),
         };
         let mut names: Vec<String> = Vec::new();
-        for Column { name, options, .. } in &numbered.columns {
-            let wanted = format!("{}_{name}_seq", numbered.name);
+        for (NumberedColumn { name, .. }, options) in table.numbered.iter().zip(options) {
+            let wanted = format!("{}_{name}_seq", table.name);
             let taken = format!("SELECT lower(sequence_name) FROM duckdb_sequences() WHERE {here}");
             let taken = self.ask(&taken)?;
             // As in PostgreSQL, the first one that is free.
             let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
             let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
-            let kind = if numbered.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
-            self.run_plain(&format!("CREATE {kind} {} {options}", within(&name)))?;
+            let kind = if table.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
+            self.run_own(&format!("CREATE {kind} {} {options}", within(&name)))?;
             names.push(name);
         }
         let sequences: Vec<_> = names.iter().map(|name| readable(&prefix, name)).collect();
-        self.run_translated(&numbered.with_sequences(&sequences))?;
+        self.create_table(statement, table, &sequences)?;
         for name in &names {
             // Dropped with it.
-            self.run_plain(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&numbered.name)))?;
+            self.run_own(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&table.name)))?;
         }
         Ok(())
     }
 
-    fn run_translated(&mut self, statement: &str) -> Result<(), Failure> {
-        self.answer(statement, &[], BATCH).map(drop)
+    fn create_table(&mut self, statement: &str, table: &CreateTable, sequences: &[String]) -> Result<(), Failure> {
+        let created = duckdb::statement(numbered::with_sequences(statement, table, sequences));
+        self.answer(&created, &[], BATCH).map(drop)
+    }
+
+    /// Runs a statement that the client has not written. A place in it would be none in the client's.
+    fn run_own(&mut self, statement: &str) -> Result<(), Failure> {
+        self.run_plain(statement).map_err(|failure| failure.placed(|_| None))
     }
 
     /// The first column of a query's rows; NULL is left out.
@@ -112,12 +118,4 @@ impl Session {
 fn readable(prefix: &[String], name: &str) -> String {
     let parts: Vec<_> = prefix.iter().map(String::as_str).chain([name]).map(quote::plain_or_quoted).collect();
     parts.join(".")
-}
-
-/// A place would be one in a statement that the client has not written.
-fn placeless(failure: Failure) -> Failure {
-    match failure {
-        Failure::Engine(error) => EngineError { position: None, ..error }.into(),
-        other => other,
-    }
 }

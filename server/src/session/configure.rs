@@ -1,7 +1,7 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
-use colonnade_sql::{Dialect, quote};
+use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
@@ -9,7 +9,6 @@ use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
 use crate::rows;
 use crate::session::listing::Listing;
-use crate::session::query::{self, StatementKind};
 use crate::session::settings::{self, Change, Command, Former, Settings};
 use crate::session::source;
 use crate::session::{BATCH, Session};
@@ -20,7 +19,7 @@ const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
-    pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
+    pub fn configure(&mut self, kind: &StatementKind, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
@@ -48,7 +47,7 @@ impl Session {
             }
             rows.iter().for_each(|row| backend::text_row(out, row));
         }
-        backend::command_complete(out, &query::tag(text, None, None));
+        self.complete(kind);
         Ok(())
     }
 
@@ -87,9 +86,8 @@ impl Session {
         for (name, value) in given {
             let dialect = self.engine.dialect();
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
-            let is_passed = source::kind(&text, dialect) == StatementKind::Other;
-            match settings::command(&text) {
-                Some(Command::Set { setting, value, .. }) if !is_passed || dialect == Dialect::DuckDb => {
+            match source::kept(&Statement::of(&text, dialect).kind, dialect) {
+                Some(Command::Set { setting, value, .. }) => {
                     self.set(setting, value.as_deref(), false)?;
                 }
                 _ => {

@@ -1,6 +1,7 @@
 //! COPY … FROM STDIN: the client sends rows, which are inserted batch by batch, in one transaction.
 
 use arrow_array::RecordBatch;
+use colonnade_sql::StatementKind;
 
 use crate::copy::CopyIn;
 use crate::copy::input::{CopyDataError, Reader, Target, is_plain, reader};
@@ -25,7 +26,7 @@ impl Session {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
-        let description = self.engine()?.describe(&query, &[])?;
+        let description = self.engine()?.describe(&query, &[]).map_err(placeless)?;
         let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
         let is_alone = self.status == Status::Idle && !self.prepared.is_pipeline;
@@ -62,10 +63,8 @@ impl Session {
             }
             while let Some(batch) = reader.batch(is_end)? {
                 let statement = statement(copy, &targets, &batch);
-                self.prepared.savepoints.note(&statement);
+                self.prepared.savepoints.note(&StatementKind::Insert);
                 let rows = self.engine()?.insert(&statement, batch);
-                // The place is one in our own statement.
-                let placeless = |error| EngineError { position: None, ..error };
                 inserted += rows.map_err(|error| interrupted(&self.control, placeless(error)))?;
             }
             if is_end {
@@ -84,6 +83,11 @@ fn take(message: &Message<'_>, reader: &mut dyn Reader) -> Result<Received, Fail
         Message::Flush | Message::Sync => Ok(Received::Data),
         _ => Ok(Received::Unexpected),
     }
+}
+
+/// The place is one in our own statement.
+fn placeless(error: EngineError) -> EngineError {
+    EngineError { position: None, ..error }
 }
 
 /// The INSERT that casts a batch's texts to the columns' types. Other columns bring theirs.

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use colonnade_sql::edit::Edited;
+use colonnade_sql::{Statement, StatementKind};
+
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::limits::budget::Kept;
@@ -9,7 +12,7 @@ use crate::message::backend;
 use crate::message::frontend::Target;
 use crate::rows::{Cursor, Formats, Sent};
 use crate::session::prepared::{Bound, PreparedStatement};
-use crate::session::query::{self, Statement, StatementKind};
+use crate::session::query;
 use crate::session::{Outcome, Session};
 
 /// A statement to run.
@@ -79,47 +82,52 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        self.check_transaction(statement.kind)?;
+        self.check_transaction(&statement.kind)?;
         let is_new = matches!(portal.state, State::New);
         if is_new {
-            self.begin_pipeline(statement.kind)?;
+            self.begin_pipeline(&statement.kind)?;
         }
-        if is_new && !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
+        let is_engines = query::is_engines(&statement.kind, self.engine.dialect());
+        if is_new && !is_engines {
             portal.state = State::Done;
-            if statement.kind == StatementKind::Cursor {
+            if matches!(statement.kind, StatementKind::Cursor(_)) {
                 self.control.runs(&statement.text);
-                return self.prepared_cursors(statement.declaration.as_ref(), &portal.bound, &portal.formats);
+                return self.prepared_cursors(&statement.kind, &portal.bound, &portal.formats);
             }
-            return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
+            let statement = Statement { text: &statement.text, start: 0, kind: statement.kind.clone() };
+            return self.statement(&statement, Some(Target::Portal));
         }
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
         if is_new {
             self.control.runs(&statement.text);
+            self.prepared.savepoints.note(&statement.kind);
         }
         match &mut portal.state {
-            State::Done if statement.kind == StatementKind::Other && statement.columns.are_rows() => {
-                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(0), None));
+            State::Done if is_engines && statement.columns.are_rows() => {
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => match self.run_engine(&portal.bound.text, &portal.bound.values, &portal.formats)? {
-                Outcome::Rows(cursor) => {
-                    check(&statement.columns, &cursor)?;
-                    if is_waiting {
-                        cursor.describe(self.output.buffer(), &portal.formats);
+            State::New => {
+                match self.run_engine(&Edited::of(&portal.bound.text), &portal.bound.values, &portal.formats)? {
+                    Outcome::Rows(cursor) => {
+                        check(&statement.columns, &cursor)?;
+                        if is_waiting {
+                            cursor.describe(self.output.buffer(), &portal.formats);
+                        }
+                        portal.state = State::Open(cursor);
                     }
-                    portal.state = State::Open(cursor);
-                }
-                Outcome::Done(changed) => {
-                    portal.state = State::Done;
-                    if is_waiting {
-                        backend::no_data(self.output.buffer());
+                    Outcome::Done(changed) => {
+                        portal.state = State::Done;
+                        if is_waiting {
+                            backend::no_data(self.output.buffer());
+                        }
+                        backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
+                        return Ok(());
                     }
-                    backend::command_complete(self.output.buffer(), &query::tag(&statement.text, None, changed));
-                    return Ok(());
                 }
-            },
+            }
             State::Open(_) => {}
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };
@@ -127,7 +135,7 @@ impl Session {
             Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
             Sent::All(rows) => {
                 portal.state = State::Done;
-                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(rows), None));
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Prepared statements: what Parse makes of a query.
 
-use colonnade_sql::Dialect;
+use colonnade_sql::edit::Edited;
+use colonnade_sql::statement::Cursor as Request;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
-use crate::certain;
 use crate::duckdb;
 use crate::duckdb::cast::cast;
 use crate::duckdb::catalog;
@@ -11,10 +12,9 @@ use crate::engine::{Columns, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
-use crate::session::cursors::{self, Declaration, Request};
-use crate::session::query::{self, StatementKind};
+use crate::session::cursors;
+use crate::session::query;
 use crate::session::settings::{self, Command, Settings};
-use crate::session::source;
 use crate::value::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
@@ -25,8 +25,6 @@ pub struct PreparedStatement {
     /// What it is.
     pub kind: StatementKind,
     placeholders: Placeholders,
-    /// What DECLARE is to make of it.
-    pub declaration: Option<Declaration>,
     /// The source that it goes to, which finds its own placeholders.
     source: Option<Dialect>,
     /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
@@ -65,43 +63,41 @@ const GUESSES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAM
 const SOME_DECIMAL: &str = "DECIMAL(38,10)";
 
 impl PreparedStatement {
-    /// Prepares the only statement of `query`. The client says the types of some parameters by PostgreSQL's numbers.
+    /// Prepares a statement. The client says the types of some parameters by PostgreSQL's numbers.
     ///
     /// # Errors
-    /// If there are several statements, or the engine refuses this one.
-    pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let source = Some(engine.dialect()).filter(|dialect| *dialect != Dialect::DuckDb);
-        let is_passed = source.is_some();
-        let statements = if is_passed { certain::split(query, engine.dialect())? } else { query::split(query) };
-        if statements.len() > 1 {
-            return Err(Failure::SeveralStatements);
-        }
-        let text = statements.first().map_or("", |statement| statement.text).to_owned();
-        let kind = if is_passed { source::kind(&text, engine.dialect()) } else { query::kind(&text) };
+    /// If the engine refuses it.
+    pub fn new(engine: &mut dyn Engine, statement: &Statement<'_>, oids: &[u32]) -> Result<Self, Failure> {
+        let dialect = engine.dialect();
+        let source = Some(dialect).filter(|dialect| *dialect != Dialect::DuckDb);
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        let (placeholders, types, columns) = (Placeholders::default(), Vec::new(), Columns::None);
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
-        let mut prepared = Self { text, kind, placeholders, source, types, given: known, columns, ..Self::default() };
-        prepared.sent_types = oids.to_vec();
-        let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
-        if kind == StatementKind::Cursor {
-            match cursors::parse(&prepared.text)? {
-                Request::Declare(declaration, query) => {
-                    let query = query.to_owned();
-                    (prepared.text, prepared.declaration, is_engines) = (query, Some(declaration), true);
+        let (text, kind) = (statement.text.to_owned(), statement.kind.clone());
+        let mut prepared = Self { text, kind, source, given: known, sent_types: oids.to_vec(), ..Self::default() };
+        let mut query = Edited::of(statement.text);
+        let mut is_engines = query::is_engines(&statement.kind, dialect) && !statement.text.is_empty();
+        let mut is_declaration = false;
+        if !is_engines {
+            match cursors::request(&statement.kind)? {
+                Some(Request::Declare { query: place, .. }) => {
+                    query = Edited::part(statement.text, place.clone());
+                    (is_engines, is_declaration) = (true, true);
                 }
                 // The cursor's columns.
-                Request::Fetch { is_move: false, .. } => prepared.columns = Columns::Late,
-                Request::Fetch { .. } | Request::Close(_) => {}
+                Some(Request::Fetch { is_move: false, .. }) => prepared.columns = Columns::Late,
+                _ => {}
             }
         }
-        if is_engines && is_passed {
+        if is_engines && source.is_some() {
             // The source is asked when the client asks, or when it runs.
+            prepared.text = query.text.into_owned();
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
             prepared.columns = Columns::Late;
         } else if is_engines {
-            prepared.text = duckdb::statement(&prepared.text);
-            if !query::is_preparation(&prepared.text) {
+            let Edited { text, map } = duckdb::statement(query);
+            prepared.text = text.into_owned();
+            // Those of PREPARE are not the client's.
+            if statement.kind != StatementKind::Prepare {
                 prepared.placeholders = Placeholders::find(&prepared.text);
             }
             let mut types: Vec<_> = match catalog::parameter_types(&prepared.text) {
@@ -109,10 +105,10 @@ impl PreparedStatement {
                 known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
             };
             types.resize(types.len().max(prepared.placeholders.count()), None);
-            prepared.infer(engine, types)?;
+            prepared.infer(engine, types).map_err(|failure| failure.placed(|position| map.old(position)))?;
         } else {
             let text = || Type::named("VARCHAR");
-            let names = match settings::command(&prepared.text) {
+            let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
                 _ => Vec::new(),
@@ -122,7 +118,7 @@ impl PreparedStatement {
             }
             prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
         }
-        if prepared.declaration.is_some() {
+        if is_declaration {
             prepared.columns = Columns::None;
         }
         Ok(prepared)
@@ -188,7 +184,8 @@ impl PreparedStatement {
     /// Finds the types that the client left open, and the columns.
     fn infer(&mut self, engine: &mut dyn Engine, mut types: Vec<Option<Type>>) -> Result<(), Failure> {
         self.infer_lists(engine, &mut types);
-        let mut description = engine.describe(&self.with_types(&types), &[])?;
+        let typed = self.with_types(&types);
+        let mut description = engine.describe(&typed.text, &[]).map_err(|error| error.led_back(&typed.map))?;
         for (number, type_) in description.parameters {
             if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
                 *open = (type_.kind != Kind::Unknown).then_some(type_);
@@ -199,7 +196,7 @@ impl PreparedStatement {
             let mut guesses = GUESSES.iter().filter_map(|name| {
                 let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
                 let guessed: Vec<_> = types.iter().map(guess).collect();
-                let columns = engine.describe(&self.with_types(&guessed), &[]).ok()?.columns;
+                let columns = engine.describe(&self.with_types(&guessed).text, &[]).ok()?.columns;
                 Some((self.sampled(engine, columns, &guessed), guessed))
             });
             let first = guesses.next().ok_or(Failure::UnknownParameter(open + 1))?;
@@ -220,7 +217,7 @@ impl PreparedStatement {
         }
         let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
-        engine.describe(&self.with_types(types), &samples).map_or(Columns::Late, |found| found.columns)
+        engine.describe(&self.with_types(types).text, &samples).map_or(Columns::Late, |found| found.columns)
     }
 
     /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
@@ -231,7 +228,7 @@ impl PreparedStatement {
             return;
         }
         let items = Self { placeholders: Placeholders::find(&text), text, ..self.clone() };
-        let Ok(description) = engine.describe(&items.with_types(types), &[]) else { return };
+        let Ok(description) = engine.describe(&items.with_types(types).text, &[]) else { return };
         for (number, item) in description.parameters {
             let at = number.wrapping_sub(1);
             if lists.contains(&at) && item.kind != Kind::Unknown {
@@ -248,13 +245,13 @@ impl PreparedStatement {
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
-    fn with_types(&self, types: &[Option<Type>]) -> String {
+    fn with_types(&self, types: &[Option<Type>]) -> Edited<'_> {
         let name = |type_: &Type| match type_.is_decimal() && type_.name == "DECIMAL" {
             true => SOME_DECIMAL.to_owned(),
             false => type_.name.clone(),
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
-        self.placeholders.cast(&self.text, &names)
+        self.placeholders.casts(&names).apply(&self.text)
     }
 
     /// A value as it has come, for a PostgreSQL.
@@ -329,7 +326,7 @@ impl PreparedStatement {
                 bound.values.push(parameter(value));
             }
         }
-        bound.text = self.placeholders.cast(&self.text, &casts);
+        bound.text = self.placeholders.casts(&casts).apply(&self.text).text.into_owned();
         Ok(bound)
     }
 }

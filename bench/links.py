@@ -23,7 +23,7 @@ from typing import Any
 
 import data
 import duckdb
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from laboratory import CHUNK_BYTES, Client, Link, Server, Swing, client, congestion_controls, serving, shaped
 
 WANDERING = random.Random(1)

@@ -23,7 +23,7 @@ from pathlib import Path
 import data
 import duckdb
 import links
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from laboratory import (
     CLIENT_SIDE,
     SERVER,

@@ -10,6 +10,9 @@ use crate::{Batch, Dialect, Error, ErrorKind, Statement, Stats};
 /// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
 pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
 
+/// Refuses the columns of a result that nobody could use. It is called once, on a thread of the source's.
+pub type SchemaCheck = Box<dyn FnOnce(&SchemaRef) -> Result<(), Error> + Send>;
+
 /// A connection to a source. One result at a time is read from it.
 pub trait Connection: Send + Sync {
     /// Starts a query; returns when its schema is known.
@@ -22,6 +25,23 @@ pub trait Connection: Send + Sync {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
+
+    /// Starts a query if `check` accepts its columns. A statement that is refused has not run, or is undone. Sources that can do
+    /// neither leave what it did.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`], and those of `check`.
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        let rows = self.query(statement, options, keep)?;
+        check(rows.schema())?;
+        Ok(rows)
+    }
 
     /// Runs a statement and passes over the rows it may return. Gives the number of rows it touched, if the database
     /// says one.
@@ -148,7 +168,7 @@ pub struct QueryOptions {
     pub max_result_bytes: Option<u64>,
     /// PostgreSQL: precision and scale with which unconstrained numerics arrive as decimals; as text if `None`.
     pub numeric: Option<(u8, u8)>,
-    /// PostgreSQL: the result columns that arrive as text, in the database's own form.
+    /// PostgreSQL, MySQL, SQLite and ODBC: the result columns that arrive as text, in the database's own form.
     pub as_text: Vec<String>,
     /// PostgreSQL: whether parallel workers encode: `auto`, `on` or `off`.
     pub parallel: Option<String>,

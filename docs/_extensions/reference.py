@@ -15,7 +15,7 @@ from pathlib import Path
 import colonnade
 import psycopg
 from colonnade import _core, _errors
-from colonnade._cli import parser as command_line
+from colonnade._cli.main import parser as command_line
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -102,10 +102,10 @@ def errors() -> Iterator[str]:
 
 def server_sqlstates() -> Iterator[str]:
     """The SQLSTATEs of `colonnade serve`, by PostgreSQL's names, and the class that the client makes of each."""
-    text = (ROOT / "server/src/error.rs").read_text()
+    text = (ROOT / "server/src/sqlstate.rs").read_text()
     found = re.findall(r'pub const (\w+): Self = Self::new\("(\w{5})"\);', text)
     if len(found) < 40:
-        raise ValueError("server/src/error.rs no longer lists its SQLSTATEs as constants")
+        raise ValueError("server/src/sqlstate.rs no longer lists its SQLSTATEs as constants")
     rows = [
         (f"`{code}`", name.lower(), f"`{_core.SQLSTATE_CLASSES.get(code[:2], 'DatabaseError')}`")
         for name, code in sorted(found, key=lambda one: one[1])

@@ -6,10 +6,10 @@ from typing import Protocol, TypedDict, Unpack, final, type_check_only
 
 from typing_extensions import CapsuleType
 
-from ._connection import Source
-from ._engine import Engine
-from ._options import Params, QueryOptions
-from ._serve_settings import Settings
+from ._duckdb.engine import Engine
+from ._options.query import Params, QueryOptions
+from ._serve.settings import Settings
+from ._sources.source import Source
 
 __version__: str
 #: Exceptions by the first two characters of a SQLSTATE.
@@ -128,9 +128,12 @@ class Stream:
         producer: ArrowStream,
         name: str,
         server: str,
+        *,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...

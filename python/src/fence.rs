@@ -1,6 +1,6 @@
-//! The server's fence, as `python/colonnade/_engine.py` asks it.
+//! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
 
-use colonnade_server::duckdb::fence::{self, Fence, Refusal, Rights, Section};
+use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 

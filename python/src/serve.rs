@@ -1,4 +1,4 @@
-//! The server over DuckDB: `python/colonnade/_engine.py` runs the statements, this takes the rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this takes the rows.
 //!
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
 use colonnade_server::{
-    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
-    Who, duckdb, engine::BATCH_NAME, parameter::Value, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, Interrupt, Parameter, Role, Rows, SqlState, Who,
+    parameter::Value, value::types::Type,
 };
-use colonnade_sql::edit::{Edited, PositionMap};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -24,19 +24,19 @@ use crate::fence::Refused;
 use crate::ffi_stream;
 use crate::stream::struct_field;
 
-/// A `colonnade._engine.Engine`.
+/// A `colonnade._duckdb.engine.Engine`.
 pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
     database: Option<String>,
-    /// The database's own name, and whether it has a schema `public`.
-    home: Arc<(String, bool)>,
+    home: Home,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        let home = Arc::new(engine.getattr("home")?.extract()?);
+        let (name, has_public) = engine.getattr("home")?.extract()?;
+        let home = Home { database: name, has_public };
         Ok(Self { version, database, home, engine: engine.clone().unbind() })
     }
 }
@@ -50,29 +50,29 @@ impl Engine for PyEngine {
         self.database.as_deref()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn colonnade_server::Session>, EngineError> {
         Python::attach(|py| {
             let named = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py).and_then(|named| {
                 named.set_item("user", &who.name)?;
                 Ok(named)
             });
             let session = named.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
-            let session = session.map_err(|error| engine_error(py, &error, ""))?;
+            let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
-            let home = Arc::clone(&self.home);
-            Ok(Box::new(PySession { session, is_read_only, home }) as Box<dyn Session>)
+            let connection = PyConnection { session, is_read_only };
+            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn colonnade_server::Session>)
         })
     }
 }
 
-struct PySession {
+/// A `colonnade._engine.Session`.
+struct PyConnection {
     session: Arc<Py<PyAny>>,
     /// Then each statement has a transaction to be ended.
     is_read_only: bool,
-    home: Arc<(String, bool)>,
 }
 
-/// What `_engine.Session.execute` gives.
+/// What `engine.Session.execute` gives.
 #[derive(FromPyObject)]
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
@@ -82,7 +82,7 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-/// What `_engine.Session.describe` gives.
+/// What `engine.Session.describe` gives.
 #[derive(FromPyObject)]
 struct PyDescription {
     parameters: Vec<(String, String)>,
@@ -91,7 +91,7 @@ struct PyDescription {
 }
 
 /// Values by name, which is their number; `None` if there are none.
-fn named_values(parameters: &[Parameter]) -> Option<HashMap<String, PyValue<'_>>> {
+fn named_values<'a>(parameters: &[&'a Parameter]) -> Option<HashMap<String, PyValue<'a>>> {
     let values = parameters.iter().map(|parameter| (parameter.number.to_string(), PyValue(&parameter.value)));
     (!parameters.is_empty()).then(|| values.collect())
 }
@@ -115,30 +115,7 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
     }
 }
 
-impl PySession {
-    /// Runs a statement; without effect if it must give rows and does not.
-    fn run(
-        &self,
-        statement: &str,
-        parameters: &[Parameter],
-        size: BatchSize,
-        gives_rows: bool,
-    ) -> Result<Answer, EngineError> {
-        let Edited { text, map } = self.at_home(statement);
-        let arguments = (&*text, size.rows, size.bytes, named_values(parameters), gives_rows);
-        let answer = self.call("execute", arguments, &text);
-        if !matches!(answer, Ok(Answer::Rows(_))) {
-            self.finish();
-        }
-        led_back(answer, &map)
-    }
-
-    /// A statement with DuckDB's names for what the database has.
-    fn at_home<'a>(&self, statement: &'a str) -> Edited<'a> {
-        let (database, has_public) = &*self.home;
-        colonnade_server::at_home(statement, database, *has_public)
-    }
-
+impl PyConnection {
     /// A statement without rows to come is done.
     fn finish(&self) {
         if self.is_read_only {
@@ -147,7 +124,7 @@ impl PySession {
     }
 
     /// Calls a method that gives an answer, or None.
-    fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
+    fn call<'p, A>(&self, method: &str, arguments: A, statement: &Translated) -> Result<Answer, EngineError>
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
@@ -159,49 +136,56 @@ impl PySession {
         })
         .map_err(|error: PyErr| Python::attach(|py| engine_error(py, &error, statement)))?;
         let Some(stream) = stream else { return Ok(Answer::Done { changed }) };
-        let reader = RecordBatchStreamReader::try_new(stream)
-            .map_err(|error| duckdb::error(producer_text(&error), statement))?;
+        let reader =
+            RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = self.is_read_only.then(|| Arc::clone(&self.session));
-        let (reader, statement) = (Some(reader), statement.to_owned());
+        let (reader, statement) = (Some(reader), statement.clone());
         Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
     }
 }
 
-/// An answer, or an error, whose places are in the text that the engine's was made of.
-fn led_back(answer: Result<Answer, EngineError>, map: &PositionMap) -> Result<Answer, EngineError> {
-    answer.map(|answer| answer.led_back(map)).map_err(|error| error.led_back(map))
-}
-
-impl Session for PySession {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.run(statement, parameters, size, false)
+impl Connection for PyConnection {
+    fn execute(
+        &mut self,
+        statement: &Translated,
+        values: &[&Parameter],
+        size: BatchSize,
+        must_give_rows: bool,
+    ) -> Result<Answer, EngineError> {
+        let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
+        let answer = self.call("execute", arguments, statement);
+        if !matches!(answer, Ok(Answer::Rows(_))) {
+            self.finish();
+        }
+        answer
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.run(statement, parameters, size, true)
+    fn query_checked(
+        &mut self,
+        statement: &Translated,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let checked = match self.call("preview", (&statement.text,), statement) {
+            Ok(Answer::Rows(columns)) => check(columns.as_ref()),
+            // It only reads, or only running it tells its columns.
+            other => other.map(drop),
+        };
+        if let Err(error) = checked {
+            self.finish();
+            return Err(error);
+        }
+        self.execute(statement, &[], size, true)
     }
 
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        let Edited { text, map } = self.at_home(statement);
-        Ok(match led_back(self.call("preview", (&*text,), &text), &map)? {
-            Answer::Rows(columns) => Some(columns),
-            Answer::Done { .. } => {
-                self.finish();
-                None
-            }
-        })
-    }
-
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
-        let Edited { text, map } = self.at_home(statement);
+    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<Described, EngineError> {
         let described: PyResult<PyDescription> = Python::attach(|py| {
-            self.session.bind(py).call_method1("describe", (&*text, named_values(parameters)))?.extract()
+            self.session.bind(py).call_method1("describe", (&statement.text, named_values(values)))?.extract()
         });
         self.finish();
-        let error = |error: PyErr| Python::attach(|py| engine_error(py, &error, &text)).led_back(&map);
-        let described = described.map_err(error)?;
+        let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
         let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, Type::named(&type_name)));
         let columns = match described.columns {
             None => Columns::None,
@@ -211,17 +195,16 @@ impl Session for PySession {
             }
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
-        Ok(Description { parameters, columns, ..Description::default() })
+        Ok(Described { parameters, columns })
     }
 
-    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
-        let Edited { text, map } = self.at_home(statement);
+    fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {
         let inserted: PyResult<u64> = Python::attach(|py| {
             let batch = Bound::new(py, Inserted { batch })?;
-            self.session.bind(py).call_method1("insert", (&*text, BATCH_NAME, batch))?.extract()
+            self.session.bind(py).call_method1("insert", (&statement.text, name, batch))?.extract()
         });
         self.finish();
-        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, &text)).led_back(&map))
+        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
@@ -229,7 +212,7 @@ impl Session for PySession {
     }
 }
 
-impl Drop for PySession {
+impl Drop for PyConnection {
     fn drop(&mut self) {
         Python::attach(|py| {
             // Whether it closes well or not, nobody is left who would want to know.
@@ -280,7 +263,7 @@ struct PyRows {
     reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
     types: Vec<String>,
-    statement: String,
+    statement: Translated,
 }
 
 impl Rows for PyRows {
@@ -294,7 +277,7 @@ impl Rows for PyRows {
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         let next = self.reader.as_mut().and_then(Iterator::next);
-        next.transpose().map_err(|error| duckdb::error(producer_text(&error), &self.statement))
+        next.transpose().map_err(|error| self.statement.error(producer_text(&error)))
     }
 }
 
@@ -342,12 +325,13 @@ fn producer_text(error: &ArrowError) -> &str {
     }
 }
 
-fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
+fn engine_error(py: Python<'_>, error: &PyErr, statement: &Translated) -> EngineError {
     if error.is_instance_of::<Refused>(py)
         && let Ok(arguments) = error.value(py).getattr("args")
         && let Ok((message, code, position)) = arguments.extract::<(String, String, Option<usize>)>()
     {
         let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
+        let position = position.map(|position| statement.position(position));
         return EngineError { position, ..EngineError::new(code, message) };
     }
     if error.is_instance_of::<PyMemoryError>(py) {
@@ -356,9 +340,5 @@ fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
     }
     let text = error.value(py).to_string();
     let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");
-    if is_unsupported {
-        EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text)
-    } else {
-        duckdb::error(&text, statement)
-    }
+    if is_unsupported { EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) } else { statement.error(&text) }
 }

@@ -1,4 +1,4 @@
-//! `_serve_settings.Settings`, as the server takes it.
+//! `_serve.settings.Settings`, as the server takes it.
 
 use std::path::PathBuf;
 use std::time::Duration;

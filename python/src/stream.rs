@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -139,9 +139,11 @@ impl Stream {
 impl Stream {
     /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
     /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
-    /// without columns is refused if it is there. The second object tells when the producer is free.
+    /// without columns is refused if it is there. No batch has more than `chunk_rows` rows or, unless it has a single row, more than
+    /// `chunk_bytes` plain bytes. The second object tells when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, cancel=None, texts=None, finish=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
         producer: &Bound<'_, PyAny>,
@@ -150,10 +152,13 @@ impl Stream {
         cancel: Option<Py<PyAny>>,
         texts: Option<HashMap<usize, String>>,
         finish: Option<Py<PyAny>>,
+        chunk_rows: Option<usize>,
+        chunk_bytes: Option<usize>,
     ) -> PyResult<(Self, Production)> {
         let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = Arc::new(Callback(cancel));
+        let limits = ChunkLimits { rows: chunk_rows, bytes: chunk_bytes };
         // The producer may run part of the query to learn the schema.
         let finish = finish.map(|finish| -> arrow_stream::Finish {
             Box::new(move |is_complete| {
@@ -162,7 +167,7 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts, finish));
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(Box::new(source), name, server).map_err(|error| to_py(py, &error))?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };

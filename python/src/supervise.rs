@@ -37,7 +37,7 @@ impl PySupervisor {
     }
 }
 
-/// The attributes of `_serve_settings.Settings` that the supervisor needs.
+/// The attributes of `_serve.settings.Settings` that the supervisor needs.
 #[derive(FromPyObject)]
 struct Wanted {
     listen: Option<String>,
@@ -150,7 +150,7 @@ impl PyWorker {
         limit_memory(bytes);
     }
 
-    /// Serves clients with a `colonnade._engine.Engine` or a `SourceEngine` until the supervisor has no more; gives the
+    /// Serves clients with a `colonnade._duckdb.engine.Engine` or a `SourceEngine` until the supervisor has no more; gives the
     /// process's exit status.
     fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: PyOptions) -> PyResult<i32> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();

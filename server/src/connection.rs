@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn versions_have_their_numbers() {
-        assert_eq!(version_number("15.0 (Colonnade 0.1.0, DuckDB 1.0)"), "150000");
+        assert_eq!(version_number("15.0 (Colonnade 0.1.0, Engine 1.0)"), "150000");
         assert_eq!(version_number("17.4"), "170004");
         assert_eq!(version_number("9.6.24"), "90624");
     }

@@ -11,5 +11,6 @@ mod out;
 mod statement;
 mod text;
 
+pub use input::CopyDataError;
 pub(crate) use out::{Context, check, copy_out};
 pub use statement::{Copy, CopyIn, Parsed};

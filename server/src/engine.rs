@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use colonnade_sql::Dialect;
-use colonnade_sql::edit::PositionMap;
+use colonnade_sql::{Dialect, Statement};
 
-use crate::error::SqlState;
 use crate::message::backend::Status;
 use crate::parameter::Value;
+use crate::sqlstate::SqlState;
 use crate::value::types::Type;
+
+/// Refuses the columns of a result that nobody could use. It is called once, on a thread of the engine's.
+pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;
 
 /// A database that sessions are opened on.
 pub trait Engine: Send + Sync {
-    /// Name and version, as clients see it in `server_version`: `DuckDB 2.0.0`.
+    /// Name and version, as clients see it in `server_version`: `Engine 2.0.0`.
     fn version(&self) -> String;
 
     /// The version of PostgreSQL that clients are to take the server for: its catalog is that one's.
@@ -83,53 +85,102 @@ impl FromStr for Role {
     }
 }
 
-/// One client's conversation with the engine. At most one answer is open at a time.
+/// One client's session in the engine. At most one answer is open at a time.
+///
+/// Statements are the client's text, for which the engine may take other SQL. Positions of errors count in the client's text.
 pub trait Session: Send {
+    /// Says the number by which the client knows the session.
+    ///
+    /// # Errors
+    /// What the engine says, with its SQLSTATE.
+    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+        let _ = process;
+        Ok(())
+    }
+
     /// Runs one statement, with values for its placeholders. Rows are handed out while the
     /// engine still works on the next ones.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError>;
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError>;
 
     /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
     /// [`EngineError::no_rows`], and nothing of it happens.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
         self.execute(statement, parameters, size)
     }
 
-    /// A result without rows, with the columns of a query that may change the database. It does not run, so that what its
-    /// columns rule out can be refused before. `None` if the query only reads, or if only running it tells.
+    /// The same if `check` accepts the columns. A statement that is refused has not run, or is undone. Engines that can do
+    /// neither leave what it did. Of a query that only reads, the columns need not be checked.
     ///
     /// # Errors
-    /// What the engine says of a wrong statement.
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        let _ = statement;
-        Ok(None)
+    /// What the engine says, with its SQLSTATE, and the errors of `check`.
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let answer = self.query(statement, &[], size)?;
+        if let Answer::Rows(rows) = &answer {
+            check(rows.as_ref())?;
+        }
+        Ok(answer)
     }
 
-    /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
-    /// they are [`Columns::Late`] then.
+    /// What a statement takes and gives. It does not run. `types` are PostgreSQL's numbers of its first parameters' types, as the client
+    /// has given them, 0 where it left one open.
     ///
     /// # Errors
     /// What the engine says of a wrong statement.
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError>;
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
-    /// Runs `statement`, an INSERT that reads the rows of `batch` under the name [`BATCH_NAME`]; gives their number.
+    /// Inserts the rows of `batch` into a table; gives their number. The table and its columns (all, if there are none) are as the
+    /// client has written them. The rows have as many columns as there are `types`, and texts in the place of values that have a
+    /// text form only.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError>;
+    fn insert(
+        &mut self,
+        table: &str,
+        columns: Option<&str>,
+        types: &[Type],
+        batch: RecordBatch,
+    ) -> Result<u64, EngineError>;
+
+    /// Whether the engine needs several statements of its own for a statement, so that they must be in one transaction.
+    fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
+        let _ = statement;
+        false
+    }
 
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 
-    /// Whose SQL it takes. What is not DuckDB's is passed on as the client wrote it.
+    /// The dialect of a database that the engine only leads to. Its statements, transactions and settings are that database's. `None` if
+    /// the engine takes PostgreSQL's SQL and leaves transactions and settings to this server.
+    fn source(&self) -> Option<Dialect> {
+        None
+    }
+
+    /// The dialect of the statements that it takes.
     fn dialect(&self) -> Dialect {
-        Dialect::DuckDb
+        self.source().unwrap_or(Dialect::POSTGRES)
     }
 
     /// Whether it is in a transaction, if it knows better than those who count BEGIN and COMMIT, and is not at work.
@@ -159,9 +210,6 @@ pub struct Parameter {
     pub value: Value,
 }
 
-/// What the rows that are inserted are called in the INSERT.
-pub const BATCH_NAME: &str = "colonnade_copied";
-
 /// How large batches should be. An engine that cannot tell before it runs a statement may come close only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
@@ -180,9 +228,8 @@ pub trait Interrupt: Send + Sync {
 /// What a statement takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::value::types::Kind::Unknown)
-    /// where nothing tells.
-    pub parameters: Vec<(usize, Type)>,
+    /// The types of its placeholders; [`Kind::Unknown`](crate::value::types::Kind::Unknown) where nothing tells.
+    pub parameters: Vec<Type>,
     /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
     pub type_oids: Vec<u32>,
     /// Its columns.
@@ -219,36 +266,6 @@ pub enum Answer {
     },
 }
 
-impl Answer {
-    /// The same, whose errors have their places in the text that the engine's was made of.
-    pub fn led_back(self, map: &PositionMap) -> Self {
-        match self {
-            Self::Rows(rows) if !map.is_empty() => Self::Rows(Box::new(RowsOfEdited { rows, map: map.clone() })),
-            answer => answer,
-        }
-    }
-}
-
-/// The rows of a statement that the engine got in another text than the client wrote.
-struct RowsOfEdited {
-    rows: Box<dyn Rows>,
-    map: PositionMap,
-}
-
-impl Rows for RowsOfEdited {
-    fn schema(&self) -> SchemaRef {
-        self.rows.schema()
-    }
-
-    fn type_names(&self) -> &[String] {
-        self.rows.type_names()
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
-        self.rows.next().map_err(|error| error.led_back(&self.map))
-    }
-}
-
 /// A result that is being produced. Dropping it ends the statement.
 pub trait Rows: Send {
     /// The columns.
@@ -279,41 +296,20 @@ pub struct EngineError {
     pub detail: Option<String>,
     /// What to do, if the engine knows.
     pub hint: Option<String>,
-    /// Where in the statement, counted in characters from 0.
+    /// Where in the statement of the client, counted in characters from 0.
     pub position: Option<usize>,
+    /// Whether the engine can run nothing any more, for any session.
+    pub ends_engine: bool,
 }
 
 impl EngineError {
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None, position: None }
-    }
-
-    /// The same with a place in the text that the engine's was made of.
-    pub fn led_back(self, map: &PositionMap) -> Self {
-        Self { position: self.position.and_then(|position| map.old(position)), ..self }
+        Self { code, message: message.into(), detail: None, hint: None, position: None, ends_engine: false }
     }
 
     /// What COPY and DECLARE say to a statement without rows.
     pub fn no_rows() -> Self {
         Self::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY and DECLARE need a query that gives rows; nothing has run")
-    }
-
-    /// Whether the engine can run nothing any more, for any session: DuckDB has invalidated the database, which it does
-    /// after errors of its own (INTERNAL) and of the disk. Every statement after that gives this error. The class in
-    /// front is the engine's; no client's text comes before it.
-    pub fn is_fatal_for_engine(&self) -> bool {
-        self.message.starts_with("FATAL Error: ")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn only_the_engines_own_class_is_fatal() {
-        let error = |text: &str| crate::duckdb::error(text, "").is_fatal_for_engine();
-        assert!(error("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
-        assert!(!error("Invalid Input Error: FATAL Error: database has been invalidated"));
-        assert!(!error("INTERNAL Error: this one statement failed"));
     }
 }

@@ -8,7 +8,6 @@
 //! - [`parameter`]: one value that a client sends, as the engine takes it;
 //! - [`copy`], `rows`: the formats that a result is sent in;
 //! - `session`: the statements of one client;
-//! - [`duckdb`]: what DuckDB's SQL and errors have of their own;
 //! - `connection`: sockets, from accepting to the end, and cancellation;
 //! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
@@ -20,7 +19,6 @@
 
 pub mod auth;
 pub mod copy;
-pub mod duckdb;
 pub mod engine;
 pub mod error;
 pub mod limits;
@@ -34,18 +32,19 @@ mod observe;
 mod rows;
 mod serve;
 mod session;
+mod sqlstate;
 mod supervise;
 
 pub use connection::listen::{Address, AddressError};
-pub use duckdb::catalog::at_home;
 pub use engine::{
-    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, Who,
 };
-pub use error::SqlState;
 pub use message::backend::Status;
 pub use observe::Log;
 pub use serve::{Options, ServeError, Server};
 pub use session::query;
+pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};

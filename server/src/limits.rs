@@ -5,7 +5,7 @@ pub mod budget;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::SqlState;
+use crate::sqlstate::SqlState;
 
 /// The limits of a server; `None` is none.
 #[derive(Clone, Debug, PartialEq, Eq)]

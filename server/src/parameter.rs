@@ -9,7 +9,7 @@ pub use binary::from_binary;
 pub use instant::{Instant, instant};
 pub use text::from_text;
 
-use crate::error::SqlState;
+use crate::sqlstate::SqlState;
 use crate::value::types::{Kind, Type};
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
@@ -99,7 +99,7 @@ impl InputError {
     }
 
     /// `text` is not a value of `type_`.
-    pub(crate) fn syntax(type_: &Type, text: &str) -> Self {
+    pub fn syntax(type_: &Type, text: &str) -> Self {
         /// As many characters of a wrong value are shown.
         const SHOWN: usize = 80;
         Self::Syntax { type_name: type_.name.clone(), text: text.chars().take(SHOWN).collect() }

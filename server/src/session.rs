@@ -8,20 +8,19 @@ pub(crate) mod listing;
 pub(crate) mod portal;
 pub(crate) mod prepared;
 pub mod query;
+pub(crate) mod savepoint;
 pub(crate) mod settings;
 pub(crate) mod source;
 pub(crate) mod transaction;
 
 use std::sync::Arc;
 
-use colonnade_sql::edit::Edited;
-use colonnade_sql::{Dialect, Statement, StatementKind};
+use colonnade_sql::{Statement, StatementKind};
 
 use crate::connection::cancel::{Control, Running};
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
-use crate::duckdb;
 use crate::engine::{Answer, BatchSize, EngineError, Parameter, Rows, Session as EngineSession};
 use crate::error::{Failure, SqlState};
 use crate::message::ProtocolError;
@@ -74,19 +73,11 @@ impl Session {
     /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
     /// `process`.
     pub fn run(mut self, given: &[(String, String)], process: i32) {
-        let begun = self.introduce(process).and_then(|()| self.set_given(given));
+        let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
         if let Err(failure) = begun.and_then(|()| self.converse()) {
             // What is fatal is told if anybody is left to hear it.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
-        }
-    }
-
-    /// Tells the engine what `pg_backend_pid()` is to say (`_catalog_functions.sql`).
-    fn introduce(&mut self, process: i32) -> Result<(), Failure> {
-        match self.engine.dialect() {
-            Dialect::DuckDb => self.run_plain(&format!("SET VARIABLE colonnade_process = {process}")),
-            _ => Ok(()),
         }
     }
 
@@ -156,7 +147,7 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = match query::statements(sql, self.engine.dialect()) {
+        let statements = match query::statements(sql, self.engine.as_ref()) {
             Ok(statements) => statements,
             Err(failure) => {
                 self.fail(&failure, None);
@@ -185,7 +176,8 @@ impl Session {
 
     /// Runs a statement of the session's own.
     pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
-        Ok(self.engine()?.execute(text, &[], BATCH).map(drop)?)
+        let statement = Statement::of(text, self.engine.dialect());
+        Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
     }
 
     /// The engine, free to run a statement.
@@ -198,8 +190,8 @@ impl Session {
     pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
         let text = statement.text;
         self.control.runs(text);
-        if self.engine.dialect() != Dialect::DuckDb {
-            return self.pass(statement, described);
+        if let Some(dialect) = self.engine.source() {
+            return self.pass(statement, dialect, described);
         }
         self.check_transaction(&statement.kind)?;
         match &statement.kind {
@@ -228,7 +220,6 @@ impl Session {
             StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::Cursor(_) => self.cursors(statement),
-            StatementKind::CreateTable(table) if !table.numbered.is_empty() => self.create_numbered(statement, table),
             kind => match settings::command(kind) {
                 Some(command) => self.configure(kind, command, described),
                 None => self.execute(statement),
@@ -259,7 +250,7 @@ impl Session {
         // What savepoints can do then, they know themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
             // A source knows by itself what it does then.
-            || self.engine.dialect() != Dialect::DuckDb;
+            || self.engine.source().is_some();
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
     }
 
@@ -273,10 +264,8 @@ impl Session {
     /// Runs a statement of the engine's, and sends what it gives.
     pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let _running = self.start()?;
-        self.prepared.savepoints.note(&statement.kind);
         let formats = Formats::default();
-        let text = self.translated(Edited::of(statement.text));
-        let tag = match self.run_engine(&text, &[], &formats)? {
+        let tag = match self.run_engine(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
                 let (Sent::All(sent) | Sent::Some(sent)) =
@@ -289,19 +278,14 @@ impl Session {
         Ok(())
     }
 
-    /// A statement of the client's as the engine takes it.
-    pub fn translated<'a>(&self, text: Edited<'a>) -> Edited<'a> {
-        if self.engine.dialect() == Dialect::DuckDb { duckdb::statement(text) } else { text }
-    }
-
     /// Has the engine run a statement; its rows are to be read.
     pub fn run_engine(
         &mut self,
-        text: &Edited<'_>,
+        statement: &Statement<'_>,
         values: &[Parameter],
         formats: &Formats,
     ) -> Result<Outcome, Failure> {
-        Ok(match self.answer(text, values, BATCH)? {
+        Ok(match self.answer(statement, values, BATCH)? {
             Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             Answer::Done { changed } => Outcome::Done(changed),
         })
@@ -309,68 +293,74 @@ impl Session {
 
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
-        let query = copy.query(text);
-        let kind = Statement::of(&query.text, self.engine.dialect()).kind;
+        let (query, start) = copy.query(text);
+        let query = Statement::of(&query, self.engine.dialect());
         // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match source::kept(&kind, self.engine.dialect()) {
+        let listing = match source::kept(&query.kind, self.engine.source()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
         let _running = self.start()?;
-        self.prepared.savepoints.note(&kind);
         // A batch becomes a chunk where the engine manages to keep to its size.
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
+        let before = || start.map(|start| text[..start].chars().count());
+        let placed = |failure: Failure| failure.placed(before());
         let rows = match listing {
             Some(listing) => listing.into_rows()?,
-            None => self.checked_rows(&self.translated(query), copy, size)?,
+            None => self.checked_rows(&query, copy, size).map_err(placed)?,
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
-        let rows = copy::copy_out(context, &copy.options)?;
+        let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())
     }
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
-    fn checked_rows(&mut self, query: &Edited<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
-        if let Some(columns) = self.answered(query, |engine, text| engine.preview(text))? {
-            copy::check(columns.as_ref(), &copy.options)?;
-        }
-        match self.query_answer(query, &[], size)? {
+    fn checked_rows(&mut self, query: &Statement<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+        let options = copy.options.clone();
+        let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
+        match self.answered(query, |engine| engine.query_checked(query, size, check))? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }
     }
 
     /// Has the engine run a statement of the client's.
-    pub fn answer(&mut self, text: &Edited<'_>, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        let answer = self.answered(text, |engine, text| engine.execute(text, values, size))?;
-        Ok(answer.led_back(&text.map))
+    pub fn answer(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
+        if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
     }
 
     /// The same for one that must give rows.
     pub fn query_answer(
         &mut self,
-        text: &Edited<'_>,
+        statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
     ) -> Result<Answer, Failure> {
-        let answer = self.answered(text, |engine, text| engine.query(text, values, size))?;
-        Ok(answer.led_back(&text.map))
+        self.answered(statement, |engine| engine.query(statement, values, size))
     }
 
     fn answered<T>(
         &mut self,
-        text: &Edited<'_>,
-        run: impl FnOnce(&mut dyn EngineSession, &str) -> Result<T, EngineError>,
+        statement: &Statement<'_>,
+        run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        let dialect = self.engine.dialect();
-        let answer = run(self.engine()?, &text.text);
+        if !query::reads_only(&statement.kind) {
+            self.prepared.savepoints.may_write();
+        }
+        let answer = run(self.engine()?);
         answer.map_err(|error| {
-            let error = source::explained(error, &text.text, dialect).led_back(&text.map);
+            let error = source::explained(error, statement.text, self.engine.source());
             rows::interrupted(&self.control, error)
         })
     }

@@ -28,8 +28,6 @@ pub struct Edited<'a> {
 pub struct PositionMap {
     /// For each time that the text changed, the pieces that did, in order.
     steps: Vec<Vec<Change>>,
-    /// Whether there is no old text.
-    is_new: bool,
 }
 
 /// A piece that changed: where it starts and ends in each text, in characters.
@@ -81,7 +79,7 @@ impl Edits {
             done = place.end;
         }
         text.push_str(&old[done..]);
-        Edited { text: Cow::Owned(text), map: PositionMap { steps: vec![changes], is_new: false } }
+        Edited { text: Cow::Owned(text), map: PositionMap { steps: vec![changes] } }
     }
 }
 
@@ -90,40 +88,18 @@ impl<'a> Edited<'a> {
     pub fn of(text: &'a str) -> Self {
         Self { text: Cow::Borrowed(text), map: PositionMap::default() }
     }
-
-    /// A text that was not made of another one.
-    pub fn new_text(text: String) -> Self {
-        Self { text: Cow::Owned(text), map: PositionMap { steps: Vec::new(), is_new: true } }
-    }
-
-    /// A piece of a text, in bytes.
-    pub fn part(text: &'a str, place: Range<usize>) -> Self {
-        let start = text[..place.start].chars().count();
-        let steps = if start == 0 { Vec::new() } else { vec![vec![Change { old: (0, start), new: (0, 0) }]] };
-        Self { text: Cow::Borrowed(&text[place]), map: PositionMap { steps, is_new: false } }
-    }
-
-    /// Changes it once more.
-    pub fn edit(mut self, edits: impl FnOnce(&str) -> Edits) -> Self {
-        let edits = edits(&self.text);
-        if !edits.is_empty() {
-            let Edited { text, map } = edits.apply(&self.text);
-            self.map.steps.extend(map.steps);
-            self.text = Cow::Owned(text.into_owned());
-        }
-        self
-    }
 }
 
 impl PositionMap {
-    /// Whether both texts are the same.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty() && !self.is_new
+    /// The map of these changes and of those that came after them.
+    pub fn then(mut self, next: Self) -> Self {
+        self.steps.extend(next.steps);
+        self
     }
 
-    /// The position in the old text, if there is one.
-    pub fn old(&self, new: usize) -> Option<usize> {
-        let step = |position, changes: &Vec<Change>| {
+    /// The position in the old text.
+    pub fn old_character(&self, new: usize) -> usize {
+        self.steps.iter().rev().fold(new, |position, changes| {
             let behind = changes.partition_point(|change| change.new.0 <= position);
             // Of several pieces at one place, the one that has characters there, or the last.
             match behind.checked_sub(1).and_then(|at| changes.get(at)) {
@@ -131,8 +107,7 @@ impl PositionMap {
                 Some(change) => change.old.1 + (position - change.new.1),
                 None => position,
             }
-        };
-        (!self.is_new).then(|| self.steps.iter().rev().fold(new, step))
+        })
     }
 }
 
@@ -176,33 +151,27 @@ mod tests {
         let characters = |text: &str, byte: usize| text[..byte].chars().count();
         for word in ["select", "é", ".t", "from", "x"] {
             let (before, after) = (old.find(word).unwrap(), text.find(word).unwrap());
-            assert_eq!(map.old(characters(&text, after)), Some(characters(old, before)), "{word}");
+            assert_eq!(map.old_character(characters(&text, after)), characters(old, before), "{word}");
         }
         // Within a changed piece, its beginning.
-        assert_eq!(map.old(characters(&text, text.find("in.t").unwrap())), Some(characters(old, schema)));
-        assert_eq!(map.old(characters(&text, text.find("limit").unwrap())), Some(old.chars().count()));
-        assert_eq!(PositionMap::default().old(7), Some(7));
-        assert_eq!(Edited::new_text(text.into_owned()).map.old(7), None);
-        let Edited { text, map } = Edited::part(old, schema..schema + 8);
-        assert_eq!((&*text, map.old(7)), ("public.t", Some(characters(old, schema) + 7)));
+        assert_eq!(map.old_character(characters(&text, text.find("in.t").unwrap())), characters(old, schema));
+        assert_eq!(map.old_character(characters(&text, text.find("limit").unwrap())), old.chars().count());
+        assert_eq!(PositionMap::default().old_character(7), 7);
     }
 
     #[test]
     fn changes_follow_each_other() {
-        let replace = |sought: &'static str, by: &'static str| {
-            move |text: &str| {
-                let mut edits = Edits::default();
-                text.match_indices(sought).for_each(|(at, found)| edits.replace(at..at + found.len(), by));
-                edits
-            }
+        let replaced = |text: &str, sought: &str, by: &str| {
+            let mut edits = Edits::default();
+            text.match_indices(sought).for_each(|(at, found)| edits.replace(at..at + found.len(), by));
+            let Edited { text, map } = edits.apply(text);
+            (text.into_owned(), map)
         };
-        let old = "select é, public.a, public.b";
-        let Edited { text, map } =
-            Edited::of(old).edit(replace("public.", "")).edit(replace("x", "y")).edit(replace("a", "f(a)"));
+        let (text, first) = replaced("select é, public.a, public.b", "public.", "");
+        let (text, second) = replaced(&text, "a", "f(a)");
         assert_eq!(text, "select é, f(a), b");
-        assert_eq!(map.old(14), Some(18));
-        assert_eq!(map.old(16), Some(27));
-        assert!(Edited::of(old).edit(replace("x", "y")).map.is_empty());
+        let map = first.then(second);
+        assert_eq!((map.old_character(14), map.old_character(16)), (18, 27));
     }
 
     proptest! {
@@ -221,11 +190,11 @@ mod tests {
             for (at, character) in text.chars().enumerate() {
                 // Only what is kept has these letters.
                 if "abcé€".contains(character) {
-                    prop_assert_eq!(characters.get(map.old(at).unwrap()), Some(&character));
+                    prop_assert_eq!(characters.get(map.old_character(at)), Some(&character));
                 }
-                prop_assert!(map.old(at).unwrap() <= characters.len());
+                prop_assert!(map.old_character(at) <= characters.len());
             }
-            prop_assert_eq!(map.old(text.chars().count()), Some(characters.len()));
+            prop_assert_eq!(map.old_character(text.chars().count()), characters.len());
         }
     }
 }

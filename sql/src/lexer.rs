@@ -2,7 +2,7 @@
 //!
 //! Sources: PostgreSQL manual §4.1 and its `scan.l`; <https://www.sqlite.org/lang_keywords.html>, `lang_comment.html` and
 //! SQLite's `tokenize.c`; <https://dev.mysql.com/doc/refman/8.4/en/language-structure.html> and MySQL's `sql_lex.cc`; for DuckDB,
-//! whose rules are nearly PostgreSQL's, what its `tokenize` answers. `tests/test_sql_parsers.py` compares the tokens with theirs.
+//! whose rules are nearly PostgreSQL's, what its `tokenize` answers. `tests/sql/test_parsers.py` compares the tokens with theirs.
 
 mod blank;
 mod number;

@@ -4,15 +4,16 @@
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
+use super::decoder::Decoder;
 use super::incoming::Block;
 use super::kind::{self, Column};
 use super::link::Link;
 use super::packet::{Body, Command, Definition, Done, err, protocol};
 use super::parameters::Bound;
 use super::undo::Undo;
-use crate::rows::Part;
+use crate::rows::{Decoder as _, Part};
 use crate::session::{End, Outcome, Tick};
-use crate::{Error, ErrorKind, Pool, QueryOptions};
+use crate::{Error, ErrorKind, Pool, QueryOptions, SchemaCheck};
 
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
@@ -20,10 +21,9 @@ const UNSUPPORTED_PREPARED: &str = "HY000";
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
 /// What a statement is to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Rows; one that is known to have none does not run.
-    Rows,
+    /// Rows, with columns that the check accepts; one that is known to have none, or other columns, does not run.
+    Rows(Option<SchemaCheck>),
     /// Rows or none.
     Any,
 }
@@ -85,7 +85,9 @@ impl Talk<'_> {
         let prepared = match self.prepare(statement) {
             // It takes no values, so nothing but its text is sent.
             Err(End::Refused(error))
-                if wanted == Wanted::Any && statement.count == 0 && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
+                if matches!(wanted, Wanted::Any)
+                    && statement.count == 0
+                    && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
             {
                 return self.effect(&statement.sql).map(Some);
             }
@@ -151,7 +153,11 @@ impl Talk<'_> {
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<Column, Block>),
     ) -> Result<Option<u64>, End> {
-        if prepared.columns.is_empty() && !prepared.unforeseen && wanted == Wanted::Rows {
+        let (mut check, needs_rows) = match wanted {
+            Wanted::Rows(check) => (check, true),
+            Wanted::Any => (None, false),
+        };
+        if prepared.columns.is_empty() && !prepared.unforeseen && needs_rows {
             return Err(no_rows());
         }
         // What cannot be told afterwards is settled before anything runs. Nobody expects rows of a statement without columns.
@@ -160,22 +166,23 @@ impl Talk<'_> {
             false => !prepared.columns.is_empty(),
         };
         let place = kind::Place { collation: self.link.server.collation, utc };
-        kind::columns(&prepared.columns, &place, options)
-            .map_err(End::Refused)
-            .or_else(|end| if prepared.columns.is_empty() { Ok(Vec::new()) } else { Err(end) })?;
+        if !prepared.columns.is_empty() {
+            accepted(&prepared.columns, &place, options, &mut check).map_err(End::Refused)?;
+        }
         self.link.command(Command::Execute, &statement.execution(prepared.number))?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
             let done = self.link.note(Done::ok(&packet)?);
             self.pass_over_results(done)?;
-            return if wanted == Wanted::Any { Ok(Some(done.rows)) } else { Err(no_rows()) };
+            return if needs_rows { Err(no_rows()) } else { Ok(Some(done.rows)) };
         }
         let count = self.count(&packet)?;
         let definitions = self.link.columns(count, self.tick)?;
-        let columns = match kind::columns(&definitions, &place, options) {
+        let columns = match accepted(&definitions, &place, options, &mut check) {
             Ok(columns) => columns,
             Err(error) => {
-                self.receive(pool, options, &mut |_| {})?;
+                let done = self.receive(pool, options, &mut |_| {})?;
+                self.pass_over_results(done)?;
                 return Err(End::Refused(error));
             }
         };
@@ -287,6 +294,20 @@ impl Talk<'_> {
         let zone = self.link.ask_one("SELECT @@session.time_zone", self.tick)?;
         Ok(matches!(zone.as_str(), "+00:00" | "UTC"))
     }
+}
+
+/// The columns of a result, once the check has accepted them.
+fn accepted(
+    definitions: &[Definition],
+    place: &kind::Place,
+    options: &QueryOptions,
+    check: &mut Option<SchemaCheck>,
+) -> Result<Vec<Column>, Error> {
+    let columns = kind::columns(definitions, place, options)?;
+    if let Some(check) = check.take() {
+        check(&Decoder::new(&columns).0)?;
+    }
+    Ok(columns)
 }
 
 fn no_rows() -> End {

@@ -18,8 +18,8 @@ use crate::rows::{Part, Rows};
 use crate::session::{self, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{
-    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Statement,
-    Transaction,
+    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
+    Statement, Transaction,
 };
 
 /// How long a server may take to take notice of a request to stop.
@@ -100,7 +100,22 @@ impl Connection for MysqlConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        Ok(Box::new(Rows::<_, Decoder>::open(self.prepared(statement, options, Wanted::Rows, keep)?, options, keep)?))
+        Ok(Box::new(Rows::<_, Decoder>::open(
+            self.prepared(statement, options, Wanted::Rows(None), keep)?,
+            options,
+            keep,
+        )?))
+    }
+
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        let reader = self.prepared(statement, options, Wanted::Rows(Some(check)), keep)?;
+        Ok(Box::new(Rows::<_, Decoder>::open(reader, options, keep)?))
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {

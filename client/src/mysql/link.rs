@@ -57,6 +57,7 @@ pub(super) struct Answer {
     pub(super) columns: Vec<Definition>,
     /// `None` is NULL.
     pub(super) rows: Vec<Vec<Option<String>>>,
+    pub(super) warnings: u16,
 }
 
 impl Answer {
@@ -124,7 +125,7 @@ impl Link {
         match first.first() {
             Some(0xff) => return Err(err(&first)?.0),
             Some(0) => {
-                self.note(Done::ok(&first)?);
+                answer.warnings = self.note(Done::ok(&first)?).warnings;
                 return Ok(answer);
             }
             _ => {}
@@ -138,7 +139,7 @@ impl Link {
             match packet.first() {
                 Some(0xff) => return Err(err(&packet)?.0),
                 Some(0xfe) => {
-                    self.note(Done::end(&packet, self.server.capabilities)?);
+                    answer.warnings = self.note(Done::end(&packet, self.server.capabilities)?).warnings;
                     return Ok(answer);
                 }
                 _ => {}

@@ -167,6 +167,8 @@ pub(super) struct Done {
     /// Rows that were changed.
     pub(super) rows: u64,
     pub(super) status: u16,
+    /// Warnings of this statement alone. `@@warning_count` may still be an earlier statement's.
+    pub(super) warnings: u16,
 }
 
 impl Done {
@@ -174,7 +176,7 @@ impl Done {
     pub(super) fn ok(packet: &[u8]) -> Result<Self, Error> {
         let mut body = Body(packet);
         let (_header, rows, _last_id) = (body.u8()?, body.length()?, body.length()?);
-        Ok(Self { rows, status: body.u16()? })
+        Ok(Self { rows, status: body.u16()?, warnings: body.u16()? })
     }
 
     /// What ends rows.
@@ -183,8 +185,8 @@ impl Done {
             return Self::ok(packet);
         }
         let mut body = Body(packet);
-        let (_header, _warnings) = (body.u8()?, body.u16()?);
-        Ok(Self { rows: 0, status: body.u16()? })
+        let (_header, warnings) = (body.u8()?, body.u16()?);
+        Ok(Self { rows: 0, status: body.u16()?, warnings })
     }
 
     pub(super) fn more_results(self) -> bool {

@@ -3,7 +3,7 @@
 
 use super::literal::{Atom, Expression};
 use super::packet::put_counted;
-use crate::literal::replace;
+use crate::parameter::replace;
 use crate::{Dialect, Error, Statement};
 
 /// Flags and the number of executions: rows come at once, without a cursor.

@@ -79,7 +79,7 @@ mod tests {
 
     fn asked(values: [&str; 5]) -> Result<String, Error> {
         let row = values.iter().map(|value| Some((*value).to_owned())).collect();
-        read(&Answer { columns: Vec::new(), rows: vec![row] })
+        read(&Answer { rows: vec![row], ..Answer::default() })
     }
 
     #[test]

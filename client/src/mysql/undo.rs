@@ -1,7 +1,7 @@
 //! A statement of which only running tells whether it is refused: it can be undone then.
 //! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
 
-use super::link::Link;
+use super::link::{Answer, Link};
 use super::packet::status;
 use crate::session::{End, Tick};
 use crate::{Error, ErrorKind};
@@ -47,8 +47,9 @@ impl Undo {
                 Err(lost) => Err(lost),
             },
             Err(End::Refused(error)) => {
-                let undone = match told(link, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
-                    Ok(()) => link.ask_one("SELECT @@warning_count", tick)? == "0",
+                let undone = match asked(link, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
+                    // Its warning: some changed tables have no transactions.
+                    Ok(answer) => answer.warnings == 0,
                     Err(End::Refused(_)) => false,
                     Err(lost) => return Err(lost),
                 };
@@ -65,7 +66,11 @@ impl Undo {
 }
 
 fn told(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<(), End> {
-    link.tell(sql, tick).map_err(|error| match error.kind() {
+    asked(link, sql, tick).map(drop)
+}
+
+fn asked(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Answer, End> {
+    link.ask(sql, tick).map_err(|error| match error.kind() {
         ErrorKind::Database => End::Refused(error),
         _ => End::Lost(error),
     })

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! What is the same for all sources is here: the texts ([`text`]), the column to cut by ([`key`]), the choice of cuts from a sample of its
-//! values ([`balance`]), where a condition fits into a query ([`plain`]), and the reading (`reader`).
+//! values ([`balance`]), where a condition fits into a query ([`plain`]), the reading (`reader`), and the schema on which parts
+//! agree whose rows decide types (`agreement`).
 
+mod agreement;
 pub(crate) mod balance;
 pub(crate) mod key;
 pub(crate) mod plain;
@@ -78,6 +80,15 @@ pub trait Partitioning: Send + Sync {
     /// `Unsupported` with the reason if parts of this query would not add up to it, or if its keys cannot be cut; `Usage` if there
     /// is no such key. Otherwise as for [`Connection::query`].
     fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error>;
+
+    /// Whether the types of a query's columns may depend on its rows, so that its parts may have different ones. Called on one of the
+    /// [siblings](Self::siblings).
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn has_types_by_values(&self, _query: &str, _keep: Keep<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
 
     /// Whether the state that the [siblings](Self::siblings) share covers all that a query reads. Called on one of them.
     ///

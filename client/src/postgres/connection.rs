@@ -20,7 +20,7 @@ use crate::session::{self, Event, Outcome, Peer, Reader, Session};
 use crate::socket::Socket;
 use crate::{
     Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
-    Statement, Transaction,
+    SchemaCheck, Statement, Transaction,
 };
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
@@ -91,6 +91,23 @@ impl Connection for PostgresConnection {
             checked(link, |link| simple::answer(link, tick, job, &query, again.as_deref()))
         })?;
         Ok(Box::new(CopyOut::open(reader, asked, limits, keep)?))
+    }
+
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        // Without columns, the statement is refused before it runs anyway.
+        if let Some(schema) = self.describe(statement.sql, &[], keep)?.and_then(|found| found.schema) {
+            check(&schema)?;
+            return self.query(statement, options, keep);
+        }
+        let rows = self.query(statement, options, keep)?;
+        check(rows.schema())?;
+        Ok(rows)
     }
 
     fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
-use crate::literal::{self, Time, replace};
+use crate::parameter::{self, Time, replace};
 use crate::{Error, ErrorKind, Parameters, Sent, Statement, Value};
 
 /// Statements that take values begin with one of these. <https://www.postgresql.org/docs/current/sql-prepare.html> names them, but for
@@ -86,10 +86,10 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
         // A number without precision and scale would have another type.
         match value {
             Value::Decimal { unscaled, scale } => {
-                let width = literal::decimal_width(*unscaled, *scale)?;
-                literal::push(sql, format_args!("CAST(${number} AS DECIMAL({width},{scale}))"));
+                let width = parameter::decimal_width(*unscaled, *scale)?;
+                parameter::push(sql, format_args!("CAST(${number} AS DECIMAL({width},{scale}))"));
             }
-            _ => literal::push(sql, format_args!("${number}")),
+            _ => parameter::push(sql, format_args!("${number}")),
         }
         Ok(())
     })?;
@@ -164,11 +164,11 @@ fn written(value: &Value) -> Result<Cow<'_, str>, String> {
         Value::Unsigned(number) => number.to_string(),
         Value::Float(number) if number.is_nan() => "NaN".to_owned(),
         Value::Float(number) => format!("{number:e}"),
-        Value::Decimal { unscaled, scale } => literal::decimal_digits(*unscaled, *scale),
+        Value::Decimal { unscaled, scale } => parameter::decimal_digits(*unscaled, *scale),
         Value::Text(text) => return checked(text).map(Cow::Borrowed),
         Value::Bytes(bytes) => {
             let mut text = "\\x".to_owned();
-            bytes.iter().for_each(|byte| literal::push(&mut text, format_args!("{byte:02x}")));
+            bytes.iter().for_each(|byte| parameter::push(&mut text, format_args!("{byte:02x}")));
             text
         }
         Value::Date(date) => date.to_string(),
@@ -178,7 +178,7 @@ fn written(value: &Value) -> Result<Cow<'_, str>, String> {
         Value::Instant(date, time) => format!("{date} {time}+00"),
         // IntervalStyle may make a first minus count for both, so both get a sign.
         Value::Duration { days, microseconds } => format!("{days:+} days {microseconds:+} microseconds"),
-        Value::Uuid(bytes) => literal::uuid(*bytes),
+        Value::Uuid(bytes) => parameter::uuid(*bytes),
         Value::Null | Value::List(_) | Value::Sent(_) => return Err("it has no text".to_owned()),
     }))
 }

@@ -2,7 +2,7 @@
 
 use super::library::{Database, Statement};
 use crate::literal::sqlite::atom;
-use crate::literal::unused;
+use crate::parameter::unused;
 use crate::{Error, ErrorKind, Parameters, Value};
 
 /// Compiles the first statement of `sql` and gives its placeholders their values. Gives what follows it, too.

@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
-use colonnade_server::duckdb::fence::{Fence, Refusal, Rights};
-use colonnade_server::{duckdb, query};
-use colonnade_sql::edit::Edited;
+use colonnade_duckdb::fence::{Fence, Refusal, Rights};
+use colonnade_duckdb::{Home, Translated};
+use colonnade_sql::split::split;
 use colonnade_sql::statement::{Copy, CopySource};
 use colonnade_sql::{Dialect, Statement as Read, StatementKind};
 
@@ -53,7 +53,7 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
         }
         1 => {
             let several = format!(";; select ';' ; {text}\n;\n; select 1 -- ;\n;");
-            let parts = query::statements(&several, Dialect::DuckDb).expect("DuckDB's SQL is always cut");
+            let parts: Vec<_> = split(&several, Dialect::DuckDb).collect();
             let is_one = !starts.iter().any(|start| text[*start..].starts_with(';')) && !starts.is_empty();
             if is_one {
                 let [_, found, _] = parts.as_slice() else { panic!("{} statements: {several:?}", parts.len()) };
@@ -61,7 +61,10 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
                 assert_eq!(judge(&FENCE, found.text, found_at, rights), *judgement, "{several:?}");
             }
         }
-        2 if is_refused => stays_refused(&duckdb::statement(Edited::of(text)).text, rights, "rewritten by the server"),
+        2 if is_refused => {
+            let home = Home { database: "shop".to_owned(), has_public: false };
+            stays_refused(&Translated::new(text, &home).text, rights, "translated");
+        }
         _ => {}
     }
 }

@@ -17,7 +17,7 @@ pub use writing::{rewritten, tokens};
 
 use std::ops::Range;
 
-use colonnade_server::duckdb::fence::Rights;
+use colonnade_duckdb::fence::Rights;
 
 /// Which users may send something: a bit for each of [`RIGHTS`].
 pub type Permits = u8;

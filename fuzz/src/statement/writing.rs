@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_server::duckdb::fence::{self, Refusal};
+use colonnade_duckdb::fence::{self, Refusal};
 
 use super::Choices;
 

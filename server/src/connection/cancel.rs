@@ -158,7 +158,7 @@ impl Control {
     /// A statement has failed. What it was and what it held is not written down.
     pub fn failed(&self, failure: &Failure) {
         count(&self.observer.errors);
-        if matches!(failure, Failure::Engine(error) if error.is_fatal_for_engine()) {
+        if matches!(failure, Failure::Engine(error) if error.ends_engine) {
             self.alarm.ring(Cause::EngineFailed);
         }
         let user = Value::Text(&self.who.name);

@@ -1,8 +1,8 @@
 //! COPY as the session runs it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use colonnade_sql::edit::Edited;
 use colonnade_sql::statement::{self, CopySource};
 
 use super::options::{Direction, Options};
@@ -64,13 +64,14 @@ impl Parsed {
 }
 
 impl Copy {
-    /// The query that gives the rows, out of the statement's text. One that is made of a table's name has no places there.
-    pub fn query<'a>(&self, text: &'a str) -> Edited<'a> {
+    /// The query that gives the rows, out of the statement's text, and where it starts there. One that is made of a table's name has no
+    /// place there.
+    pub fn query<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<usize>) {
         match &self.source {
-            CopySource::Query(place) => Edited::part(text, place.clone()),
+            CopySource::Query(place) => (Cow::Borrowed(&text[place.clone()]), Some(place.start)),
             CopySource::Table { table, columns } => {
                 let columns = columns_of(columns.as_ref(), text).unwrap_or_else(|| "*".to_owned());
-                Edited::new_text(format!("SELECT {columns} FROM {}", &text[table.clone()]))
+                (Cow::Owned(format!("SELECT {columns} FROM {}", &text[table.clone()])), None)
             }
         }
     }
@@ -104,10 +105,10 @@ mod tests {
     #[test]
     fn reads_queries_and_tables() {
         let sql = "copy (select ')', \"a)\" from t /* ) */) to stdout";
-        let Edited { text, map } = copy(sql).query(sql);
-        assert_eq!((&*text, map.old(3)), ("select ')', \"a)\" from t /* ) */", Some(9)));
+        let (query, start) = copy(sql).query(sql);
+        assert_eq!((&*query, start), ("select ')', \"a)\" from t /* ) */", Some(6)));
         assert_eq!(copy(sql).options.format, Format::Text);
-        let query = |sql: &str| copy(sql).query(sql).text.into_owned();
+        let query = |sql: &str| copy(sql).query(sql).0.into_owned();
         assert_eq!(query("COPY s.\"T\" (a, \"B\") TO STDOUT (FORMAT csv)"), "SELECT a, \"B\" FROM s.\"T\"");
         assert_eq!(query("COPY t TO STDOUT"), "SELECT * FROM t");
     }

@@ -296,9 +296,7 @@ mod tests {
         fn any_text_is_read_or_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
             for name in ["BOOLEAN", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL", "DECIMAL",
                          "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
-                if let Ok(value) = from_text(&Type::named(name), &given) {
-                    let _ = crate::duckdb::cast::cast(&Type::named(name), &value);
-                }
+                let _ = from_text(&Type::named(name), &given);
             }
         }
     }

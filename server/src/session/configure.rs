@@ -1,7 +1,7 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
-use colonnade_sql::{Dialect, Statement, StatementKind, quote};
+use colonnade_sql::{Statement, StatementKind, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
@@ -14,7 +14,7 @@ use crate::session::source;
 use crate::session::{BATCH, Session};
 use crate::value::oid::{self, TypeInfo};
 
-/// The search path as clients name its schemas (`_catalog_functions.sql`).
+/// The search path as clients name its schemas (`catalog_functions.sql`).
 const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
@@ -69,11 +69,12 @@ impl Session {
     /// A setting's value for SHOW. USE and SET schema change the embedded engine's search path too, so only the engine knows it. In
     /// front of a database the settings are the gateway's: that one may have no search path, and its own is shown by itself.
     fn shown(&mut self, setting: usize) -> Result<String, Failure> {
-        if !Settings::is_path(setting) || self.engine.dialect() != Dialect::DuckDb {
+        if !Settings::is_path(setting) || self.engine.source().is_some() {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;
-        let Answer::Rows(mut rows) = self.engine()?.execute(SEARCH_PATH, &[], BATCH)? else {
+        let path = Statement::of(SEARCH_PATH, self.engine.dialect());
+        let Answer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;
@@ -84,12 +85,11 @@ impl Session {
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
+            let source = self.engine.source();
             let dialect = self.engine.dialect();
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
-            match source::kept(&Statement::of(&text, dialect).kind, dialect) {
-                Some(Command::Set { setting, value, .. }) => {
-                    self.set(setting, value.as_deref(), false)?;
-                }
+            match source::kept(&Statement::of(&text, dialect).kind, source) {
+                Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;
                     self.run_plain(&text)?;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::edit::Edited;
 use colonnade_sql::statement::{Cursor as Request, Direction};
 use colonnade_sql::{Statement, StatementKind};
 
@@ -13,7 +12,7 @@ use crate::message::backend;
 use crate::rows::{Cursor, Formats, Sent};
 use crate::session::extended::Prepared;
 use crate::session::portal::{Life, Portal};
-use crate::session::prepared::{Bound, PreparedStatement};
+use crate::session::prepared::PreparedStatement;
 use crate::session::{BATCH, Session, query};
 
 /// What a statement asks of cursors; `None` if it is about something else.
@@ -46,33 +45,35 @@ impl Session {
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         match request(&statement.kind)? {
             Some(Request::Declare { name, is_held, query, .. }) => {
-                let query = self.translated(Edited::part(statement.text, query.clone()));
-                self.declare(name, *is_held, &query, &[])
+                let before = statement.text[..query.start].chars().count();
+                let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
+                declared.map_err(|failure| failure.placed(Some(before)))
             }
             _ => self.use_cursor(&statement.kind, &Formats::default(), true),
         }
     }
 
-    /// The same for a statement that was prepared by the protocol, whose query is bound if it is DECLARE.
-    pub fn prepared_cursors(&mut self, kind: &StatementKind, bound: &Bound, formats: &Formats) -> Result<(), Failure> {
+    /// The same for a statement that was prepared by the protocol. The text of a DECLARE is its query.
+    pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
         let is_waiting = self.prepared.waiting.take().is_some();
-        match request(kind)? {
+        let statement = &portal.statement;
+        match request(&statement.kind)? {
             Some(Request::Declare { name, is_held, .. }) => {
-                self.declare(name, *is_held, &Edited::of(&bound.text), &bound.values)
+                self.declare(name, *is_held, &statement.text, &portal.values)
             }
-            _ => self.use_cursor(kind, formats, is_waiting),
+            _ => self.use_cursor(&statement.kind, &portal.formats, is_waiting),
         }
     }
 
-    fn declare(&mut self, name: &str, is_held: bool, query: &Edited<'_>, values: &[Parameter]) -> Result<(), Failure> {
+    fn declare(&mut self, name: &str, is_held: bool, query: &str, values: &[Parameter]) -> Result<(), Failure> {
         let is_outside = !self.is_in_transaction() && !self.prepared.is_pipeline;
         if is_outside && !is_held {
             return Err(Failure::NoTransaction("DECLARE CURSOR"));
         }
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
-        self.prepared.savepoints.note(&Statement::of(&query.text, self.engine.dialect()).kind);
-        let Answer::Rows(rows) = self.query_answer(query, values, BATCH)? else {
+        let statement = Statement::of(query, self.engine.dialect());
+        let Answer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let cursor = Cursor::new(rows, &Formats::default())?;
@@ -82,7 +83,7 @@ impl Session {
             (true, true) => Life::Held,
         };
         let budget = &self.control.budget;
-        let statement = Arc::new(budget.keep(PreparedStatement::running(&query.text), query.text.len())?);
+        let statement = Arc::new(budget.keep(PreparedStatement::running(query), query.len())?);
         let portal = budget.keep(Portal::declared(statement, cursor, life), name.len())?;
         self.prepared.put_portal(name, portal);
         backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
@@ -115,7 +116,10 @@ impl Session {
             }),
         };
         self.prepared.put_portal(name, portal);
-        backend::command_complete(self.output.buffer(), &query::tag(kind, Some(rows?), None));
+        backend::command_complete(
+            self.output.buffer(),
+            &query::tag(kind, Some(rows.map_err(|failure| failure.placed(None))?), None),
+        );
         Ok(())
     }
 }

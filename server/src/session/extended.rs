@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use colonnade_sql::{Dialect, Statement};
+use colonnade_sql::Statement;
 
 use crate::connection::cancel::Control;
-use crate::duckdb::savepoint::Savepoints;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Kept};
@@ -18,6 +17,7 @@ use crate::session::Session;
 use crate::session::portal::{Life, Portal};
 use crate::session::prepared::PreparedStatement;
 use crate::session::query;
+use crate::session::savepoint::Savepoints;
 
 /// A message of the extended protocol, without what it borrows.
 pub enum Step {
@@ -186,9 +186,10 @@ impl Session {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(&prepared.kind)?;
                 let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
-                let bound = prepared.bind(statement, formats, values, &mut charge)?;
-                let bytes = portal.len() + bound.bytes() + size_of_val(&results[..]);
-                let made = charge.keep(Portal::new(prepared, bound, Formats::new(results.clone())), bytes)?;
+                let values = prepared.bind(statement, formats, values, &mut charge)?;
+                let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
+                let bytes = portal.len() + held + size_of_val(&results[..]);
+                let made = charge.keep(Portal::new(prepared, values, Formats::new(results.clone())), bytes)?;
                 self.prepared.add_portal(portal.clone(), made)?;
                 backend::bind_complete(self.output.buffer());
             }
@@ -207,9 +208,9 @@ impl Session {
 
     fn parse(&mut self, name: String, query: &str, types: &[u32]) -> Result<(), Failure> {
         self.prepared.check_name(&name)?;
-        let statements = query::statements(query, self.engine.dialect())?;
+        let statements = query::statements(query, self.engine.as_ref())?;
         let statement = match &statements[..] {
-            [] => &Statement::of("", Dialect::DuckDb),
+            [] => &Statement::of("", self.engine.dialect()),
             [first, ..] => first,
         };
         self.check_transaction(&statement.kind)?;
@@ -219,8 +220,8 @@ impl Session {
         self.control.concerns(query);
         let _running = self.start()?;
         let before = query[..statement.start].chars().count();
-        let statement = PreparedStatement::new(self.engine()?, statement, types)
-            .map_err(|failure| failure.placed(|position| Some(before + position)))?;
+        let statement =
+            PreparedStatement::new(self.engine()?, statement, types).map_err(|failure| failure.placed(Some(before)))?;
         let statement = kept(&self.control.budget, &name, statement)?;
         self.prepared.statements.insert(name, statement);
         backend::parse_complete(self.output.buffer());

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::edit::Edited;
-use colonnade_sql::{Statement, StatementKind};
+use colonnade_sql::StatementKind;
 
-use crate::engine::Columns;
+use crate::engine::{Columns, Parameter};
 use crate::error::Failure;
 use crate::limits::budget::Kept;
 use crate::message::backend;
 use crate::message::frontend::Target;
 use crate::rows::{Cursor, Formats, Sent};
-use crate::session::prepared::{Bound, PreparedStatement};
-use crate::session::query;
-use crate::session::{Outcome, Session};
+use crate::session::prepared::PreparedStatement;
+use crate::session::{Outcome, Session, query};
 
 /// A statement to run.
 pub struct Portal {
     pub statement: Arc<Kept<PreparedStatement>>,
     pub formats: Formats,
-    bound: Bound,
+    pub values: Vec<Parameter>,
     state: State,
     pub life: Life,
 }
@@ -44,14 +42,13 @@ enum State {
 }
 
 impl Portal {
-    pub fn new(statement: Arc<Kept<PreparedStatement>>, bound: Bound, formats: Formats) -> Self {
-        Self { statement, formats, bound, state: State::New, life: Life::Protocol }
+    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
+        Self { statement, formats, values, state: State::New, life: Life::Protocol }
     }
 
     /// A cursor that has begun to run.
     pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
-        let bound = Bound { text: String::new(), values: Vec::new() };
-        Self { statement, formats: Formats::default(), bound, state: State::Open(cursor), life }
+        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
     }
 
     /// The result it is in the middle of.
@@ -87,21 +84,19 @@ impl Session {
         if is_new {
             self.begin_pipeline(&statement.kind)?;
         }
-        let is_engines = query::is_engines(&statement.kind, self.engine.dialect());
+        let is_engines = query::is_engines(&statement.kind, self.engine.source());
         if is_new && !is_engines {
             portal.state = State::Done;
             if matches!(statement.kind, StatementKind::Cursor(_)) {
                 self.control.runs(&statement.text);
-                return self.prepared_cursors(&statement.kind, &portal.bound, &portal.formats);
+                return self.prepared_cursors(portal);
             }
-            let statement = Statement { text: &statement.text, start: 0, kind: statement.kind.clone() };
-            return self.statement(&statement, Some(Target::Portal));
+            return self.statement(&statement.statement(), Some(Target::Portal));
         }
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
         if is_new {
             self.control.runs(&statement.text);
-            self.prepared.savepoints.note(&statement.kind);
         }
         match &mut portal.state {
             State::Done if is_engines && statement.columns.are_rows() => {
@@ -109,25 +104,23 @@ impl Session {
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => {
-                match self.run_engine(&Edited::of(&portal.bound.text), &portal.bound.values, &portal.formats)? {
-                    Outcome::Rows(cursor) => {
-                        check(&statement.columns, &cursor)?;
-                        if is_waiting {
-                            cursor.describe(self.output.buffer(), &portal.formats);
-                        }
-                        portal.state = State::Open(cursor);
+            State::New => match self.run_engine(&statement.statement(), &portal.values, &portal.formats)? {
+                Outcome::Rows(cursor) => {
+                    check(&statement.columns, &cursor)?;
+                    if is_waiting {
+                        cursor.describe(self.output.buffer(), &portal.formats);
                     }
-                    Outcome::Done(changed) => {
-                        portal.state = State::Done;
-                        if is_waiting {
-                            backend::no_data(self.output.buffer());
-                        }
-                        backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
-                        return Ok(());
-                    }
+                    portal.state = State::Open(cursor);
                 }
-            }
+                Outcome::Done(changed) => {
+                    portal.state = State::Done;
+                    if is_waiting {
+                        backend::no_data(self.output.buffer());
+                    }
+                    backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
+                    return Ok(());
+                }
+            },
             State::Open(_) => {}
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };

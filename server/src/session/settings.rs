@@ -285,7 +285,7 @@ impl Settings {
 }
 
 fn in_engine(name: &str, value: &str) -> String {
-    format!("SET {name} = {}", quote::string(value, Dialect::DuckDb))
+    format!("SET {name} = {}", quote::string(value, Dialect::POSTGRES))
 }
 
 /// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone), and

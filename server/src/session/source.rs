@@ -4,7 +4,6 @@
 //! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
 //! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
 
-use colonnade_sql::edit::Edited;
 use colonnade_sql::{Dialect, Statement, StatementKind, code, quote};
 
 use crate::copy::Parsed;
@@ -39,11 +38,11 @@ const KEPT: [&str; 18] = [
     "statement_timeout",
 ];
 
-/// What a statement says about settings that are kept here.
-pub fn kept(kind: &StatementKind, dialect: Dialect) -> Option<Command> {
+/// What a statement says about settings that are kept here: all that are known, unless they are a source's.
+pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
     let command = settings::command(kind)?;
+    let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
-        _ if dialect == Dialect::DuckDb => true,
         Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
         // Another database's are not called so.
         Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
@@ -54,9 +53,13 @@ pub fn kept(kind: &StatementKind, dialect: Dialect) -> Option<Command> {
 
 impl Session {
     /// Runs one statement of a session that is in front of a source.
-    pub fn pass(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
+    pub fn pass(
+        &mut self,
+        statement: &Statement<'_>,
+        dialect: Dialect,
+        described: Option<Target>,
+    ) -> Result<(), Failure> {
         self.follow();
-        let dialect = self.engine.dialect();
         match &statement.kind {
             StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
             StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
@@ -67,10 +70,10 @@ impl Session {
                 )),
                 Parsed::Engine => self.execute(statement),
             },
-            StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement),
+            StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
-            kind => match kept(kind, dialect) {
+            kind => match kept(kind, Some(dialect)) {
                 Some(command) => self.configure(kind, command, described),
                 None => {
                     if *kind == StatementKind::Reset(None) {
@@ -82,8 +85,8 @@ impl Session {
         }
     }
 
-    fn discard_all(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
-        if !self.engine.dialect().is_postgres() {
+    fn discard_all(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
+        if !dialect.is_postgres() {
             return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
         }
         self.execute(statement)?;
@@ -93,15 +96,15 @@ impl Session {
 
     /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
     pub fn is_elsewhere(&self, name: &str) -> bool {
-        self.engine.dialect().is_postgres() && !self.prepared.has_portal(name)
+        self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
 
     /// Says the columns of such a cursor.
     pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, self.engine.dialect()));
-        match self.run_engine(&Edited::of(&fetch), &[], &formats)? {
+        let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
+        match self.run_engine(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
         }
@@ -110,10 +113,7 @@ impl Session {
 
     /// Learns from the source whether a transaction is open, and tells the client if values are to be written otherwise.
     pub fn follow(&mut self) {
-        let dialect = self.engine.dialect();
-        if dialect == Dialect::DuckDb {
-            return;
-        }
+        let Some(dialect) = self.engine.source() else { return };
         if self.dialect != dialect.name() {
             self.dialect = dialect.name();
             backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
@@ -147,10 +147,10 @@ impl Session {
     }
 }
 
-/// What a source says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
-pub fn explained(error: EngineError, statement: &str, dialect: Dialect) -> EngineError {
-    let has_catalog = dialect == Dialect::DuckDb || dialect.is_postgres();
-    if has_catalog || error.hint.is_some() || !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
+/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
+    let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
+    if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
         return error;
     }
     let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";

@@ -1,6 +1,6 @@
 //! Whether a session is in a transaction, and what its transaction statements do.
 //!
-//! PostgreSQL forgives what DuckDB does not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
+//! PostgreSQL forgives what other databases do not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
 //! COMMIT of a failed transaction rolls it back. Drivers count on that.
 
 use std::thread;
@@ -46,8 +46,7 @@ impl Session {
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
         match (step(self.status, kind), kind) {
-            // Nobody knows whether a transaction is open there.
-            (Step::Warn(..), _) if self.engine.dialect() == Dialect::Unknown => self.run_plain(text)?,
+            (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
             (Step::Warn(code, message), _) => {
                 match kind {
                     StatementKind::Commit => {
@@ -72,11 +71,11 @@ impl Session {
             (Step::Run, StatementKind::Begin(modes)) => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
                 if !std::mem::take(&mut self.prepared.is_pipeline) {
-                    let begin = match self.engine.dialect() {
-                        Dialect::DuckDb => own_begin(*modes)?,
+                    let begin = match self.engine.source() {
+                        None => own_begin(*modes)?,
                         // As every source takes it, unless it asks for more than that.
-                        _ if modes.are_any => text,
-                        _ => "BEGIN",
+                        Some(_) if modes.are_any => text,
+                        Some(_) => "BEGIN",
                     };
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
@@ -89,8 +88,8 @@ impl Session {
                 self.status = Status::Idle;
                 self.prepared.forget_portals(is_commit);
                 let _running = self.start()?;
-                let ended = self.begin_or_end(match self.engine.dialect() {
-                    Dialect::Postgres { .. } => text,
+                let ended = self.begin_or_end(match self.engine.source() {
+                    Some(Dialect::Postgres { .. }) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
                     _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
@@ -114,8 +113,7 @@ impl Session {
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
     pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
-        let dialect = self.engine.dialect();
-        let is_able = dialect != Dialect::Unknown && query::is_ordinary(kind, dialect);
+        let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
         let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
         if is_able && is_outside && !self.input.is_sync_next() {
             self.begin_or_end("BEGIN")?;
@@ -166,11 +164,11 @@ impl Session {
     /// # Errors
     /// If it is not certain that none has begun.
     pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
-        let dialect = self.engine.dialect();
+        let source = self.engine.source();
         let is_ordinary = |Statement { kind, .. }: &Statement<'_>| {
-            query::is_ordinary(kind, dialect) || dialect == Dialect::DuckDb && settings::command(kind).is_some()
+            query::is_ordinary(kind, source) || source.is_none() && settings::command(kind).is_some()
         };
-        let is_able = dialect != Dialect::Unknown && statements.len() > 1;
+        let is_able = !self.is_opaque() && statements.len() > 1;
         let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
         if wanted {
             match self.begin_or_end("BEGIN") {
@@ -179,6 +177,26 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
+    pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_in_transaction() || self.prepared.is_pipeline {
+            return work(self);
+        }
+        self.begin_or_end("BEGIN")?;
+        let done = work(self);
+        match done {
+            Ok(_) => self.begin_or_end("COMMIT")?,
+            // Without this the next statement would meet a transaction that nobody knows of.
+            Err(_) => self.roll_back()?,
+        }
+        done
+    }
+
+    /// Whether nobody knows if a transaction is open.
+    fn is_opaque(&self) -> bool {
+        self.engine.source() == Some(Dialect::Unknown)
     }
 
     /// Runs BEGIN, COMMIT or ROLLBACK. If it fails, no transaction is open.
@@ -201,14 +219,15 @@ impl Session {
     /// # Errors
     /// If that cannot be done. Then the session has to end.
     fn leave(&mut self) -> Result<(), Failure> {
-        let is_known = self.engine.dialect() != Dialect::Unknown;
+        let is_known = !self.is_opaque();
+        let rollback = Statement::of("ROLLBACK", self.engine.dialect());
         let mut waited = Duration::ZERO;
         let mut pause = PAUSE;
         while is_known && self.engine.status() != Some(Status::Idle) {
             let ended = if waited.is_zero() {
-                self.engine.execute("ROLLBACK", &[], BATCH)
+                self.engine.execute(&rollback, &[], BATCH)
             } else {
-                with_reserve(|| self.engine.execute("ROLLBACK", &[], BATCH))
+                with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
             };
             match ended {
                 // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
@@ -232,7 +251,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// It is not tried again after this time.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// How DuckDB is told to begin.
+/// How an engine that is no source is told to begin.
 fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
     if modes.serializable {
         return Err(settings::SettingError::Transaction.into());

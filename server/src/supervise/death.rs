@@ -8,9 +8,9 @@ use std::process::ExitStatus;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 
 use super::board::Record;
-use crate::error::SqlState;
 use crate::message::backend::{self, Report};
 use crate::observe::{self, Log, Value};
+use crate::sqlstate::SqlState;
 
 /// The end of a worker that nobody had asked for.
 #[derive(Clone, Debug)]

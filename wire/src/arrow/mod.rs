@@ -1,4 +1,5 @@
-//! Between this crate's columns and arrow-rs: schemas, batches to encode, arrays from decoded columns. No values are copied.
+//! Converts between this crate's columns and arrow-rs: schemas, batches to encode, arrays from decoded columns. No
+//! values are copied.
 
 mod array;
 mod batch;

@@ -1,4 +1,4 @@
-//! From messages to columns.
+//! Decodes messages into columns.
 
 mod bytes_column;
 mod fixed;
@@ -23,7 +23,7 @@ pub struct Decoder {
     limits: Limits,
     asked: Option<Asked>,
     schema: Option<Arc<Schema>>,
-    /// Fields of the schema, nested ones included.
+    /// Fields of the schema, including nested ones.
     fields: usize,
     chunks: u32,
     rows: u64,
@@ -34,15 +34,15 @@ pub struct Decoder {
 /// One message of a stream.
 #[derive(Debug)]
 pub enum Message {
-    /// The first one.
+    /// The first message.
     Schema(Arc<Schema>),
     /// Rows.
     Chunk(EncodedChunk),
-    /// The last one.
+    /// The last message.
     End(Totals),
 }
 
-/// What a whole stream held.
+/// The totals of a whole stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Rows of all chunks.
@@ -58,21 +58,21 @@ impl Decoder {
         Self { limits, asked: None, schema: None, fields: 0, chunks: 0, rows: 0, running, totals: None }
     }
 
-    /// The same for who has said how large chunks may be: larger ones are refused.
+    /// The same for a reader that requested a size of chunks: larger ones are refused.
     #[must_use]
     pub fn asked(mut self, asked: Asked) -> Self {
         self.asked = Some(asked);
         self
     }
 
-    /// Takes the next whole message.
+    /// Decodes the next whole message.
     ///
-    /// If `bytes` starts at a 64-byte aligned address, plain buffers come out of it aligned and without a copy; they
+    /// If `bytes` starts at a 64-byte aligned address, plain buffers are aligned slices of it without a copy, which
     /// keep `bytes` alive. Columns of a chunk are decoded later, by [`EncodedChunk::column`].
     ///
     /// # Errors
     ///
-    /// The message is damaged, out of order or above the limits. The stream cannot go on then.
+    /// The message is damaged, out of order or above the limits. The stream cannot be continued.
     pub fn message(&mut self, bytes: Bytes) -> Result<Message, DecodeError> {
         let header = Header::open(&bytes, &self.limits)?;
         if self.totals.is_some() {
@@ -102,14 +102,14 @@ impl Decoder {
         Ok(message)
     }
 
-    /// What a chunk's body and buffers may take, if it holds more than one row and chunks were asked for.
+    /// The limit for a chunk's body and buffers, if a size of chunks was requested and the chunk has more than one row.
     fn bound(&self, header: &Header) -> Result<Option<u64>, DecodeError> {
         let Some(asked) = self.asked else { return Ok(None) };
         let refused = |unit, declared, limit| Err(Damage::Unasked { unit, declared, limit }.into());
         if header.rows > asked.rows {
             return refused("rows", header.rows.into(), asked.rows.into());
         }
-        // A row cannot be divided, so it may be as large as the reader accepts at all.
+        // A row cannot be divided, so it may be as large as the reader's general limit.
         if header.rows == 1 {
             return Ok(None);
         }
@@ -132,7 +132,7 @@ impl Decoder {
         Ok(totals)
     }
 
-    /// What the stream held.
+    /// The totals of the stream.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Decoder {
     }
 }
 
-/// A chunk that was received and checked as a whole, its columns still encoded.
+/// A chunk that was received and checked as a whole. Its columns are still encoded.
 #[derive(Debug)]
 pub struct EncodedChunk {
     schema: Arc<Schema>,
@@ -152,9 +152,9 @@ pub struct EncodedChunk {
     body: Bytes,
     starts: Vec<u32>,
     limit: u64,
-    /// Whether the limit is that of what was asked for.
+    /// Whether the limit comes from the requested size of chunks.
     asked: bool,
-    /// Bytes that each column decoded to so far, and their sum: together they stay below `limit`.
+    /// Bytes that each column has decoded to, and their sum, which stays below `limit`.
     charges: Vec<AtomicU64>,
     charged: AtomicU64,
 }
@@ -239,7 +239,7 @@ impl EncodedChunk {
         self.wire_bytes
     }
 
-    /// Bytes of the columns as they are encoded, which the chunk keeps.
+    /// Bytes of the encoded columns, which the chunk keeps.
     pub fn body_bytes(&self) -> usize {
         self.body.len()
     }
@@ -305,7 +305,7 @@ impl EncodedChunk {
         Reader::shared(&self.body, self.starts[column] as usize, self.starts[column + 1] as usize)
     }
 
-    /// The bitmap of the earlier column `column`, on behalf of column `of`.
+    /// The bitmap of the earlier column `column`, to which column `of` refers.
     fn bitmap(&self, column: usize, of: usize) -> Result<(Bytes, usize), Damage> {
         if column >= of {
             return Err(Damage::Position);
@@ -316,7 +316,7 @@ impl EncodedChunk {
     }
 }
 
-/// A field and all that are nested in it.
+/// The number of fields: this one and all nested ones.
 fn count(field: &Field) -> usize {
     1 + field.children.iter().map(count).sum::<usize>()
 }

@@ -1,4 +1,4 @@
-//! From columns to messages.
+//! Encodes columns into messages.
 
 mod body;
 mod bytes_column;
@@ -26,7 +26,8 @@ use column::{Context, Memory};
 
 /// Encodes the chunks of one stream.
 ///
-/// It keeps, from chunk to chunk, what it learnt of each column: symbol tables, float exponents, which encodings do not pay.
+/// Between chunks it keeps results for each column: symbol tables, float exponents, and which encodings did not save
+/// enough.
 pub struct Encoder {
     schema: Schema,
     encodings: EncodingSet,
@@ -56,7 +57,7 @@ impl Encoder {
         }
     }
 
-    /// Restricts the encoder to what its reader takes.
+    /// Restricts the encoder to what its reader supports.
     #[must_use]
     pub fn allow(mut self, encodings: EncodingSet, codecs: CodecSet) -> Self {
         (self.encodings, self.codecs) = (encodings, codecs);
@@ -106,8 +107,8 @@ impl Encoder {
 
     /// Encodes the next chunk: `columns`, of `rows` rows each, in the schema's order.
     ///
-    /// A codec that the reader does not take is left out, and so is one that would make the chunk larger. The result
-    /// may borrow from the columns.
+    /// A codec is not used if the reader does not support it, or if it would make the chunk larger. The result may
+    /// borrow from the columns.
     ///
     /// # Errors
     ///
@@ -157,14 +158,14 @@ impl Encoder {
         Ok(chunk)
     }
 
-    /// Takes over a whole chunk message that another encoder made for the same schema and reader: it gets this stream's next
-    /// sequence number and is sealed anew.
+    /// Adds a whole chunk message that another encoder made for the same schema and reader. It gets this stream's next
+    /// sequence number and a new checksum.
     ///
-    /// So several encoders can work on one stream. [`Chunk::plain_bytes`] is 0, since the chunk is not decoded.
+    /// So several encoders can work for one stream. [`Chunk::plain_bytes`] is 0, because the chunk is not decoded.
     ///
     /// # Errors
     ///
-    /// The message is damaged (header and checksum are checked) or no chunk. Nothing was added to the stream then.
+    /// The message is damaged (header and checksum are checked) or not a chunk. Nothing was added to the stream then.
     pub fn adopt<'a>(&mut self, message: &'a [u8]) -> Result<Chunk<'a>, DecodeError> {
         let limits = Limits { message_bytes: u64::MAX, decoded_bytes: u64::MAX };
         let mut header = Header::open(message, &limits)?;
@@ -177,7 +178,7 @@ impl Encoder {
         Ok(chunk)
     }
 
-    /// Takes back the memory of a chunk that was sent, for the next one.
+    /// Takes back the memory of a chunk that was sent, to reuse it for the next one.
     pub fn recycle(&mut self, chunk: Chunk<'_>) {
         let own = chunk.into_own();
         if own.capacity() > self.spare.capacity() {
@@ -213,7 +214,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The body through the codec, if there is one and it helps.
+    /// The compressed body, if there is a codec and it makes the body smaller.
     fn compress(&mut self, codec: Codec, body: &[u8]) -> Result<Option<Vec<u8>>, EncodeError> {
         let compressed = match codec {
             Codec::None => return Ok(None),

@@ -1,14 +1,14 @@
 //! The paper's experiments that need no database: "Don't Hold My Data Hostage" (VLDB 2017), §3.
 //!
 //! Each is a list of ways to write a table, measured as the benchmark measures its contenders: the CPU time of one
-//! thread for encoding and for decoding, and the bytes between. `bench/study` runs them and shows what they say.
+//! thread for encoding and for decoding, and the number of bytes. `bench/study` runs them and shows the findings.
 //!
 //! | experiment | table | varies |
 //! |---|---|---|
 //! | [`chunk_sizes`] | 3 | bytes of a chunk |
 //! | [`row_or_column`] | 4, 5 | codecs, over rows and over columns |
 //! | [`integers`] | 6 | how integers are packed |
-//! | [`frameworks`] | 7 | a layout of one's own, Protocol Buffers, Arrow |
+//! | [`frameworks`] | 7 | a custom layout, Protocol Buffers, Arrow |
 //! | [`strings`] | 8, 9 | how text is written |
 
 mod chunk_sizes;
@@ -30,10 +30,10 @@ use crate::layout::{Layout, Serialized};
 use crate::table::Table;
 use crate::{Result, progress};
 
-/// Does one experiment and writes its measurements, an object each, to the file asked for or to the standard output.
+/// Runs one experiment and writes its measurements, one object each, to the requested file or to standard output.
 ///
 /// # Errors
-/// There is no such experiment, a table cannot be read, or something came back different.
+/// There is no such experiment, a table cannot be read, or a decoded value differs.
 pub fn run(name: &str, args: &Args) -> Result<()> {
     let measured = match name {
         "chunk_sizes" => chunk_sizes::run(args),
@@ -65,7 +65,7 @@ impl Entry {
         Self { layout: name.to_owned(), codec: codec.to_string(), contender }
     }
 
-    /// Ours in a configuration: `light+lz4` is light encodings with LZ4 over them.
+    /// Our format in a configuration: `light+lz4` is light encodings, then LZ4.
     fn colonnade(config: &str) -> Result<Self> {
         let (level, codec) = match config.rsplit_once('+') {
             Some((level, "fsst")) => (format!("{level}+fsst"), "none"),
@@ -77,15 +77,15 @@ impl Entry {
     }
 }
 
-/// Measures each entry on a table, in turn, round after round. Each result is compared with the original each time.
+/// Measures each entry on a table, in turn, round by round. Each result is compared with the original each time.
 ///
 /// # Errors
-/// Something came back different.
+/// A decoded value differs.
 fn measure(experiment: &str, table: &Table, entries: &[Entry], rounds: usize) -> Result<Vec<Value>> {
     let mut samples = vec![Vec::with_capacity(rounds); entries.len()];
     let first = table.head(1)?;
     for entry in entries {
-        // Warms the code and the allocator.
+        // Fills the caches and the allocator.
         entry.contender.pass(&first, true).map_err(|e| format!("{}: {e}", entry.contender.name()))?;
     }
     for round in 1..=rounds {
@@ -113,7 +113,7 @@ fn measure(experiment: &str, table: &Table, entries: &[Entry], rounds: usize) ->
     Ok(measured.collect())
 }
 
-/// The same measurements with one fact more.
+/// The same measurements with one more field.
 fn with(mut measured: Vec<Value>, fact: &str, value: impl Into<Value>) -> Vec<Value> {
     let value = value.into();
     measured.iter_mut().for_each(|one| one[fact] = value.clone());

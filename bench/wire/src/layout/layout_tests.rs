@@ -1,4 +1,4 @@
-//! What each layout writes, it reads; the paper's own example has the bytes of its figures.
+//! Each layout reads what it writes. The paper's own example gives the bytes of its figures.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn table<const N: usize>(columns: [(&str, ArrayRef); N], chunk_rows: usize) -> R
     Table::cut("table", &[batch], chunk_rows, usize::MAX)
 }
 
-/// Every type that the tables have, with and without missing values.
+/// All types in the tables, with and without missing values.
 fn mixed(rows: i32) -> Result<Table> {
     let some = |i: i32| (i % 3 != 1).then_some(i);
     let decimals = |values: Vec<Option<i128>>| Decimal128Array::from(values).with_precision_and_scale(15, 2);
@@ -80,7 +80,7 @@ fn lineitem(rows: i32) -> Result<Table> {
     )
 }
 
-/// Encodes and decodes the table, and compares; gives the bytes.
+/// Encodes and decodes the table, compares, and returns the number of bytes.
 fn round_trip(layout: impl Layout + 'static, codec: Codec, table: &Table) -> Result<usize> {
     Ok(Serialized::new("under test", layout, codec).pass(table, true)?.bytes)
 }
@@ -106,7 +106,7 @@ fn every_type_comes_back() -> Result<()> {
 #[test]
 fn rows_have_the_bytes_of_columns() -> Result<()> {
     let table = mixed(2_000)?;
-    // But for the lengths of the two columns of text in each of three chunks.
+    // Except for the lengths of the two columns of text in each of three chunks.
     assert_eq!(round_trip(Rows, Codec::None, &table)? + 3 * 2 * 4, round_trip(MonetDb, Codec::None, &table)?);
     Ok(())
 }
@@ -129,7 +129,8 @@ fn the_papers_example_has_the_papers_bytes() -> Result<()> {
 
 #[test]
 fn integers_come_back_from_blocks() -> Result<()> {
-    // Small ones, large ones, those that only PFOR finds close together, outliers, extremes, missing ones, a short block.
+    // Small and large values, values that only PFOR finds close together, outliers, extremes, missing values, a short
+    // block.
     let columns: [Vec<Option<i32>>; 6] = [
         (0..3_000).map(|i| Some(i % 50)).collect(),
         (0..3_000).map(|i| Some(i32::MAX - i)).collect(),
@@ -157,7 +158,7 @@ fn blocks_take_the_bits_that_their_values_need() -> Result<()> {
     assert_eq!(round_trip(Integers(Packing::Binary), Codec::None, &small)?, 4 + 1 + 1_024 * 4 / 8);
     assert_eq!(round_trip(Integers(Packing::Binary), Codec::None, &close)?, 4 + 1 + 1_024 * 4);
     assert_eq!(round_trip(Integers(Packing::Pfor), Codec::None, &close)?, 4 + 7 + 1_024 * 4 / 8);
-    // An outlier costs its place and its value, where the sample of the block does not see it, too.
+    // An outlier costs its position and its value, even if the sample of the block does not contain it.
     let outlier = integers((0..1_024).map(|i| if i == 77 { 1 << 30 } else { i % 16 }).collect())?;
     assert_eq!(round_trip(Integers(Packing::Pfor), Codec::None, &outlier)?, 4 + 7 + 1_024 * 4 / 8 + 6);
     Ok(())

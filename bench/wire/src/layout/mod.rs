@@ -1,9 +1,9 @@
-//! Layouts: how the rows of a chunk become the bytes of a message. Each can be sent as it is or through a codec.
+//! Layouts: how the rows of a chunk become the bytes of a message. Each can be sent uncompressed or with a codec.
 //!
-//! | module | whose | papers' table or figure |
+//! | module | layout | papers' table or figure |
 //! |---|---|---|
-//! | `postgresql` | the paper's for PostgreSQL: columns, a mask of what is missing | Figure 11 |
-//! | `monetdb` | the paper's for MonetDB: columns, missing values by a value that means it | Figure 10 |
+//! | `postgresql` | the paper's for PostgreSQL: columns, a mask of missing values | Figure 11 |
+//! | `monetdb` | the paper's for MonetDB: columns, a special value for a missing one | Figure 10 |
 //! | `rows` | the same values row by row | Table 4 |
 //! | `integers` | columns of integers, packed | Table 6 |
 //! | `protobuf` | Protocol Buffers | Table 7 |
@@ -32,7 +32,7 @@ pub trait Layout {
     /// Appends the chunk's bytes.
     ///
     /// # Errors
-    /// The layout does not carry a column's type.
+    /// The layout does not support a column's type.
     fn encode(&self, table: &Table, chunk: &RecordBatch, out: &mut Vec<u8>) -> Result<()>;
 
     /// The columns of a chunk.
@@ -42,7 +42,7 @@ pub trait Layout {
     fn decode(&self, table: &Table, bytes: &[u8]) -> Result<Vec<ArrayRef>>;
 }
 
-/// A layout, its messages sent through a codec.
+/// A layout whose messages are sent with a codec.
 pub struct Serialized {
     name: String,
     layout: Box<dyn Layout>,
@@ -85,23 +85,24 @@ impl Contender for Serialized {
     }
 }
 
-/// The widest DECIMAL whose scaled values all fit 8 bytes. Up to it a DECIMAL is sent so, as MonetDB keeps it.
+/// The maximum precision of a DECIMAL whose scaled values fit into 8 bytes. Such a DECIMAL is sent in 8 bytes, as
+/// MonetDB stores it.
 pub const SHORT_DECIMAL_DIGITS: u8 = 18;
 
-/// Takes `length` bytes off the front.
+/// Removes `length` bytes from the front.
 fn take<'a>(input: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
     let (front, rest) = input.split_at_checked(length).ok_or("the chunk ends early")?;
     *input = rest;
     Ok(front)
 }
 
-/// Takes a number of 4 bytes off the front.
+/// Removes a number of 4 bytes from the front.
 fn take_u32(input: &mut &[u8]) -> Result<usize> {
     let bytes: [u8; 4] = take(input, 4)?.try_into()?;
     Ok(u32::from_le_bytes(bytes) as usize)
 }
 
-/// That nothing is left of the chunk.
+/// Checks that no byte of the chunk remains.
 fn ended(input: &[u8]) -> Result<()> {
     if input.is_empty() { Ok(()) } else { Err("bytes are left after the last value".into()) }
 }

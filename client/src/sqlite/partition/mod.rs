@@ -113,6 +113,12 @@ impl Partitioning for SqliteConnection {
         };
         Ok(if cuts.is_empty() { vec![query.to_owned()] } else { text::parts(query, &key, &cuts) })
     }
+
+    fn has_types_by_values(&self, query: &str, keep: Keep<'_>) -> Result<bool, Error> {
+        let query = query.to_owned();
+        let columns = self.work(keep, move |database| columns(database, &query))?;
+        Ok(columns.iter().any(|column| column.kind == Kind::ByValues))
+    }
 }
 
 const CONSISTENT: &str =

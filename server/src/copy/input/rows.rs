@@ -191,6 +191,6 @@ fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
 }
 
 /// Whether a column comes as what it is, and needs no cast.
-pub(crate) fn is_plain(data_type: &DataType) -> bool {
+pub fn is_plain(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Utf8 | DataType::List(_))
 }

@@ -1,0 +1,73 @@
+"""From Arrow's interfaces to the libraries that people use. None of them is needed until its name is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from colonnade._libraries import require
+
+from . import gaps
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+
+def table(data: Any) -> pa.Table:
+    """A pyarrow.Table over the same memory."""
+    pa = require("pyarrow", "to_arrow()")
+    # pa.table() would look for pandas first and import it.
+    return pa.RecordBatchReader.from_stream(data).read_all()
+
+
+def polars(data: Any) -> pl.DataFrame:
+    """A DataFrame over the same memory, where polars' types allow that."""
+    pl = require("polars", "to_polars()")
+    # polars makes NULL of 24:00:00, and multiplies seconds without looking.
+    gaps.refuse(data, "polars", "cast the column to text in the query", midnight=True, seconds=True)
+    return pl.DataFrame(data)
+
+
+def duckdb(table: pa.Table, connection: DuckDBPyConnection | None) -> DuckDBPyRelation:
+    """A relation over the same memory, of the connection given or of DuckDB's own default."""
+    module = require("duckdb", "to_duckdb()")
+    return module.from_arrow(table) if connection is None else connection.from_arrow(table)
+
+
+def dask(frame: Any, rows: int) -> Any:
+    """A dask.dataframe of at most so many rows a partition, in the frame's order."""
+    dataframe = require("dask.dataframe", "return_type 'dask'")
+    return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
+
+
+def modin(frame: Any) -> Any:
+    """A modin.pandas.DataFrame."""
+    return require("modin.pandas", "return_type 'modin'").DataFrame(frame)
+
+
+def batch(data: Any) -> Any:
+    """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library takes."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.record_batch(data)
+
+
+def column(data: Any) -> Any:
+    """A pyarrow.ChunkedArray if pyarrow is installed, otherwise the object itself."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.chunked_array(data)
+
+
+def schema(data: Any) -> Any:
+    """A pyarrow.Schema if pyarrow is installed, otherwise an object with `__arrow_c_schema__`."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return data
+    return pa.schema(data)

@@ -1,4 +1,4 @@
-//! A line an event, in logfmt: `time=… event=login user=alice`.
+//! One line for each event, in logfmt: `time=… event=login user=alice`.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ pub(crate) enum FieldValue<'a> {
     Seconds(f64),
 }
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Debug)]
 pub struct Log {
     file: Mutex<File>,
@@ -42,7 +42,7 @@ impl Log {
     pub(crate) fn line(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let text = line(now.as_secs_f64(), event, fields);
-        // A log that cannot be written must not stop the server.
+        // A failing log must not stop the server.
         let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
     }
 }
@@ -60,7 +60,7 @@ fn line(time: f64, event: &str, fields: &[(&str, FieldValue<'_>)]) -> String {
         // Writing to a string cannot fail.
         let _ = match value {
             FieldValue::Text(value) if is_plain(value) => write!(text, " {name}={value}"),
-            // Clients choose some of these: quoted, they stay one field of one line.
+            // Clients choose some values. In quotes, each stays one field of one line.
             FieldValue::Text(value) => write!(text, " {name}={value:?}"),
             FieldValue::Number(value) => write!(text, " {name}={value}"),
             FieldValue::Seconds(value) => write!(text, " {name}={value:.3}"),

@@ -1,6 +1,6 @@
-//! What a supervisor and its worker tell each other: messages of a few bytes over a pair of sockets, some with descriptors.
+//! Messages between supervisor and worker: a few bytes over a socket pair, some with descriptors.
 //!
-//! Both ends are the same program, so the format may change with any version.
+//! Both ends are the same program, so the format may change in any version.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use rustix::net::{
     SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown, socketpair,
 };
 
-/// What a message is about.
+/// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ChannelMessage {
@@ -19,17 +19,17 @@ pub(crate) enum ChannelMessage {
     Setup = 1,
     /// To the worker: the descriptor is a client's socket, the number its slot.
     Client = 2,
-    /// To the worker: the descriptor is the socket of somebody who asks for metrics.
+    /// To the worker: the descriptor is the socket of a request for metrics.
     Metrics = 3,
     /// To the worker: the descriptor holds users and certificates that replace the present ones.
     Reload = 4,
-    /// To the worker: take no more sessions, and say when the present ones have ended.
+    /// To the worker: refuse new sessions, and tell when the open ones have ended.
     Drain = 5,
     /// To the worker: end.
     Stop = 6,
-    /// To the supervisor: clients can be handed over.
+    /// To the supervisor: the worker accepts clients.
     Ready = 7,
-    /// To the supervisor: the connection in this slot is over.
+    /// To the supervisor: the connection in this slot has ended.
     Ended = 8,
     /// To the supervisor: all sessions have ended since Drain.
     Drained = 9,
@@ -49,12 +49,12 @@ impl ChannelMessage {
     ];
 }
 
-/// A message that has arrived.
+/// A received message.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub message: ChannelMessage,
     pub slot: u32,
-    /// Fewer than were sent if this process has no room for more.
+    /// The descriptors. Some are missing if this process has reached its limit.
     pub descriptors: Vec<OwnedFd>,
 }
 
@@ -69,7 +69,7 @@ const DESCRIPTORS: usize = 4;
 const BYTES: usize = 5;
 
 impl Channel {
-    /// Both ends.
+    /// Makes both ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Self { socket: one }, Self { socket: other }))
@@ -132,7 +132,7 @@ impl Channel {
         Ok(Some(Received { message, slot: u32::from_le_bytes(slot), descriptors }))
     }
 
-    /// Makes `receive` return `None` from now on, on this end.
+    /// Makes `receive` on this end return `None`.
     pub fn stop_receiving(&self) {
         // It fails if the other end is gone, which has the same effect.
         let _ = shutdown(&self.socket, Shutdown::Read);

@@ -1,4 +1,4 @@
-//! The process that holds the engine: clients come from its supervisor, and it may die without taking it along.
+//! The process that runs the engine. It gets its clients from the supervisor, which survives its death.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -24,22 +24,22 @@ pub struct Worker {
     log: Option<Log>,
 }
 
-/// Why a worker's work is over.
+/// Why a worker has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The supervisor wanted it.
+    /// The supervisor has stopped it.
     Stopped {
         /// Whether all sessions have ended.
         is_clean: bool,
     },
-    /// This process cannot go on; a new one can.
+    /// This process cannot continue; a new one can.
     Failed(Cause),
     /// The supervisor is gone.
     Orphaned,
 }
 
 impl End {
-    /// What the process should exit with, for its supervisor to know.
+    /// The exit status that tells the supervisor the reason.
     pub fn exit_status(self) -> i32 {
         match self {
             Self::Stopped { is_clean: true } => 0,
@@ -51,7 +51,7 @@ impl End {
 }
 
 impl Worker {
-    /// Begins the worker of this process, whose standard input is the way to its supervisor.
+    /// Starts the worker of this process, whose standard input is the socket to its supervisor.
     ///
     /// # Errors
     /// If there is no supervisor.
@@ -70,15 +70,15 @@ impl Worker {
         Ok(Self { channel: Arc::new(channel), board: Arc::new(board), setup, credentials, log })
     }
 
-    /// What whoever started the supervisor has to say, byte for byte.
+    /// The settings that the supervisor passes on.
     pub fn settings(&self) -> &[u8] {
         &self.setup.settings
     }
 
-    /// Serves clients with `engine` until the supervisor has no more. Log and numbers of `options` are the supervisor's.
+    /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the supervisor.
     ///
     /// # Errors
-    /// If the operating system refuses threads or descriptors.
+    /// If the operating system provides no threads or descriptors.
     pub fn serve(self, engine: Arc<dyn Engine>, options: Options) -> Result<End, ServeError> {
         let Self { channel, board, setup, credentials, log } = self;
         let mut server =
@@ -116,14 +116,14 @@ impl Worker {
     }
 }
 
-/// The supervisor has checked them, so what is missing here are descriptors, and everything stays as it was.
+/// Replaces users and certificates. The supervisor has checked them, so only a lack of descriptors can fail; then nothing changes.
 fn replace(server: &Server, parcel: Option<OwnedFd>) {
     if let Some(Ok(credentials)) = parcel.map(Credentials::take) {
         server.replace(credentials);
     }
 }
 
-/// Tells the supervisor, when it is dropped, that a connection is over.
+/// Tells the supervisor, when it is dropped, that a connection has ended.
 struct Ended {
     channel: Arc<Channel>,
     slot: u32,
@@ -131,7 +131,7 @@ struct Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // A supervisor that is gone needs no news.
+        // If the supervisor is gone, nothing is lost.
         let _ = self.channel.send(ChannelMessage::Ended, self.slot, &[]);
     }
 }

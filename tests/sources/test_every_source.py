@@ -279,6 +279,28 @@ def test_parts_have_each_row_once(source: Source, key: str | None) -> None:
 
 
 @pytest.mark.gap(*DRIVERS, error=colonnade.NotSupportedError, match="this source cannot be read in parts")
+def test_a_range_of_keys_filters_nothing(source: Source) -> None:
+    table = colonnade.read_sql(
+        source.uri,
+        "select id from readings",
+        return_type="arrow",
+        partition_on="id",
+        partition_num=3,
+        partition_range=(1000, 2000),
+    )
+    assert sorted(table["id"].to_pylist()) == list(range(1, ROWS + 1))
+
+
+@pytest.mark.gap(*DRIVERS, error=colonnade.NotSupportedError, match="this source cannot be read in parts")
+@pytest.mark.parametrize("rows", [0, 1])
+def test_more_parts_than_rows(source: Source, rows: int) -> None:
+    query = f"select * from readings where id <= {rows}"
+    table = colonnade.read_sql(source.uri, query, return_type="arrow", partition_on="id", partition_num=5)
+    assert table.schema.types == [pa.int64(), pa.utf8(), pa.decimal128(10, 2)]
+    assert table.num_rows == rows
+
+
+@pytest.mark.gap(*DRIVERS, error=colonnade.NotSupportedError, match="this source cannot be read in parts")
 def test_a_key_that_is_no_column(source: Source) -> None:
     with pytest.raises(colonnade.InterfaceError, match='the result has no column "missing" to make parts by'):
         colonnade.read_sql(source.uri, "select * from readings", partition_on="missing", partition_num=3)

@@ -79,7 +79,8 @@ class Dialect:
     bytes: str
     #: `i` from 1 to a number, and a text `t`, in order.
     series: str
-    #: A statement that does not end by itself.
+    #: Statements that do not end by themselves: one gives no row, the other one row after another.
+    silent: str
     endless: str
     #: A literal for a float with an exponent.
     float: str = "'{}'"
@@ -136,13 +137,15 @@ POSTGRESQL = Dialect(
     },
     bytes=r"'\x{}'",
     series="select i::int8 as i, 'row ' || i as t from generate_series(1, {}) i",
-    endless="select pg_sleep(600)",
+    silent="select pg_sleep(600)",
+    endless="select generate_series(1, 1000000000000) as i",
 )  # fmt: skip
 DUCKDB = Dialect(
     types={**POSTGRESQL.types, "bytes": "blob", "float64": "double"},
     bytes="unhex('{}')",
     series="select i, 'row ' || i as t from range(1, {} + 1) s(i) order by i",
-    endless="select count(*) from range(100000000000000) t(i)",
+    silent="select count(*) from range(100000000000000) t(i)",
+    endless="select i from range(100000000000000) t(i)",
 )
 MYSQL = Dialect(
     types={
@@ -157,7 +160,8 @@ MYSQL = Dialect(
     # The session's time zone is UTC.
     utc="",
     series="select cast(seq as signed) as i, concat('row ', seq) as t from seq_1_to_{}",
-    endless="select sleep(600)",
+    silent="select sleep(600)",
+    endless="select seq from seq_1_to_1000000000000",
 )  # fmt: skip
 SQLITE = Dialect(
     types={
@@ -171,7 +175,8 @@ SQLITE = Dialect(
     no_floats=("nan", "inf", "-0.0"),
     series="with recursive s(i) as (select 1 union all select i + 1 from s where i < {})"
     " select i, 'row ' || i as t from s",
-    endless="with recursive s(i) as (select 1 union all select i + 1 from s) select count(*) from s",
+    silent="with recursive s(i) as (select 1 union all select i + 1 from s) select count(*) from s",
+    endless="with recursive s(i) as (select 1 union all select i + 1 from s) select i from s",
 )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ class StatsDict(TypedDict):
     wire_bytes: int
     seconds_to_schema: float
     seconds: float
-    encodings: list[dict[str, int]]
+    encodings: list[tuple[str, dict[str, int]]]
     codecs: dict[str, int]
     configurations: dict[str, int]
     configuration: str

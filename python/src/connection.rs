@@ -125,7 +125,7 @@ impl Connection {
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         let stream = wait(py, |keep| inner.query(statement, &options, keep))?;
-        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Stream::new(py, stream, &self.name, &self.server)
     }
 
     /// One query, read in parts.
@@ -148,7 +148,7 @@ impl Connection {
         let options = query_options(options)?;
         let split = Split { key, count, range, consistent };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
-        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Stream::new(py, stream, &self.name, &self.server)
     }
 
     /// Several queries, read beside one another; None if they can only follow one another.
@@ -168,8 +168,7 @@ impl Connection {
         let options = query_options(options)?;
         let at_once = at_once.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let stream = wait(py, |keep| partition::read_each(&*inner, queries, at_once, &setup, &options, keep))?;
-        let stream = stream.map(|stream| Stream::new(stream, &self.name, &self.server)).transpose();
-        stream.map_err(|error| to_py(py, &error))
+        stream.map(|stream| Stream::new(py, stream, &self.name, &self.server)).transpose()
     }
 
     #[pyo3(signature = (sql, params=None))]

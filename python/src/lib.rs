@@ -12,7 +12,6 @@ mod gaps;
 mod params;
 mod py_source;
 mod serve;
-mod serve_options;
 mod serve_source;
 mod signals;
 mod stream;

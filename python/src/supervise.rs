@@ -6,17 +6,17 @@ use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    Address, AddressError, Confinement, CredentialFiles, Engine, Program, ServeError, Supervision, Supervisor, Worker,
-    confine, limit_memory,
+    Address, AddressError, Confinement, CredentialFiles, Engine, Options, Program, ServeError, Supervision, Supervisor,
+    Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::serve::PyEngine;
-use crate::serve_options::ServerOptions;
 use crate::serve_source::SourceEngine;
 
 /// Adds what `colonnade serve` needs to the module.
@@ -110,6 +110,45 @@ impl PySupervisor {
     }
 }
 
+/// `colonnade._core.ServerOptions`: times are in seconds, and 0 is no limit.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ServerOptions {
+    encode_cpu: f64,
+    max_connections: usize,
+    max_user_connections: usize,
+    max_address_logins: usize,
+    login_timeout: f64,
+    statement_timeout: f64,
+    idle_timeout: f64,
+    idle_transaction_timeout: f64,
+    max_result_bytes: u64,
+    max_session_memory: usize,
+    spool_bytes: usize,
+    spool_directory: Option<PathBuf>,
+    log_statements: bool,
+}
+
+impl From<ServerOptions> for Options {
+    fn from(options: ServerOptions) -> Self {
+        let limits = Limits {
+            connections: options.max_connections,
+            user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
+            address_logins: Some(options.max_address_logins).filter(|count| *count > 0),
+            login: seconds(options.login_timeout).unwrap_or(Duration::MAX),
+            statement: seconds(options.statement_timeout),
+            idle: seconds(options.idle_timeout),
+            idle_in_transaction: seconds(options.idle_transaction_timeout),
+            result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
+            session_memory: Some(options.max_session_memory).filter(|count| *count > 0),
+            spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
+            spool_directory: options.spool_directory,
+        };
+        let ServerOptions { encode_cpu, log_statements, .. } = options;
+        Self { encode_cpu, limits, log_statements, ..Self::default() }
+    }
+}
+
 /// The process that holds the engine.
 #[pyclass(name = "Worker", module = "colonnade._core", frozen)]
 struct PyWorker {
@@ -173,4 +212,8 @@ fn to_py(error: &ServeError) -> PyErr {
         ServeError::Worker(status) if status.code() == Some(1) => PyOSError::new_err(""),
         _ => PyOSError::new_err(error.to_string()),
     }
+}
+
+fn seconds(count: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(count).ok().filter(|time| !time.is_zero())
 }

@@ -129,20 +129,7 @@ class Result:
     @property
     def stats(self) -> Stats:
         """Rows, bytes and seconds up to now, and the encodings that were used."""
-        stats = self._source.stats()
-        return Stats(
-            rows=stats["rows"],
-            chunks=stats["chunks"],
-            wire_bytes=stats["wire_bytes"],
-            seconds_to_schema=stats["seconds_to_schema"],
-            seconds=stats["seconds"],
-            encodings=list(zip(self._names, stats["encodings"], strict=True)),
-            codecs=stats["codecs"],
-            configurations=stats["configurations"],
-            configuration=stats["configuration"],
-            source=stats["source"],
-            server=stats["server"],
-        )
+        return Stats(**self._source.stats())
 
     # --- all of it ----------------------------------------------------------------------------------------------
 

@@ -138,8 +138,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
             )
         pa = self._pa
-        fields = [field if field.name in as_text else field.with_type(_given(pa, field.type)) for field in told]
-        fields = [field.with_type(pa.utf8()) if field.name in as_text else field for field in fields]
+        fields = [field.with_type(pa.utf8() if field.name in as_text else _given(pa, field.type)) for field in told]
         texts = {index: str(field.type) for index, field in enumerate(told) if field.name in as_text}
         schema = pa.schema(fields)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts

@@ -223,8 +223,8 @@ def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> l
     lines = []
     if steady := [found["regret"] for found in results if not found["swings"]]:
         for what, found, aim in (
-            ("at most", max(steady), links.MOST),
-            ("in the median", statistics.median(steady), links.MEDIAN),
+            ("at most", max(steady), links.MAX_REGRET),
+            ("in the median", statistics.median(steady), links.MEDIAN_REGRET),
         ):
             lines.append(f"- Links, regret {what}: {found:+.1%} {'✓' if found <= aim else '✗'} (≤ {aim:.0%})")
     if swinging := [found["regret"] for found in results if found["swings"]]:

@@ -211,9 +211,9 @@ def test_codecs_by_link(context: Context, tmp_path: Path) -> None:
 
 
 @is_root
-def test_patience_ends(context: Context) -> None:
-    impatient = replace(context, size=replace(context.size, patience=0.2))
-    with databases.started(impatient, {"lineitem": ROWS}, [systems.FLOOR]) as there:
+def test_a_reading_ends_at_its_time_limit(context: Context) -> None:
+    limited = replace(context, size=replace(context.size, time_limit=0.2))
+    with databases.started(limited, {"lineitem": ROWS}, [systems.FLOOR]) as there:
         row = there.reading(systems.FLOOR, "lineitem", Link("crawl", 0.5, delay=50))
     assert row["error"] == "took more than 0.2 s"
 

@@ -6,9 +6,10 @@
 use arrow_array::{Array, RecordBatch};
 use colonnade_server::copy::input::{Target, reader};
 use colonnade_server::copy::options::{Format, Options};
-use colonnade_server::copy::{Parsed, parse};
+use colonnade_server::copy::Parsed;
 use colonnade_server::limits::budget::Budget;
 use colonnade_server::value::types::Type;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
 /// What a session may have kept.
 const BUDGET: usize = 256 << 20;
@@ -62,7 +63,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [choice, length, data @ ..] = bytes else { return };
     let statement = STATEMENTS[usize::from(choice % 7)];
     let names = COLUMNS[usize::from(choice / 7 % 4)];
-    let Ok(Parsed::FromStdin(copy)) = parse(statement) else { panic!("{statement}") };
+    let StatementKind::Copy(Ok(copy)) = Statement::of(statement, Dialect::DuckDb).kind else { panic!("{statement}") };
+    let Ok(Parsed::FromStdin(copy)) = Parsed::new(&copy, statement) else { panic!("{statement}") };
     let options = copy.options;
     if options.format == Format::Colonnade {
         // A message of the stream comes in one message of the protocol.

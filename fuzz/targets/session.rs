@@ -15,6 +15,7 @@ use colonnade_server::{
     Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
     Parameter, Rows, Server, Session, SqlState, Who, value::types::Type,
 };
+use colonnade_sql::Statement;
 
 const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
 
@@ -36,19 +37,19 @@ impl Engine for Parrot {
 }
 
 impl Session for Parrot {
-    fn execute(&mut self, statement: &str, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: &Statement<'_>, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        match statement.len() % 3 {
+        match statement.text.len() % 3 {
             0 => Ok(Answer::Done { changed: Some(1) }),
             1 => Ok(Answer::Rows(Box::new(Numbers(2)))),
             _ => Err(EngineError::new(SqlState::SYNTAX_ERROR, "no")),
         }
     }
 
-    fn describe(&mut self, statement: &str, _: &[u32]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, _: &[u32]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let parameters = vec![Type::named("BIGINT"); statement.matches('$').count()];
-        let columns = match statement.len() % 3 {
+        let parameters = vec![Type::named("BIGINT"); statement.text.matches('$').count()];
+        let columns = match statement.text.len() % 3 {
             0 => Columns::None,
             1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
             _ => Columns::Late,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ._frames.result import Result
-from ._options import dtype as _dtype
 from ._options import expected
-from ._options.query import NAMES, Params, QueryOptions, bounded
-from ._sources.source import Source, open_source
+from ._options.query import NAMES, Params, QueryOptions
+from ._sources.uri import open_source
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from ._core import Source
 
 
 class Connection:
@@ -75,10 +76,7 @@ class Connection:
         """
         expected.refuse_unknown("query", options, NAMES)
         expected.require(options)
-        dtype = options.pop("dtype", None)
-        named = _dtype.named(dtype, options.get("as_text"))
-        stream = bounded(lambda: self._source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), named=named)
+        return Result(self._source.query(sql, params, **options), options)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.

@@ -36,9 +36,7 @@ pub(crate) fn stream(py: Python<'_>, stream: FFI_ArrowArrayStream) -> PyResult<B
 
 /// Takes the stream out of what `object.__arrow_c_stream__()` gives.
 pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+    let capsule = capsule_of(object, "__arrow_c_stream__")?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: a capsule of this name holds a valid stream, and moving it out marks it as released (the interface's
     // rule for consumers).
@@ -47,9 +45,7 @@ pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayS
 
 /// The type that `object.__arrow_c_schema__()` tells.
 pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
-    let capsule = object.call_method0("__arrow_c_schema__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_schema__ gave no capsule"))?;
+    let capsule = capsule_of(object, "__arrow_c_schema__")?;
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
     // SAFETY: a capsule of this name holds a valid schema, which is only read here and released by the capsule.
     DataType::try_from(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() }).map_err(invalid)
@@ -62,6 +58,11 @@ pub(crate) fn has_columns(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         DataType::Struct(columns) => Ok(!columns.is_empty()),
         other => Err(PyTypeError::new_err(format!("a schema of {other} is none of columns"))),
     }
+}
+
+fn capsule_of<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyCapsule>> {
+    let capsule = object.call_method0(method)?;
+    capsule.cast_into().map_err(|_| PyTypeError::new_err(format!("{method} gave no capsule")))
 }
 
 fn invalid(error: ArrowError) -> PyErr {

@@ -8,9 +8,10 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
-    Rows, Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
+use colonnade_sql::Statement;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
@@ -22,7 +23,7 @@ use crate::py_source::{PySource, from_py};
 pub(crate) struct SourceEngine(Arc<Front>);
 
 struct Front {
-    /// Gives a new connection, a source in the sense of `colonnade._sources.source`.
+    /// Gives a new connection, a `colonnade._core.Source`.
     connect: Py<PyAny>,
     server: String,
 }
@@ -114,26 +115,41 @@ enum Wanted {
 }
 
 impl Session for SourceSession {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, Wanted::Any)
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Any)
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, Wanted::Rows)
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Rows)
     }
 
-    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
         let check: SchemaCheck =
             Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
-        self.send(statement, &[], size, Wanted::CheckedRows(check))
+        self.send(statement.text, &[], size, Wanted::CheckedRows(check))
     }
 
-    fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
         if matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
-            return self.described(statement, types);
+            return self.described(statement.text, types);
         }
-        let count = colonnade_sql::placeholder::count(statement, self.source.dialect());
+        let count = colonnade_sql::placeholder::count(statement.text, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
@@ -149,13 +165,8 @@ impl Session for SourceSession {
         Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
     }
 
-    fn source(&self) -> Option<Dialect> {
-        Some(match self.source.dialect() {
-            client::Dialect::Postgres { .. } => Dialect::Postgres,
-            client::Dialect::Sqlite => Dialect::Sqlite,
-            client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
-            _ => Dialect::Unknown,
-        })
+    fn source(&self) -> Option<client::Dialect> {
+        Some(self.source.dialect())
     }
 
     fn status(&self) -> Option<Status> {

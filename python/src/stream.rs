@@ -1,6 +1,6 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -116,12 +116,12 @@ impl ResultStream for Rest {
 impl Stream {
     /// # Errors
     /// A column has a name that Arrow's C interface cannot carry.
-    pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Result<Self, Error> {
+    pub(crate) fn new(py: Python<'_>, source: Box<dyn ResultStream>, name: &str, server: &str) -> PyResult<Self> {
         let schema = source.schema().clone();
         if let Some(field) = schema.flattened_fields().into_iter().find(|field| field.name().contains('\0')) {
             let message = format!("the result has a column {:?}, and Arrow's names cannot hold a NUL", field.name());
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
-            return Err(error.with_hint("give it another name in the query"));
+            return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
         let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
@@ -169,7 +169,7 @@ impl Stream {
         });
         let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
-        let stream = Self::new(Box::new(source), name, server).map_err(|error| to_py(py, &error))?;
+        let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
         Ok((stream, production))
     }
@@ -235,13 +235,13 @@ impl Stream {
         // An error drops the rest, which gives the query up.
         let converted = py.detach(|| client::dtype::convert(rest, &dtypes));
         let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
-        Self::new(converted, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Self::new(py, converted, &self.name, &self.server)
     }
 
     /// The same rows, whose columns may take so many bytes in all. This stream is used up by it.
     fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
         let limited = client::limited(self.rest(), bytes);
-        Self::new(limited, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Self::new(py, limited, &self.name, &self.server)
     }
 
     /// What was read so far.
@@ -253,7 +253,7 @@ impl Stream {
         dict.set_item("wire_bytes", stats.wire_bytes)?;
         dict.set_item("seconds_to_schema", stats.to_schema.as_secs_f64())?;
         dict.set_item("seconds", stats.elapsed.as_secs_f64())?;
-        dict.set_item("encodings", stats.encodings.into_iter().collect::<Vec<BTreeMap<_, _>>>())?;
+        dict.set_item("encodings", self.names().into_iter().zip(stats.encodings).collect::<Vec<_>>())?;
         dict.set_item("codecs", stats.codecs)?;
         dict.set_item("configurations", stats.configurations)?;
         dict.set_item("configuration", stats.configuration)?;

@@ -1,4 +1,4 @@
-//! Who may come in: users with verifiers in a file, SCRAM-SHA-256, and a limit to guessing.
+//! Authentication: a file of users with verifiers, SCRAM-SHA-256, and a limit on password guessing.
 
 mod login;
 mod scram;

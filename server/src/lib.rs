@@ -27,26 +27,24 @@ pub mod parameter;
 pub mod tls;
 pub mod value;
 
-mod certain;
 mod connection;
-pub mod lex;
 mod observe;
-pub mod quote;
 mod rows;
 mod serve;
 mod session;
+mod sqlstate;
 mod supervise;
 
 pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role,
-    Rows, Session, Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
+    Session, Who,
 };
-pub use error::SqlState;
 pub use message::backend::Status;
 pub use observe::Log;
 pub use serve::{Options, ServeError, Server};
 pub use session::query;
+pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};

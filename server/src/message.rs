@@ -14,9 +14,9 @@ pub enum ProtocolError {
     Length {
         /// The message's type byte, or "start-up".
         kind: String,
-        /// What it says.
+        /// Its length field.
         length: u32,
-        /// What is allowed.
+        /// The longest that is allowed.
         limit: usize,
     },
     /// A type byte that no message has.
@@ -31,25 +31,25 @@ pub enum ProtocolError {
     /// A string is not UTF-8.
     #[error("message {0:?} holds text that is not UTF-8; set client_encoding to UTF8")]
     Encoding(char),
-    /// A field has a value it may not have.
+    /// A field has an invalid value.
     #[error("message {0:?} has an invalid {1}")]
     Field(char, &'static str),
-    /// The start-up message asks for a protocol this is not.
+    /// The start-up message requests an unsupported version of the protocol.
     #[error("protocol version {0}.{1} is not supported; this server speaks 3.0 and 3.2")]
     Version(u16, u16),
     /// The client asks for an encoding that is not UTF-8.
     #[error("client_encoding {0:?} is not supported; use UTF8")]
     ClientEncoding(String),
-    /// The start-up's `options` are not what a backend takes.
+    /// The start-up message's `options` cannot be read.
     #[error("invalid command-line argument for server process: {0}")]
     Options(String),
-    /// A message that makes no sense now.
+    /// A message that is invalid in this state.
     #[error("unexpected message {0:?}")]
     Unexpected(char),
-    /// Bytes that were sent before the encryption they should have had.
+    /// Unencrypted bytes behind the request for encryption.
     #[error("received unencrypted data after the request to encrypt; somebody between may have put it there")]
     Unencrypted,
-    /// TLS without saying what for, or another protocol's.
+    /// TLS without the protocol's name in ALPN, or with another one.
     #[error("a direct TLS connection has to name the application protocol \"postgresql\" (ALPN)")]
     NoAlpn,
     /// The connection ended within a message.

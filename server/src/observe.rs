@@ -1,4 +1,4 @@
-//! What the operator sees: a log, numbers, and whether all is well.
+//! What the operator sees: a log, metrics, and the health of the server.
 
 mod http;
 mod log;
@@ -9,58 +9,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(crate) use http::{State, answer};
+pub(crate) use log::FieldValue;
 pub use log::Log;
-pub(crate) use log::Value;
 pub(crate) use statement::outline;
 
 /// Counts since the start, and the log.
 #[derive(Default)]
 pub(crate) struct Observer {
     log: Option<Log>,
-    /// Whether statements are written there.
+    /// Whether statements are logged.
     shows_statements: bool,
-    /// Numbers of the supervisor's, as /metrics shows them.
+    /// The supervisor's metrics, in the text form of /metrics.
     restarts: String,
     /// Connections that were accepted.
     pub connections: AtomicU64,
-    /// Sessions that have begun.
+    /// Sessions that were started.
     pub logins: AtomicU64,
-    /// Logins with a wrong password, of a user who does not exist, or too many of these.
+    /// Logins that failed: a wrong password, an unknown user, or too many attempts.
     pub failed_logins: AtomicU64,
-    /// Connections that were refused for lack of room.
+    /// Connections that were refused because of a limit.
     pub refusals: AtomicU64,
-    /// Statements that were run; preparing one does not count.
+    /// Statements that ran. Preparing one does not count.
     statements: AtomicU64,
     /// Statements that have failed.
     pub errors: AtomicU64,
-    /// Of sessions that have ended.
+    /// Bytes sent in sessions that have ended.
     pub sent: AtomicU64,
 }
 
 impl Observer {
-    /// Writes to this log, statements too if they are to be shown.
+    /// An observer with this log, which may show statements.
     pub fn new(log: Option<Log>, shows_statements: bool, restarts: String) -> Arc<Self> {
         Arc::new(Self { log, shows_statements, restarts, ..Self::default() })
     }
 
     /// Writes a line, if there is a log.
-    pub fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    pub fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
     }
 
-    /// Counts a statement that is run, and writes it down if that is wanted; without values of parameters, which are not in it.
+    /// Counts a statement that runs, and logs it if that is wanted. Values of parameters are not in its text.
     pub fn statement(&self, user: &str, statement: &str) {
         count(&self.statements);
         if self.shows_statements {
             let shown = statement::shown(statement);
-            self.tell("statement", &[("user", Value::Text(user)), ("sql", Value::Text(&shown))]);
+            self.tell("statement", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(&shown))]);
         }
     }
 
-    /// The numbers, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` are those of now, and
-    /// `sent` what was sent in them.
+    /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the number of open ones,
+    /// and `sent` the bytes that these have sent.
     fn metrics(&self, sessions: usize, sent: u64) -> String {
         let mut text = String::new();
         let mut add = |kind: &str, name: &str, help: &str, value: u64| {
@@ -87,7 +87,7 @@ impl Observer {
     }
 }
 
-/// Counts one more.
+/// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }

@@ -9,7 +9,7 @@ pub use binary::from_binary;
 pub use instant::{Instant, instant};
 pub use text::from_text;
 
-use crate::error::SqlState;
+use crate::sqlstate::SqlState;
 use crate::value::types::{Kind, Type};
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.

@@ -15,7 +15,8 @@ pub(crate) mod transaction;
 
 use std::sync::Arc;
 
-use crate::certain;
+use colonnade_sql::{Statement, StatementKind};
+
 use crate::connection::cancel::{Control, Running};
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
@@ -27,7 +28,6 @@ use crate::message::backend::{self, Report, Status};
 use crate::message::frontend::{Message, Phase, Target};
 use crate::rows::{self, Cursor, Formats, Sent};
 use crate::session::extended::{Prepared, Step};
-use crate::session::query::{Statement, StatementKind};
 use crate::session::settings::{Command, Settings};
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
@@ -113,7 +113,7 @@ impl Session {
                     Err(failure) if failure.is_fatal() => return Err(failure),
                     Err(failure) => {
                         is_skipping = true;
-                        self.fail(&failure, step.place());
+                        self.fail(&failure, step.query().map(|query| (query, 0)));
                         self.abandon_pipeline()?;
                         // As PostgreSQL does: a client may wait for it before it sends Sync.
                         self.output.flush()?;
@@ -147,15 +147,12 @@ impl Session {
 
     /// Runs a query string: its statements, up to the first that fails.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
-        let statements = match self.engine.source() {
-            None => query::split(sql),
-            Some(dialect) => match certain::split(sql, dialect) {
-                Ok(statements) => statements,
-                Err(failure) => {
-                    self.fail(&failure, None);
-                    return Ok(());
-                }
-            },
+        let statements = match query::statements(sql, self.engine.as_ref()) {
+            Ok(statements) => statements,
+            Err(failure) => {
+                self.fail(&failure, None);
+                return Ok(());
+            }
         };
         if statements.is_empty() {
             backend::empty_query(self.output.buffer());
@@ -179,7 +176,8 @@ impl Session {
 
     /// Runs a statement of the session's own.
     pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
-        Ok(self.engine()?.execute(text, &[], BATCH).map(drop)?)
+        let statement = Statement::of(text, self.engine.dialect());
+        Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
     }
 
     /// The engine, free to run a statement.
@@ -193,19 +191,17 @@ impl Session {
         let text = statement.text;
         self.control.runs(text);
         if let Some(dialect) = self.engine.source() {
-            return self.pass(text, dialect, described);
+            return self.pass(statement, dialect, described);
         }
-        let kind = query::kind(text);
-        self.check_transaction(kind)?;
-        match kind {
-            StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback => self.transaction(text, kind),
-            StatementKind::Copy => match copy::parse(text)? {
+        self.check_transaction(&statement.kind)?;
+        match &statement.kind {
+            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
                 Parsed::FromStdin(copy) => self.copy_in(&copy),
-                Parsed::Engine => self.execute(text),
+                Parsed::Engine => self.execute(statement),
             },
-            // What was not prepared through the protocol was prepared with PREPARE, in the engine.
-            StatementKind::Deallocate if query::is_discard(text) => {
+            StatementKind::Discard(what) if what == "ALL" => {
                 if self.is_in_transaction() {
                     return Err(EngineError::new(
                         SqlState::ACTIVE_SQL_TRANSACTION,
@@ -214,25 +210,35 @@ impl Session {
                     .into());
                 }
                 self.prepared.deallocate(None);
-                self.configure(text, Command::ResetAll, described)
+                self.configure(&statement.kind, Command::ResetAll, described)
             }
-            StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
-                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+            StatementKind::Discard(_) | StatementKind::Unlisten => {
+                self.complete(&statement.kind);
                 Ok(())
             }
-            StatementKind::Setting => match settings::command(text) {
-                Some(command) => self.configure(text, command, described),
-                None => self.execute(text),
+            StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
+            StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
+            StatementKind::Cursor(_) => self.cursors(statement),
+            kind => match settings::command(kind) {
+                Some(command) => self.configure(kind, command, described),
+                None => self.execute(statement),
             },
-            StatementKind::Discard => {
-                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
-                Ok(())
-            }
-            StatementKind::Notification => Err(Failure::NotSupported("LISTEN or NOTIFY")),
-            StatementKind::Savepoint => self.savepoint(text),
-            StatementKind::Cursor => self.cursors(text),
-            StatementKind::Deallocate | StatementKind::Alone | StatementKind::Other => self.execute(text),
         }
+    }
+
+    /// What was not prepared through the protocol was prepared with PREPARE, in the engine.
+    pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
+        if !self.prepared.deallocate(name) {
+            return self.execute(statement);
+        }
+        self.complete(&statement.kind);
+        Ok(())
+    }
+
+    /// Tells the client that a statement without rows is done.
+    pub fn complete(&mut self, kind: &StatementKind) {
+        backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
     }
 
     pub fn is_in_transaction(&self) -> bool {
@@ -240,9 +246,9 @@ impl Session {
     }
 
     /// In a failed transaction only its end is possible.
-    pub fn check_transaction(&self, kind: StatementKind) -> Result<(), Failure> {
+    pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // What savepoints can do then, they know themselves.
-        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint)
+        let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
             // A source knows by itself what it does then.
             || self.engine.source().is_some();
         if self.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
@@ -256,25 +262,30 @@ impl Session {
     }
 
     /// Runs a statement of the engine's, and sends what it gives.
-    pub fn execute(&mut self, text: &str) -> Result<(), Failure> {
+    pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let tag = match self.run_engine(text, &[], &formats)? {
+        let tag = match self.run_engine(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
                 let (Sent::All(sent) | Sent::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, None)?;
-                query::tag(text, Some(sent), None)
+                query::tag(&statement.kind, Some(sent), None)
             }
-            Outcome::Done(changed) => query::tag(text, None, changed),
+            Outcome::Done(changed) => query::tag(&statement.kind, None, changed),
         };
         backend::command_complete(self.output.buffer(), &tag);
         Ok(())
     }
 
     /// Has the engine run a statement; its rows are to be read.
-    pub fn run_engine(&mut self, text: &str, values: &[Parameter], formats: &Formats) -> Result<Outcome, Failure> {
-        Ok(match self.answer(text, values, BATCH)? {
+    pub fn run_engine(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        formats: &Formats,
+    ) -> Result<Outcome, Failure> {
+        Ok(match self.answer(statement, values, BATCH)? {
             Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             Answer::Done { changed } => Outcome::Done(changed),
         })
@@ -282,8 +293,10 @@ impl Session {
 
     /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+        let (query, start) = copy.query(text);
+        let query = Statement::of(&query, self.engine.dialect());
         // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match source::kept(&copy.query, self.engine.source()) {
+        let listing = match source::kept(&query.kind, self.engine.source()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
@@ -294,55 +307,62 @@ impl Session {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
-        let placed = |failure| match (failure, copy.query_start) {
-            (Failure::Engine(mut error), Some(start)) => {
-                error.position = error.position.map(|position| text[..start].chars().count() + position);
-                Failure::Engine(error)
-            }
-            (Failure::Engine(error), None) => Failure::Engine(EngineError { position: None, ..error }),
-            (failure, _) => failure,
-        };
+        let before = || start.map(|start| text[..start].chars().count());
+        let placed = |failure: Failure| failure.placed(before());
         let rows = match listing {
             Some(listing) => listing.into_rows()?,
-            None => self.checked_rows(copy, size).map_err(placed)?,
+            None => self.checked_rows(&query, copy, size).map_err(placed)?,
         };
         let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
-        let rows = copy::copy_out(context, &copy.options)?;
+        let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())
     }
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
-    fn checked_rows(&mut self, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+    fn checked_rows(&mut self, query: &Statement<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
-        match self.answered(&copy.query, |engine| engine.query_checked(&copy.query, size, check))? {
+        match self.answered(query, |engine| engine.query_checked(query, size, check))? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { .. } => Err(EngineError::no_rows().into()),
         }
     }
 
     /// Has the engine run a statement of the client's.
-    pub fn answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        let run = |session: &mut Self| session.answered(text, |engine| engine.execute(text, values, size));
-        if self.engine.needs_transaction(text) { self.in_transaction(run) } else { run(self) }
+    pub fn answer(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
+        if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
     }
 
     /// The same for one that must give rows.
-    pub fn query_answer(&mut self, text: &str, values: &[Parameter], size: BatchSize) -> Result<Answer, Failure> {
-        self.answered(text, |engine| engine.query(text, values, size))
+    pub fn query_answer(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        self.answered(statement, |engine| engine.query(statement, values, size))
     }
 
     fn answered<T>(
         &mut self,
-        text: &str,
+        statement: &Statement<'_>,
         run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
     ) -> Result<T, Failure> {
-        if !self.prepared.savepoints.is_empty() && !self.engine.only_reads(text) {
+        if !query::reads_only(&statement.kind) {
             self.prepared.savepoints.may_write();
         }
         let answer = run(self.engine()?);
-        answer.map_err(|error| rows::interrupted(&self.control, source::explained(error, text, self.engine.source())))
+        answer.map_err(|error| {
+            let error = source::explained(error, statement.text, self.engine.source());
+            rows::interrupted(&self.control, error)
+        })
     }
 
     /// Tells the client that its statement failed, and remembers that its transaction did.

@@ -1,4 +1,4 @@
-//! TLS from the server's side: certificates from files, and the encryption of one connection.
+//! TLS on the server's side: certificates from files, and the encryption of a connection.
 
 mod config;
 mod stream;

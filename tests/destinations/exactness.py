@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-from colonnade._frames.output import writer_of
+from colonnade._frames import output
 
 Form = Any
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -151,7 +151,7 @@ def of_table(table: pa.Table) -> list[Form]:
 def result(table: pa.Table) -> colonnade.Result:
     """The rows as a source in this process gives them."""
     stream, _ = colonnade._core.Stream.from_arrow(table, "exactness", "Arrow", cancel=lambda: None)
-    return colonnade.Result(stream)
+    return colonnade.Result(stream, {})
 
 
 #: Where decimals become the nearest float: docs/how-to/drop-in.md.
@@ -246,7 +246,7 @@ def _in_file(suffix: str, read: Callable[[Path, pa.DataType], list[Form]]) -> Ca
         made = result(table)
         # As the command line does.
         made._require_types(suffix[1:])
-        write(path, writer_of(path), made.schema, made)
+        output.write(path, output.writer_of(path), made.schema, made)
         return read(path, table.schema.field(0).type)
 
     return write

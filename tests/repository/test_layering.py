@@ -1,8 +1,10 @@
 """Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← duckdb ← python`,
-`sql ← duckdb, python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`."""
+`sql ← duckdb, python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`. Then the rooms of the Python package."""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import json
 import subprocess
 from pathlib import Path
@@ -18,7 +20,7 @@ MAY_KNOW = {
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
     "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
-    "colonnade-server": {"colonnade-wire", "colonnade-login"},
+    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
     "colonnade-bench": {"colonnade-wire"},
@@ -35,6 +37,26 @@ NEVER = {
     "colonnade-server": {"pyo3", "tokio", "mio"},
     "colonnade-duckdb": {"pyo3", "tokio", "mio"},
     "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon"},
+}
+
+PACKAGE = ROOT / "python" / "colonnade"
+
+# Each room of the Python package, or module at its top, and what of those above it its modules may import; "" is the
+# package itself. `_core` is the stub of the extension module.
+ROOMS = {
+    "_options": set[str](),
+    "_libraries": set[str](),
+    "_core": {"_options"},
+    "_errors": {"_core"},
+    "_duckdb": {"_core"},
+    "_sources": {"_options", "_libraries", "_core", "_errors", "_duckdb"},
+    "_frames": {"_options", "_libraries", "_core", "_errors"},
+    "_connection": {"_options", "_core", "_sources", "_frames"},
+    "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
+    "": {"_options", "_core", "_errors", "_frames", "_connection", "_read"},
+    "_serve": {"_core", "_duckdb", "_sources"},
+    "_cli": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "", "_serve"},
+    "__main__": {"_cli"},
 }
 
 
@@ -80,6 +102,49 @@ def test_sql_has_no_dependencies(metadata: dict[str, Any]) -> None:
 @pytest.mark.parametrize("crate", NEVER)
 def test_what_must_not_come_in_does_not(metadata: dict[str, Any], crate: str) -> None:
     assert not reached(metadata, crate) & NEVER[crate]
+
+
+def modules() -> dict[str, Path]:
+    """The files of the Python package by the names of their modules."""
+    files = {path.relative_to(PACKAGE.parent): path for kind in ("*.py", "*.pyi") for path in PACKAGE.rglob(kind)}
+    return {".".join(name.with_suffix("").parts).removesuffix(".__init__"): path for name, path in files.items()}
+
+
+def imported(module: str) -> set[str]:
+    """The modules of the package that one of them imports, wherever it does."""
+    known = modules()
+    package = module if known[module].name == "__init__.py" else module.rpartition(".")[0]
+    found = set[str]()
+    for node in ast.walk(ast.parse(known[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            # A name is a module, or is in one.
+            found |= {name if name in known else base for name in (f"{base}.{name.name}" for name in node.names)}
+    return found & known.keys()
+
+
+def room(module: str) -> str:
+    return module.removeprefix("colonnade").removeprefix(".").partition(".")[0]
+
+
+def test_every_room_of_the_package_has_its_place() -> None:
+    assert {room(module) for module in modules()} == set(ROOMS)
+    above = set[str]()
+    for name, may_know in ROOMS.items():
+        assert may_know <= above, name
+        above.add(name)
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_a_module_of_the_package_knows_only_the_rooms_above(module: str) -> None:
+    others = {room(name) for name in imported(module)} - {room(module)}
+    assert others <= ROOMS[room(module)]
+
+
+def test_what_stands_in_no_room_is_little() -> None:
+    assert len([path for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi")]) <= 8
 
 
 def test_the_server_does_not_name_its_engine() -> None:

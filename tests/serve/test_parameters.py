@@ -308,5 +308,16 @@ def test_errors_have_their_place_in_what_was_parsed(connection: psycopg.Connecti
         assert caught.value.diag.statement_position == str(place), query
     with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
         connection.execute("select %s + nothing_there", [1])
-    # Its placeholders were rewritten.
-    assert caught.value.diag.statement_position is None
+    # In the text with `$1`, which became a cast.
+    assert caught.value.diag.statement_position == "13"
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_errors_behind_rewritten_text_have_their_place(connection: psycopg.Connection, prepare: bool) -> None:
+    query = (
+        "select '{1}'::int4[], 'é', 'pg_class'::regclass::text from pg_catalog.pg_class, information_schema.tables "
+        "where nothing_there"
+    )
+    with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
+        connection.execute(query, prepare=prepare)
+    assert caught.value.diag.statement_position == str(query.index("nothing_there") + 1)

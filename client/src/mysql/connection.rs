@@ -228,7 +228,7 @@ fn limit() -> impl FnMut() -> Result<(), Error> {
 }
 
 fn check(options: &QueryOptions) -> Result<(), Error> {
-    options.refuse_for_plain_source()?;
+    options.refuse_for_plain_source(true)?;
     let sizes = [
         ("chunk_rows", options.chunk_rows.map(u64::from)),
         ("chunk_bytes", options.chunk_bytes),

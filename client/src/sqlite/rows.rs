@@ -55,7 +55,7 @@ impl<'d> Rows<'d> {
         };
         let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
         let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?.min(MOST_BYTES);
-        options.refuse_for_plain_source()?;
+        options.refuse_for_plain_source(true)?;
         let statement = only_statement(database, sql, parameters)?;
         let columns = columns(&statement, &options.as_text)?;
         let schema = Arc::new(Schema::empty());

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from colonnade import _core
+from colonnade._core import file_uri
 from colonnade._libraries import require
 
 
@@ -90,7 +90,7 @@ def _pandas(asked: dict[str, Any]) -> Any:
 
 def _sqlite_path(uri: str) -> str:
     """The file that an SQLite URI names."""
-    _, path, _ = _core.file_uri(uri)
+    _, path, _ = file_uri(uri)
     return path
 
 

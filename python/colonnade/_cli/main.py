@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from colonnade import __version__
+from colonnade._core import __version__
 from colonnade._errors import Error
 
 from . import bench, demo, read, serve, user

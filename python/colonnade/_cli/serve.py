@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
-import resource
-import shutil
-import signal
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from colonnade._serve.settings import STACK, Settings, size
+from colonnade._serve.settings import Database, size
+from colonnade._serve.supervisor import serve
 from colonnade._sources.secrets import secrets
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from colonnade._core import Supervisor
+    from colonnade._core import Listening, ServerOptions
 
 DEFAULT_LISTEN = "127.0.0.1:5433"
 
@@ -187,54 +182,47 @@ def run(args: argparse.Namespace) -> int:
         check_source_arguments(args)
     elif importlib.util.find_spec("duckdb") is None:
         raise SystemExit("colonnade: duckdb is missing: pip install 'colonnade[serve]'")
-    # Blocked before any thread starts, so that all threads leave them to sigwait.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    # A client takes a descriptor; what a shell allows by default is little.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    allow_deep_stacks()
-    listen = args.listen or (None if args.unix else DEFAULT_LISTEN)
-    source = args.source and source_behind(args.source)
-    scratch = tempfile.mkdtemp(prefix="colonnade-")
-    try:
-        spool = {"spool_bytes": spool_bytes, "spool_directory": _spool_directory(args)}
-        settings = Settings.of(args, listen=listen, source=source, scratch=scratch, **spool)
-        return supervise(settings, verbose=getattr(args, "verbose", False))
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    listening: Listening = {
+        "listen": args.listen or (None if args.unix else DEFAULT_LISTEN),
+        "unix": args.unix,
+        "users": args.users,
+        "tls_certificate": args.tls_certificate,
+        "tls_key": args.tls_key,
+        "tls_client_ca": args.tls_client_ca,
+        "log": args.log,
+        "metrics": args.metrics,
+    }
+    options: ServerOptions = {
+        "encode_cpu": args.encode_cpu,
+        "max_connections": args.max_connections,
+        "max_user_connections": args.max_user_connections,
+        "max_address_logins": args.max_address_logins,
+        "login_timeout": args.login_timeout,
+        "statement_timeout": args.statement_timeout,
+        "idle_timeout": args.idle_timeout,
+        "idle_transaction_timeout": args.idle_transaction_timeout,
+        "max_result_bytes": args.max_result_bytes,
+        "max_session_memory": args.max_session_memory,
+        "spool_bytes": spool_bytes,
+        "spool_directory": _spool_directory(args),
+        "log_statements": args.log_statements,
+    }
+    engine = source_behind(args.source) if args.source is not None else _database(args)
+    return serve(engine, listening, options, grace=args.grace, verbose=args.verbose)
 
 
-def allow_deep_stacks() -> None:
-    """Have the worker's threads begin with larger stacks; their memory is taken only when they use it."""
-    _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
-    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
-
-
-#: A worker imports what this process would, from wherever it would, and not from the current directory.
-WORKER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnade._serve.worker import main; main()"
-
-
-def supervise(settings: Settings, *, verbose: bool) -> int:
-    """Listen, with a worker that holds the engine, until a signal says that it is enough."""
-    from colonnade._core import Supervisor
-    from colonnade._serve.worker import ENVIRONMENT
-
-    command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
-    try:
-        supervisor = Supervisor(settings, command, list(ENVIRONMENT.items()), settings.to_json())
-    except Exception as error:
-        if verbose:
-            raise
-        # A worker that does not start has said why.
-        raise SystemExit(f"colonnade: {first_line(error)}" if str(error) else 1) from None
-    for address in supervisor.addresses:
-        print(f"listening on {address}", flush=True)
-    if supervisor.metrics is not None:
-        print(f"metrics on http://{supervisor.metrics}/metrics", flush=True)
-    if wait_for_the_end(supervisor) == signal.SIGTERM:
-        drain(supervisor, settings.grace)
-    return 0 if supervisor.stop() else 1
+def _database(args: argparse.Namespace) -> Database:
+    return Database(
+        path=args.database,
+        create=args.create,
+        read_only=args.read_only,
+        allow_files=args.allow_files,
+        max_statement_bytes=args.max_statement_bytes,
+        memory=args.memory,
+        threads=args.threads,
+        temp_directory=args.temp_directory,
+        temp_size=args.temp_size,
+    )
 
 
 #: Options that are about the DuckDB of a server of its own.
@@ -281,28 +269,3 @@ def source_uri(argument: str) -> str:
             raise SystemExit(f"colonnade: --source {argument}: the file is empty")
         return uri
     return argument
-
-
-SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-
-
-def wait_for_the_end(supervisor: Supervisor) -> int:
-    """Which signal ends it. SIGHUP does not: users and certificates are read again."""
-    while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
-        try:
-            supervisor.reload()
-        except OSError as error:
-            print(f"colonnade: everything stays as it was: {first_line(error)}", file=sys.stderr, flush=True)
-    return received
-
-
-def drain(supervisor: Supervisor, grace: float) -> None:
-    """Wait for what runs, until the grace is over or a second signal comes."""
-    end = time.monotonic() + grace
-    while not supervisor.drain(0.1) and time.monotonic() < end:
-        if signal.sigtimedwait(SIGNALS - {signal.SIGHUP}, 0) is not None:
-            return
-
-
-def first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from colonnade import _core
+from colonnade._core import unrepresentable
 from colonnade._libraries import require
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _CYCLE, _EPOCH = 146_097, 719_468
 def values(array: pa.Array) -> list[Any]:
     """An object a value: Python's, or a text where Python has none."""
     pa = require("pyarrow", "colonnade read")
-    if _core.unrepresentable(pa.table([array], names=["v"]), midnight=True) is None:
+    if unrepresentable(pa.table([array], names=["v"]), midnight=True) is None:
         try:
             return array.to_pylist()
         except (ValueError, OverflowError):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from colonnade import _core
+from colonnade._core import add_user, list_users, remove_user
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +43,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run_add(args: argparse.Namespace) -> int:
     if args.connections is not None and args.connections < 1:
         raise ValueError("--connections is at least 1; remove the user to keep it out")
-    is_new = _core.add_user(
+    is_new = add_user(
         args.users, args.name, password(args.name), read_only=args.read_only, connections=args.connections
     )
     print(f"{'added' if is_new else 'changed'} {args.name}")
@@ -61,13 +61,13 @@ def password(name: str) -> str:
 
 
 def run_remove(args: argparse.Namespace) -> int:
-    if not _core.remove_user(args.users, args.name):
+    if not remove_user(args.users, args.name):
         raise ValueError(f"there is no user {args.name} in {args.users}")
     print(f"removed {args.name}; sessions that are open stay open, and a running server has to be told: SIGHUP")
     return 0
 
 
 def run_list(args: argparse.Namespace) -> int:
-    for name, role, connections in _core.list_users(args.users):
+    for name, role, connections in list_users(args.users):
         print(f"{name}\t{role}\t{'' if connections is None else connections}")
     return 0

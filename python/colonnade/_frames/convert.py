@@ -48,26 +48,22 @@ def modin(frame: Any) -> Any:
 
 def batch(data: Any) -> Any:
     """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library takes."""
-    try:
-        import pyarrow as pa
-    except ModuleNotFoundError:
-        return data
-    return pa.record_batch(data)
+    return _made("record_batch", data)
 
 
 def column(data: Any) -> Any:
     """A pyarrow.ChunkedArray if pyarrow is installed, otherwise the object itself."""
-    try:
-        import pyarrow as pa
-    except ModuleNotFoundError:
-        return data
-    return pa.chunked_array(data)
+    return _made("chunked_array", data)
 
 
 def schema(data: Any) -> Any:
     """A pyarrow.Schema if pyarrow is installed, otherwise an object with `__arrow_c_schema__`."""
+    return _made("schema", data)
+
+
+def _made(function: str, data: Any) -> Any:
     try:
         import pyarrow as pa
     except ModuleNotFoundError:
         return data
-    return pa.schema(data)
+    return getattr(pa, function)(data)

@@ -10,14 +10,12 @@ import mmap
 import sys
 from typing import TYPE_CHECKING, Any
 
-from colonnade._libraries import require
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-
-    from .pandas import Backend
+    from colonnade._options.dtype import Backend
 
 #: Rows of the first allocation.
 _FIRST = 1024
@@ -30,7 +28,6 @@ _INT64_MAX = 2**63 - 1
 def column(field: pa.Field, backend: Backend, *, widens: bool) -> Growing | None:
     """A column that grows, if NumPy has such a type. With `widens`, numbers get 64 bits, and NULLs are kept as pandas
     keeps them."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     kind = field.type
     #: Whether the type knows NULL although there is none.
     masks = backend in ("numpy_nullable", "connectorx")
@@ -62,7 +59,7 @@ class Buffer:
     memory. What holds objects, and other systems than Linux, have to do with NumPy's own way. New values are 0."""
 
     def __init__(self, dtype: str) -> None:
-        self.values: np.ndarray = require("numpy", "to_pandas()", "pandas").empty(0, dtype)
+        self.values: np.ndarray = np.empty(0, dtype)
         self._is_mapped = sys.platform == "linux" and not self.values.dtype.hasobject
         self._map: mmap.mmap | None = None
 
@@ -79,7 +76,6 @@ class Buffer:
         if not self._is_mapped:
             self.values.resize(rows, refcheck=False)
             return
-        np = require("numpy", "to_pandas()", "pandas")
         dtype = self.values.dtype
         size = max(rows, 1) * dtype.itemsize
         # A map that an array looks at keeps its size.
@@ -126,7 +122,6 @@ class Growing:
                 # What lies below a mask means nothing, to pandas neither.
                 _find_nulls(array, self._mask.values[start : self._rows])
         elif nulls:
-            np = require("numpy", "to_pandas()", "pandas")
             null = np.empty(len(array), "bool")
             _find_nulls(array, null)
             blank = np.array("NaT", target.dtype) if target.dtype.kind == "M" else float("nan")
@@ -135,7 +130,6 @@ class Growing:
 
     def _plain(self, array: pa.Array) -> Any:
         """The values as they lie in the array, with anything where it is NULL."""
-        np = require("numpy", "to_pandas()", "pandas")
         if self._source == "bool":
             return array.fill_null(False).to_numpy(zero_copy_only=False)
         if len(array) == 0:
@@ -143,7 +137,6 @@ class Growing:
         return np.frombuffer(array.buffers()[1], self._source)[array.offset : array.offset + len(array)]
 
     def finish(self) -> pd.Series:
-        pd = require("pandas", "to_pandas()")
         values = self._values.finish(self._rows)
         if self._mask is None or (self._nulls == 0 and not self._always):
             return pd.Series(values, copy=False)
@@ -163,8 +156,6 @@ class Integers(Growing):
         super().__init__(dtype, dtype.replace("i", "I").replace("u", "U"), always=masks, source=source)
 
     def finish(self) -> pd.Series:
-        pd = require("pandas", "to_pandas()")
-        np = require("numpy", "to_pandas()", "pandas")
         values = self._values.finish(self._rows)
         assert self._mask is not None
         mask = self._mask.finish(self._rows)
@@ -191,8 +182,6 @@ class Flags(Growing):
     def finish(self) -> pd.Series:
         if self._nulls == 0:
             return super().finish()
-        pd = require("pandas", "to_pandas()")
-        np = require("numpy", "to_pandas()", "pandas")
         assert self._mask is not None
         codes = np.where(self._mask.finish(self._rows), 2, self._values.finish(self._rows))
         return pd.Series(np.array([False, True, None], dtype=object)[codes], dtype=object, copy=False)
@@ -200,7 +189,6 @@ class Flags(Growing):
 
 def _find_nulls(array: pa.Array, to: np.ndarray) -> None:
     """Says of each row of an array with NULLs whether it is one. Arrow's bits say the opposite, from the lowest on."""
-    np = require("numpy", "to_pandas()", "pandas")
     first, skipped = divmod(array.offset, 8)
     bits = np.frombuffer(array.buffers()[0], "uint8")[first:]
     np.equal(np.unpackbits(bits, count=skipped + len(array), bitorder="little")[skipped:], 0, out=to)

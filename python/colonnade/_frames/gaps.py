@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from colonnade import _core
+from colonnade._core import unrepresentable
 from colonnade._errors import DataError
 from colonnade._libraries import require
 
@@ -32,7 +32,7 @@ def refuse(
     `seconds` are timestamps of that unit that do not fit into milliseconds. With `only_nested`, this is so only within
     lists, structs and maps.
     """
-    found = _core.unrepresentable(data, midnight=midnight, years=years, seconds=seconds, only_nested=only_nested)
+    found = unrepresentable(data, midnight=midnight, years=years, seconds=seconds, only_nested=only_nested)
     if found is not None:
         name, what = found
         raise DataError(f"column {name!r} has {what}, which {destination} lacks", hint=way_out, sqlstate="22008")

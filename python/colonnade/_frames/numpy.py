@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from colonnade._libraries import require
+import numpy as np
+import pyarrow as pa
 
 from . import gaps
 from .values import of_column, require_names
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
 
 
 def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
@@ -32,8 +29,6 @@ def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
 
 
 def _array(name: str, column: pa.ChunkedArray) -> Any:
-    np = require("numpy", "to_numpy()")
-    pa = require("pyarrow", "to_numpy()", "numpy")
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         return _maybe_masked(column, kind.to_pandas_dtype())
@@ -58,7 +53,6 @@ def _array(name: str, column: pa.ChunkedArray) -> Any:
 
 def _maybe_masked(column: pa.ChunkedArray, dtype: Any) -> Any:
     """With a mask where there are NULLs: no number stands for NULL, not even NaN."""
-    np = require("numpy", "to_numpy()")
     if column.null_count == 0:
         values = column.to_numpy()
         return values if values.flags.writeable else values.copy()
@@ -68,8 +62,6 @@ def _maybe_masked(column: pa.ChunkedArray, dtype: Any) -> Any:
 
 def _moments(column: pa.ChunkedArray, integer: pa.DataType, dtype: str) -> Any:
     """NULL is NaT, whose number, the smallest of 64 bits, no value has."""
-    np = require("numpy", "to_numpy()")
-    pa = require("pyarrow", "to_numpy()", "numpy")
     whole = column.cast(integer).cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
     values = whole.to_numpy()
     return (values if values.flags.writeable else values.copy()).view(dtype)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from colonnade._libraries import require
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from .fixed import Buffer
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
 
 #: So many rows have to share a value on average, or looking for equal ones costs more than it saves.
 _SHARED = 2
@@ -23,7 +20,6 @@ _EXACT = decimal.Context(prec=80)
 def column(field: pa.Field, *, texts: bool, digits: bool) -> Objects | None:
     """A column of objects, if it is one of decimals or, with `texts`, of text. With `digits`, its text is that of
     decimals."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     if pa.types.is_decimal128(field.type) or ((texts or digits) and pa.types.is_string(field.type)):
         return Objects(decimals=digits)
     return None
@@ -51,34 +47,28 @@ class Objects:
         self._shares = len(labels.dictionary) * _SHARED <= len(array)
         if not self._shares:
             return make(array)
-        numpy = require("numpy", "to_pandas()", "pandas")
-        values = numpy.append(make(labels.dictionary), [None])
+        values = np.append(make(labels.dictionary), np.array([None]))
         return values[labels.indices.fill_null(len(values) - 1).to_numpy()]
 
     def finish(self) -> pd.Series:
-        pd = require("pandas", "to_pandas()")
         return pd.Series(self._values.finish(self._rows), dtype=object, copy=False)
 
 
 def _decimals(array: pa.Array) -> np.ndarray:
     """A decimal a text."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     if not pa.types.is_string(array.type):
         return _objects(array)
-    numpy = require("numpy", "to_pandas()", "pandas")
-    made = numpy.empty(len(array), object)
+    made = np.empty(len(array), object)
     made[:] = [None if text is None else decimal.Decimal(text) for text in array.to_pylist()]
     return made
 
 
 def _objects(array: pa.Array) -> np.ndarray:
     """An object a value; None where it is NULL."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     integers = _unscaled(array) if pa.types.is_decimal128(array.type) else None
     if integers is None:
         return array.to_numpy(zero_copy_only=False)
-    numpy = require("numpy", "to_pandas()", "pandas")
-    made = numpy.empty(len(array), object)
+    made = np.empty(len(array), object)
     # Half the time of pyarrow's own way, which goes through text.
     unit = decimal.Decimal(1).scaleb(-array.type.scale)
     with decimal.localcontext(_EXACT):
@@ -90,10 +80,9 @@ def _objects(array: pa.Array) -> np.ndarray:
 
 def _unscaled(array: pa.Array) -> Any:
     """The integers behind decimals, as NumPy's of 64 bits, if they all fit; anything where there is NULL."""
-    numpy = require("numpy", "to_pandas()", "pandas")
     values = array.buffers()[1]
     if values is None or array.type.scale < 0:
         return None
-    halves = numpy.frombuffer(values, "int64")[2 * array.offset : 2 * (array.offset + len(array))]
+    halves = np.frombuffer(values, "int64")[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = halves[::2], halves[1::2]
     return low if bool((high == low >> 63).all()) else None

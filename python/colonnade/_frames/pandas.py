@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from colonnade._errors import InterfaceError
-from colonnade._libraries import require
-from colonnade._options.dtype import Conversion, Dtype, Dtypes
+from colonnade._options.dtype import Dtype, Dtypes
 
 from . import fixed, gaps, objects
+from .dtype import is_object
+from .layout import Layout, is_decimal, is_digits
 from .values import of_column, out_of_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pandas as pd
-    import pyarrow as pa
-
-#: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
-#: ConnectorX does. docs/how-to/drop-in.md has the table.
-Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
-
-#: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
-_TYPE_KEY = b"colonnade.type"
-#: Those whose text is the digits of a number.
-_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
+#: Units of numbers that pandas' parse_dates reads as moments.
+_UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 #: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
 _WORTHWHILE = 4_096
 _HELD = 16 << 20
@@ -37,81 +31,8 @@ _LONGEST = 100_000_000
 _DAY = 86_400_000_000
 
 
-def checked(backend: str) -> Backend:
-    """The back-end, if there is one of this name."""
-    if backend not in get_args(Backend):
-        raise ValueError(f"dtype_backend {backend!r} is none of {', '.join(get_args(Backend))}")
-    return backend  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the columns of a frame are kept."""
-
-    backend: Backend = "numpy"
-    #: Whether decimals become the nearest float; None leaves it to the back-end.
-    coerce_float: bool | None = None
-    #: Columns whose types were asked for one by one, by name; None are all of them.
-    named: frozenset[str] | None = frozenset()
-
-    @property
-    def coerces(self) -> bool:
-        """Whether decimals become floats, which is pandas' default."""
-        return self.backend != "exact" if self.coerce_float is None else self.coerce_float
-
-    def names(self, column: str) -> bool:
-        """Whether this column keeps the type that it has."""
-        return self.named is None or column in self.named
-
-    def conversions(self, schema: pa.Schema) -> list[Conversion]:
-        """The types that columns get before they arrive here: their number, the type, whether values may change."""
-        found: list[Conversion] = []
-        for index, field in enumerate(schema):
-            target = None if self.names(field.name) else self._target(field)
-            if target is not None:
-                found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
-        return found
-
-    def _target(self, field: pa.Field) -> str | None:
-        pa = require("pyarrow", "to_pandas()", "pandas")
-        if self.backend == "connectorx":
-            return _connectorx(field)
-        if _is_decimal(field) and self.coerces:
-            return "lossy:float64"
-        # What the values of an enumeration are, and in which order, is text for pandas.
-        if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
-            return "utf8" if pa.types.is_string(field.type.value_type) else None
-        return None
-
-
-def _is_decimal(field: pa.Field) -> bool:
-    pa = require("pyarrow", "to_pandas()", "pandas")
-    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
-    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
-
-
-def _is_digits(field: pa.Field) -> bool:
-    """Whether it is a numeric without a precision, whose text arrives."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
-    return pa.types.is_string(field.type) and _is_decimal(field)
-
-
-def _connectorx(field: pa.Field) -> str | None:
-    """What ConnectorX would have made of it, where that is not what pandas gets anyway, or by a wider copy."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
-    kind = field.type
-    if _is_decimal(field):
-        return "lossy:float64"
-    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
-        return "timestamp(us)"
-    if pa.types.is_dictionary(kind) or pa.types.is_time(kind):
-        return "utf8"
-    return None
-
-
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
     """A frame of the batches, each of which may go once its rows are in place."""
-    pd = require("pandas", "to_pandas()")
     columns = [_column(field, layout) for field in schema]
     rows = 0
     for batch in _larger(batches):
@@ -129,7 +50,6 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) 
 
 def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in batches that are worth a call a column: a wide table comes in batches of few rows."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -151,7 +71,7 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
         return _Chunks(field, layout)
     named = layout.names(field.name)
     found = fixed.column(field, backend, widens=backend != "exact" and not named)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=not named and _is_digits(field))
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not named and is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -167,12 +87,10 @@ class _Chunks:
         if self._layout.backend != "pyarrow":
             # A column keeps the memory of its whole batch, and that of the other columns is to go. Joined with nothing,
             # it is a copy.
-            pa = require("pyarrow", "to_pandas()", "pandas")
             array = pa.concat_arrays([array, array.slice(0, 0)])
         self._arrays.append(array)
 
     def finish(self) -> pd.Series:
-        pa = require("pyarrow", "to_pandas()", "pandas")
         held = [pa.chunked_array(self._arrays, type=self._field.type)]
         self._arrays.clear()
         return _series(self._field, held, self._layout)
@@ -180,8 +98,6 @@ class _Chunks:
 
 def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     """One column; the list holds it, so that it goes when it was converted."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
-    pd = require("pandas", "to_pandas()")
     kind, backend = field.type, layout.backend
     if backend == "pyarrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
@@ -200,7 +116,6 @@ def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
 
 def _converted(name: str, held: list[Any]) -> Any:
     """One column as pyarrow converts it."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     table = pa.table([held.pop()], names=["v"])
     try:
         converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
@@ -212,7 +127,6 @@ def _converted(name: str, held: list[Any]) -> Any:
 
 def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     """One column of lists, structs or maps."""
-    pd = require("pandas", "to_pandas()")
     is_exact = layout.backend == "exact"
     as_objects = not is_exact or any(map(_changes, held[0].chunks))
     # NumPy's moments, which lists have otherwise, have more years than Python's.
@@ -224,14 +138,12 @@ def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
 
 
 def _extension(dtype: Any, held: list[Any]) -> Any:
-    pd = require("pandas", "to_pandas()")
     return pd.Series(dtype.__from_arrow__(held.pop()), copy=False)
 
 
 def _lengths(column: pa.ChunkedArray) -> Any:
     """Intervals as lengths of time, with days of 24 hours as in PostgreSQL's own comparisons; None if a month is among
     them, whose length nobody knows, or if one is too long."""
-    np = require("numpy", "to_pandas()", "pandas")
     parts = []
     for chunk in column.chunks:
         fields = np.dtype([("months", "int32"), ("days", "int32"), ("nanoseconds", "int64")])
@@ -249,9 +161,8 @@ def _lengths(column: pa.ChunkedArray) -> Any:
 
 def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     """Python's lists, with `floats` in place of decimals."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     kind = column.type
-    if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
+    if floats and pa.types.is_list(kind) and is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
             for row in of_column(name, column)
@@ -262,7 +173,6 @@ def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
 def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
     """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
     floats that are NULL, and in structs and maps integers of nanoseconds and datetime.datetime of dates."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     kind = array.type
     if pa.types.is_struct(kind):
         return any(_changes(part, in_field=True) for part in array.flatten())
@@ -279,7 +189,6 @@ def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
 
 def _has_fields(kind: pa.DataType) -> bool:
     """Whether there is a struct or a map in it."""
-    pa = require("pyarrow", "to_pandas()", "pandas")
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return True
     return pa.types.is_nested(kind) and _has_fields(kind.value_type)
@@ -293,19 +202,29 @@ def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
     return made.astype(own) if own else made
 
 
-def is_object(dtype: Dtype) -> bool:
-    """Whether it is the type of Python's objects, which no other library has."""
-    return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"
-
-
 def _is_pandas(dtype: Dtype) -> bool:
     """Whether it is that, or a type of pandas' own."""
-    pd = require("pandas", "dtype")
     try:
         return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
     except TypeError:
         # A name of spec/TYPES.md, or another library's object.
         return False
+
+
+def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
+    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
+    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
+    if isinstance(how, Mapping):
+        return pd.to_datetime(series, **how)
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind == "decimal":
+        # As in pandas, whose decimals are floats here.
+        series = series.astype("float64")
+    if how is None and kind in ("integer", "floating", "decimal"):
+        how = "s"
+    if how in _UNITS:
+        return pd.to_datetime(series, errors="coerce", unit=how)
+    return pd.to_datetime(series, errors="coerce", format=how)
 
 
 def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:

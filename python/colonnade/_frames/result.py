@@ -11,8 +11,7 @@ from colonnade._errors import InterfaceError
 from colonnade._libraries import require
 
 from . import convert
-from .numpy import arrays
-from .pandas import Backend, Layout, checked, frame
+from .dtype import checked_backend, converted, requested
 from .values import require_names, require_types
 
 if TYPE_CHECKING:
@@ -24,7 +23,10 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
     from colonnade._core import Table
-    from colonnade._options.dtype import Conversion
+    from colonnade._options.dtype import Backend
+    from colonnade._options.query import QueryOptions
+
+    from .dtype import Conversion
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,13 @@ class Result:
     answer is damaged or incomplete, and `DataError` if a value has no form in the destination.
     """
 
-    def __init__(self, stream: Stream, *, in_parts: bool = False, named: frozenset[str] | None = frozenset()) -> None:
+    def __init__(self, stream: Stream, options: QueryOptions, *, in_parts: bool = False) -> None:
+        """`options` are those of the query; the ones that all sources have are applied here."""
+        limit, dtype = options.get("max_result_bytes"), options.get("dtype")
+        stream = converted(stream if limit is None else stream.limited(limit), dtype)
         self._stream: Stream | None = stream
         #: Columns whose types were asked for, which the stream has already; None are all.
-        self._named = named
+        self._requested = requested(dtype, options.get("as_text"))
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names
@@ -124,20 +129,7 @@ class Result:
     @property
     def stats(self) -> Stats:
         """Rows, bytes and seconds up to now, and the encodings that were used."""
-        stats = self._source.stats()
-        return Stats(
-            rows=stats["rows"],
-            chunks=stats["chunks"],
-            wire_bytes=stats["wire_bytes"],
-            seconds_to_schema=stats["seconds_to_schema"],
-            seconds=stats["seconds"],
-            encodings=list(zip(self._names, stats["encodings"], strict=True)),
-            codecs=stats["codecs"],
-            configurations=stats["configurations"],
-            configuration=stats["configuration"],
-            source=stats["source"],
-            server=stats["server"],
-        )
+        return Stats(**self._source.stats())
 
     # --- all of it ----------------------------------------------------------------------------------------------
 
@@ -160,9 +152,12 @@ class Result:
             DataError: A value has no form in the frame, such as the time 24:00:00.
             ValueError: There is no such `dtype_backend`.
         """
-        layout = Layout(checked(dtype_backend or "numpy"), coerce_float, self._named)
+        backend = checked_backend(dtype_backend or "numpy")
         require("pandas", "to_pandas()")
         require("pyarrow", "to_pandas()", "pandas")
+        from .pandas import Layout, frame
+
+        layout = Layout(backend, coerce_float, self._requested)
         conversions = layout.conversions(self.schema)
         if self._kept is not None and conversions:
             stats = self._source.stats()
@@ -183,6 +178,8 @@ class Result:
         """
         require("numpy", "to_numpy()")
         require("pyarrow", "to_numpy()", "numpy")
+        from .numpy import arrays
+
         return arrays([self._table("to_numpy()")])
 
     def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:

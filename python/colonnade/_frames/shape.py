@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from colonnade._libraries import require
-from colonnade._options import dtype as _dtype
 
 from . import convert
-from .numpy import arrays
-from .pandas import Backend, Layout, astype, checked, frame, is_object, set_index
+from .dtype import checked_backend, is_object, requested
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from colonnade._options.dtype import Backend, Dtypes
+
+    from .pandas import Layout
     from .result import Result
 
 RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin")
@@ -24,8 +25,6 @@ RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", 
 _PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
 #: Rows of a Dask partition at most.
 _PARTITION_ROWS = 1_000_000
-#: Units of numbers that pandas' parse_dates reads as moments.
-_UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 
 #: A list may name columns that the result does not have, as in pandas; True stands for none.
 ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
@@ -42,7 +41,7 @@ class Shape:
     parse_dates: ParseDates | None = None
     chunksize: int | None = None
     batch_size: int | None = None
-    dtype: _dtype.Dtypes | None = None
+    dtype: Dtypes | None = None
     as_text: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -52,7 +51,7 @@ class Shape:
             if getattr(self, name) is not None and self.return_type not in _PANDAS:
                 raise ValueError(f"{name} needs return_type 'pandas'")
         if self.dtype_backend is not None:
-            checked(self.dtype_backend)
+            checked_backend(self.dtype_backend)
         if self.chunksize is not None and (self.return_type != "pandas" or self.chunksize < 1):
             raise ValueError("chunksize needs return_type 'pandas', and must be at least 1")
         if self.batch_size is not None and (self.return_type != "arrow_stream" or self.batch_size < 1):
@@ -70,7 +69,7 @@ class Shape:
             require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
 
     @property
-    def converted(self) -> _dtype.Dtypes | None:
+    def converted(self) -> Dtypes | None:
         """The types that columns get as they are decoded; pandas makes objects at the end."""
         if self.return_type not in _PANDAS:
             return self.dtype
@@ -80,7 +79,9 @@ class Shape:
 
     @property
     def _layout(self) -> Layout:
-        return Layout(self.dtype_backend or "numpy", self.coerce_float, _dtype.named(self.converted, self.as_text))
+        from .pandas import Layout
+
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.converted, self.as_text))
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -108,7 +109,7 @@ class Shape:
         if self.return_type == "polars":
             return result.to_polars()
         if self.return_type in _PANDAS:
-            return self._finished(frame(result.schema, result._each("read_sql()"), self._layout))
+            return self._frame(result.schema, result._each("read_sql()"))
         return self.of_table([result._table("read_sql()")])
 
     def of_table(self, held: list[pa.Table]) -> Any:
@@ -119,11 +120,14 @@ class Shape:
             case "polars":
                 return convert.polars(held.pop())
             case "numpy":
+                from .numpy import arrays
+
                 return arrays(held)
             case "duckdb":
                 return convert.duckdb(held.pop(), None)
             case _:
-                return self._finished(self._frame(held.pop()))
+                table = held.pop()
+                return self._frame(table.schema, table.to_batches())
 
     def frames(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pd.DataFrame]:
         """Frames of `chunksize` rows each, the last with what is left; one empty frame if there is nothing at all."""
@@ -137,23 +141,23 @@ class Shape:
             waiting.append(batch.slice(0, room))
             rows += min(room, batch.num_rows)
             if rows == size:
-                yield self._finished(frame(schema, waiting, self._layout))
+                yield self._frame(schema, waiting)
                 first = False
                 rest = batch.slice(room)
                 waiting, rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
         if waiting or first:
-            yield self._finished(frame(schema, waiting, self._layout))
+            yield self._frame(schema, waiting)
 
-    def _frame(self, table: pa.Table) -> pd.DataFrame:
-        return frame(table.schema, table.to_batches(), self._layout)
+    def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Any:
+        """A frame of the batches, with what was asked for besides."""
+        from .pandas import astype, frame, moments, set_index
 
-    def _finished(self, made: pd.DataFrame) -> Any:
-        """The frame with what was asked for besides."""
+        made = frame(schema, batches, self._layout)
         if self.dtype is not None:
             made = astype(made, self.dtype)
         for name, how in self._moments.items():
             if name in made.columns:
-                made[name] = _parsed(made[name], how)
+                made[name] = moments(made[name], how)
         if self.index_col is not None:
             made = set_index(made, self.index_col)
         match self.return_type:
@@ -163,21 +167,6 @@ class Shape:
                 return convert.modin(made)
             case _:
                 return made
-
-
-def _parsed(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
-    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
-    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
-    pd = require("pandas", "parse_dates")
-    if isinstance(how, Mapping):
-        return pd.to_datetime(series, **how)
-    kind = pd.api.types.infer_dtype(series, skipna=True)
-    if kind == "decimal":
-        # As in pandas, whose decimals are floats here.
-        series = series.astype("float64")
-    if how is None and kind in ("integer", "floating", "decimal"):
-        how = "s"
-    return pd.to_datetime(series, errors="coerce", **({"unit": how} if how in _UNITS else {"format": how}))
 
 
 def resliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

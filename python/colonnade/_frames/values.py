@@ -13,19 +13,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
+_INTERVAL = "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"
+_DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"
 #: Kinds of types that a library lacks, and what to write instead.
 _LACKS = {
-    "polars": {
-        "interval": "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})",
-        "decimal256": "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float",
-    },
-    "parquet": {"interval": "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"},
+    "polars": {"interval": _INTERVAL, "decimal256": _DECIMAL},
+    "parquet": {"interval": _INTERVAL},
     "csv": {
-        "interval": "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})",
+        "interval": _INTERVAL,
         "nested": "cast {name} to text or JSON in the query",
         "binary": "cast {name} to text in the query, such as encode({name}, 'hex')",
     },
-    "duckdb": {"decimal256": "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"},
+    "duckdb": {"decimal256": _DECIMAL},
 }
 #: What takes every type.
 _ARROW = "return_type 'arrow'"

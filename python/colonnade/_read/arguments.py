@@ -12,11 +12,6 @@ from colonnade._errors import InterfaceError, NotSupportedError
 #: A scheme and a colon, and no space before it, as no query begins.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
 
-#: Arguments of pandas.read_sql that have no meaning here.
-_REFUSED = {
-    "columns": "it selects from a table that is given by name: name the columns in the query",
-}
-
 
 def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
     """The connection and the query, in ConnectorX's order or in pandas': what they are says which is which."""
@@ -67,10 +62,3 @@ def _is_connection(value: Any) -> bool:
     if isinstance(value, str):
         return _URI.match(value) is not None
     return not isinstance(value, (list, tuple))
-
-
-def refuse(options: Mapping[str, Any]) -> None:
-    """Raises for an argument that pandas.read_sql has and that cannot be followed."""
-    for name, why in _REFUSED.items():
-        if options.get(name) is not None:
-            raise NotSupportedError(f"{name} is not supported: {why}")

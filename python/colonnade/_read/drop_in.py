@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from colonnade._connection import Connection, connect
 from colonnade._errors import NotSupportedError
-from colonnade._frames.pandas import Layout, frame
 from colonnade._libraries import require
-from colonnade._sources.source import is_keywords
+from colonnade._sources.uri import is_keywords
 
 from .arguments import endpoints
-from .read_sql import FrameOptions, read_sql
+from .read_sql import FrameOptions, Index, Place, read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +26,8 @@ _QUOTES = {"postgresql": '"', "postgres": '"', "sqlite": '"', "duckdb": '"', "my
 @overload
 def read_sql_query(
     sql: str,
-    con: str | Connection,
-    index_col: str | list[str] | None = None,
+    con: Place,
+    index_col: Index = None,
     *,
     return_type: Literal["pandas"] = "pandas",
     chunksize: None = None,
@@ -37,8 +36,8 @@ def read_sql_query(
 @overload
 def read_sql_query(
     sql: str,
-    con: str | Connection,
-    index_col: str | list[str] | None = None,
+    con: Place,
+    index_col: Index = None,
     *,
     return_type: Literal["pandas"] = "pandas",
     chunksize: int,
@@ -46,32 +45,22 @@ def read_sql_query(
 ) -> Iterator[pd.DataFrame]: ...
 @overload
 def read_sql_query(
-    sql: str,
-    con: str | Connection,
-    index_col: str | list[str] | None = None,
-    *,
-    return_type: Literal["arrow"],
-    **options: Unpack[FrameOptions],
+    sql: str, con: Place, index_col: Index = None, *, return_type: Literal["arrow"], **options: Unpack[FrameOptions]
 ) -> pa.Table: ...
 @overload
 def read_sql_query(
-    sql: str,
-    con: str | Connection,
-    index_col: str | list[str] | None = None,
-    *,
-    return_type: Literal["polars"],
-    **options: Unpack[FrameOptions],
+    sql: str, con: Place, index_col: Index = None, *, return_type: Literal["polars"], **options: Unpack[FrameOptions]
 ) -> pl.DataFrame: ...
 @overload
 def read_sql_query(
     sql: str,
-    con: str | Connection,
-    index_col: str | list[str] | None = None,
+    con: Place,
+    index_col: Index = None,
     *,
     return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
     **options: Unpack[FrameOptions],
 ) -> Any: ...
-def read_sql_query(sql: str, con: str | Connection, index_col: str | list[str] | None = None, **options: Any) -> Any:
+def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any) -> Any:
     """Runs a query and returns its result: `read_sql` with the arguments in pandas' order.
 
     Args:
@@ -92,9 +81,9 @@ def read_sql_query(sql: str, con: str | Connection, index_col: str | list[str] |
 @overload
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     return_type: Literal["pandas"] = "pandas",
@@ -104,9 +93,9 @@ def read_sql_table(
 @overload
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     return_type: Literal["pandas"] = "pandas",
@@ -116,9 +105,9 @@ def read_sql_table(
 @overload
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     return_type: Literal["arrow"],
@@ -127,9 +116,9 @@ def read_sql_table(
 @overload
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     return_type: Literal["polars"],
@@ -138,9 +127,9 @@ def read_sql_table(
 @overload
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
@@ -148,9 +137,9 @@ def read_sql_table(
 ) -> Any: ...
 def read_sql_table(
     table_name: str,
-    con: str | Connection,
+    con: Place,
     schema: str | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     *,
     columns: list[str] | None = None,
     **options: Any,
@@ -187,7 +176,7 @@ def read_sql_table(
     return read_sql(con, f"select {wanted} from {table}", index_col=index_col, **options)
 
 
-def _quote(con: str | Connection) -> str:
+def _quote(con: Place) -> str:
     """What a name is quoted with where the connection leads."""
     name = con.name if isinstance(con, Connection) else con
     scheme = "postgresql" if is_keywords(name) else name.partition(":")[0].partition("+")[0].lower()
@@ -198,7 +187,7 @@ def _quote(con: str | Connection) -> str:
     return _QUOTES[scheme]
 
 
-def get_meta(conn: str | Connection, query: str, protocol: str | None = None) -> pd.DataFrame:
+def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFrame:
     """Returns a frame without rows, with the columns and types that `read_sql` gives the query (ConnectorX's function).
 
     The query is started, and cancelled when its columns are known.
@@ -217,6 +206,8 @@ def get_meta(conn: str | Connection, query: str, protocol: str | None = None) ->
     place, asked = endpoints(conn, query, None, None)
     require("pandas", "get_meta()")
     require("pyarrow", "get_meta()", "pandas")
+    from colonnade._frames.pandas import Layout, frame
+
     connection = place if isinstance(place, Connection) else connect(place)
     try:
         layout = Layout()

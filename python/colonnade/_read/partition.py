@@ -10,16 +10,14 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from colonnade import _core
+from colonnade._core import Connection as CoreConnection
 from colonnade._errors import InterfaceError, NotSupportedError
 from colonnade._frames.result import Result
-from colonnade._options import dtype as _dtype
-from colonnade._options.query import bounded
 from colonnade._sources.arrow import ArrowSource
 
 if TYPE_CHECKING:
+    from colonnade._core import Source, Stream
     from colonnade._options.query import Params, QueryOptions
-    from colonnade._sources.source import Source
 
 #: Parts at most where nobody says how many.
 _MOST = 8
@@ -71,21 +69,15 @@ class Split:
 
 def start(source: Source, sql: str, params: Params | None, options: QueryOptions, split: Split) -> Result:
     """Starts a query, in parts if it is to have any."""
-    options = options.copy()
-    dtype = options.pop("dtype", None)
-    named = _dtype.named(dtype, options.get("as_text"))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
-        stream = bounded(lambda: source.query(sql, params, **options), options)
+        stream = source.query(sql, params, **options)
         _must_have(stream, split.key)
-        return Result(_dtype.converted(stream, dtype), named=named)
-    if isinstance(source, _core.Connection):
-        stream = bounded(
-            lambda: source.partitioned(
-                sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
-            ),
-            options,
+        return Result(stream, options)
+    if isinstance(source, CoreConnection):
+        stream = source.partitioned(
+            sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
         )
-        return Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
+        return Result(stream, options, in_parts=True)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -97,16 +89,13 @@ def start_each(
     source: Source, queries: list[str], params: Params | None, options: QueryOptions, split: Split
 ) -> Result | None:
     """Starts all queries as the parts of one result; None if they can only follow one another."""
-    if not isinstance(source, _core.Connection):
+    if not isinstance(source, CoreConnection):
         return None
-    options = options.copy()
-    dtype = options.pop("dtype", None)
-    named = _dtype.named(dtype, options.get("as_text"))
-    stream = bounded(lambda: source.together(queries, params, split.number, split.before, **options), options)
-    return None if stream is None else Result(_dtype.converted(stream, dtype), in_parts=True, named=named)
+    stream = source.together(queries, params, split.number, split.before, **options)
+    return None if stream is None else Result(stream, options, in_parts=True)
 
 
-def _must_have(stream: _core.Stream, key: str | None) -> None:
+def _must_have(stream: Stream, key: str | None) -> None:
     """Refuses a key that is no column, although nothing is cut by it."""
     names = stream.names
     if key is None or any(name.casefold() == key.casefold() for name in names):

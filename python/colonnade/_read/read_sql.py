@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from colonnade._connection import Connection
-from colonnade._errors import InterfaceError, NotSupportedError
-from colonnade._frames.pandas import Backend
-from colonnade._frames.result import Result
-from colonnade._frames.shape import ParseDates, Shape, resliced
-from colonnade._libraries import require
+from colonnade._errors import NotSupportedError
+from colonnade._frames.shape import ParseDates, Shape
 from colonnade._options import expected
-from colonnade._options.query import NAMES, Params, QueryOptions
-from colonnade._sources.source import open_source
+from colonnade._options.dtype import Backend
+from colonnade._options.query import Params, QueryOptions
+from colonnade._sources.uri import open_source
 
 from . import partition
-from .arguments import endpoints, refuse
+from .arguments import endpoints
+from .reading import Reading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +24,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyRelation
 
+#: A URI or an open connection.
+Place: TypeAlias = str | Connection
+#: A query, or several with the same columns. The first two arguments of `read_sql` may be exchanged.
+Queries: TypeAlias = str | list[str]
+Conn: TypeAlias = Place | None
+Query: TypeAlias = Queries | Connection | None
+#: The columns that become a frame's index.
+Index: TypeAlias = str | list[str] | None
 ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
 
 
@@ -48,27 +55,21 @@ class FrameOptions(QueryOptions, total=False):
 class ReadOptions(FrameOptions, total=False):
     """The arguments of `read_sql` that do not change the result's type."""
 
-    con: str | Connection | None
-    sql: str | list[str] | None
-    index_col: str | list[str] | None
+    con: Conn
+    sql: Queries | None
+    index_col: Index
     columns: None
 
 
-#: The names of its arguments, but for the options of a query.
-_OWN = (
-    "conn",
-    "query",
-    "return_type",
-    "chunksize",
-    *(name for name in ReadOptions.__annotations__ if name not in NAMES),
-)
+#: The names of the arguments of `read_sql`.
+_NAMES = ("conn", "query", "return_type", "chunksize", *ReadOptions.__annotations__)
 
 
 # The defaults and the names are those of connectorx.read_sql and of pandas.read_sql: changing the import is enough.
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
+    conn: Conn = None,
+    query: Query = None,
     *,
     return_type: Literal["pandas"] = "pandas",
     chunksize: None = None,
@@ -76,8 +77,8 @@ def read_sql(
 ) -> pd.DataFrame: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
+    conn: Conn = None,
+    query: Query = None,
     *,
     return_type: Literal["pandas"] = "pandas",
     chunksize: int,
@@ -85,69 +86,45 @@ def read_sql(
 ) -> Iterator[pd.DataFrame]: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["polars"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["polars"], **options: Unpack[ReadOptions]
 ) -> pl.DataFrame: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["arrow"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["arrow"], **options: Unpack[ReadOptions]
 ) -> pa.Table: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["arrow_stream"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["arrow_stream"], **options: Unpack[ReadOptions]
 ) -> pa.RecordBatchReader: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["numpy"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["numpy"], **options: Unpack[ReadOptions]
 ) -> dict[str, np.ndarray]: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["duckdb"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["duckdb"], **options: Unpack[ReadOptions]
 ) -> DuckDBPyRelation: ...
 @overload
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
-    *,
-    return_type: Literal["modin", "dask"],
-    **options: Unpack[ReadOptions],
+    conn: Conn = None, query: Query = None, *, return_type: Literal["modin", "dask"], **options: Unpack[ReadOptions]
 ) -> Any: ...
 def read_sql(
-    conn: str | Connection | None = None,
-    query: str | list[str] | Connection | None = None,
+    conn: Conn = None,
+    query: Query = None,
     *,
     return_type: ReturnType = "pandas",
     protocol: str | None = None,
     partition_on: str | None = None,
     partition_range: tuple[Any, Any] | None = None,
     partition_num: int | None = None,
-    index_col: str | list[str] | None = None,
+    index_col: Index = None,
     strategy: str | None = None,
     pre_execution_query: str | list[str] | None = None,
     params: Params | None = None,
     consistent: bool = True,
     batch_size: int | None = None,
-    con: str | Connection | None = None,
-    sql: str | list[str] | None = None,
+    con: Conn = None,
+    sql: Queries | None = None,
     dtype_backend: Backend | None = None,
     coerce_float: bool | None = None,
     parse_dates: ParseDates | None = None,
@@ -202,7 +179,7 @@ def read_sql(
         ValueError: An argument has a value that it cannot have.
         ImportError: The library of `return_type` is not installed.
     """
-    expected.refuse_unknown("read_sql", options, [*_OWN, *NAMES])
+    expected.refuse_unknown("read_sql", options, _NAMES)
     expected.require(
         {
             **options,
@@ -217,7 +194,9 @@ def read_sql(
         }
     )
     place, asked = endpoints(conn, query, con, sql)
-    refuse({"columns": columns})
+    if columns is not None:
+        why = "it selects from a table that is given by name: name the columns in the query"
+        raise NotSupportedError(f"columns is not supported: {why}")
     shape = Shape(
         return_type,
         index_col,
@@ -238,20 +217,19 @@ def read_sql(
     shape.require()
 
     connection = place if isinstance(place, Connection) else Connection(open_source(place, only_reads=True))
-    # What arrives bit by bit closes it at its end.
-    streaming = return_type == "arrow_stream" or chunksize is not None
+    reading = Reading(connection, queries, shape, params, options, split, owns_connection=connection is not place)
+    # What arrives bit by bit closes the connection at its end.
+    streams = return_type == "arrow_stream" or chunksize is not None
     try:
         for statement in before:
             connection.execute(statement)
-        if streaming:
-            return _stream(connection, queries, shape, params, options, split, owned=connection is not place)
-        return _whole(connection, queries, shape, params, options, split)
+        return reading.stream() if streams else reading.whole()
     except BaseException:
-        streaming = False
+        streams = False
         raise
     finally:
-        if connection is not place and not streaming:
-            connection.close()
+        if not streams:
+            reading.close()
 
 
 def _checked(query: str | list[str], partition_on: str | None, strategy: str | None) -> list[str]:
@@ -265,72 +243,3 @@ def _checked(query: str | list[str], partition_on: str | None, strategy: str | N
     if partition_on is not None and len(query) > 1:
         raise ValueError("a list of queries cannot be partitioned")
     return list(query)
-
-
-def _whole(
-    connection: Connection,
-    queries: list[str],
-    shape: Shape,
-    params: Params | None,
-    options: QueryOptions,
-    split: partition.Split,
-) -> Any:
-    result = _open(connection, queries, params, options, split)
-    if result is not None:
-        return shape.of_result(shape.prepare(result))
-    pa = require("pyarrow", "a list of queries")
-    tables: list[pa.Table] = []
-    for sql in queries:
-        tables.append(shape.prepare(connection.query(sql, params, **options)).to_arrow())
-        _same_columns(tables[0].schema, tables[-1].schema)
-    held = [pa.concat_tables(tables)]
-    tables.clear()
-    return shape.of_table(held)
-
-
-def _open(
-    connection: Connection, queries: list[str], params: Params | None, options: QueryOptions, split: partition.Split
-) -> Result | None:
-    """The one result of all queries; None if they can only follow one another."""
-    source = connection._source
-    if len(queries) == 1:
-        return partition.start(source, queries[0], params, options, split)
-    return partition.start_each(source, queries, params, options, split)
-
-
-def _stream(
-    connection: Connection,
-    queries: list[str],
-    shape: Shape,
-    params: Params | None,
-    options: QueryOptions,
-    split: partition.Split,
-    *,
-    owned: bool,
-) -> pa.RecordBatchReader | Iterator[pd.DataFrame]:
-    # Batch by batch, the rows of a list's queries follow one another.
-    only = _open(connection, queries, params, options, split) if len(queries) == 1 else None
-    first = shape.prepare(only or connection.query(queries[0], params, **options))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from first
-            for sql in queries[1:]:
-                result = shape.prepare(connection.query(sql, params, **options))
-                _same_columns(first.schema, result.schema)
-                yield from result
-        finally:
-            first.close()
-            if owned:
-                connection.close()
-
-    if shape.chunksize is not None:
-        return shape.frames(batches(), first.schema)
-    pa = require("pyarrow", "return_type 'arrow_stream'")
-    made = batches() if shape.batch_size is None else resliced(batches(), shape.batch_size)
-    return pa.RecordBatchReader.from_batches(first.schema, made)
-
-
-def _same_columns(first: pa.Schema, other: pa.Schema) -> None:
-    if not first.equals(other):
-        raise InterfaceError(f"the queries have different columns:\n{first}\nand\n{other}")

@@ -1,75 +1,51 @@
-"""What `colonnade serve` was asked for, as both of its processes know it."""
+"""What the processes of `colonnade serve` are told."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
+    from colonnade._core import ServerOptions
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The options by their names. Times are in seconds, sizes in bytes; 0 is no limit."""
+class Database:
+    """A DuckDB database, and what it may use."""
 
-    #: The DuckDB file; None is a database in memory, or another one behind `source`.
-    database: str | None
+    #: The file; None is a database in memory.
+    path: str | None
     create: bool
-    #: The URI of the database in front of which the server stands, its password in it.
-    source: str | None
-    listen: str | None
-    unix: str | None
     read_only: bool
-    encode_cpu: float
-    users: str | None
-    tls_certificate: str | None
-    tls_key: str | None
-    tls_client_ca: str | None
     allow_files: bool
-    max_connections: int
-    max_user_connections: int
-    max_address_logins: int
-    login_timeout: float
-    statement_timeout: float
-    idle_timeout: float
-    idle_transaction_timeout: float
-    max_result_bytes: int
-    max_session_memory: int
+    #: In bytes; 0 is no limit.
     max_statement_bytes: int
-    #: DuckDB's own words for these: `4GB`, `80%`.
+    #: In DuckDB's notation: `4GB`, `80%`. None is DuckDB's default, here and below.
     memory: str | None
     threads: int | None
     temp_directory: str | None
     temp_size: str | None
-    #: `temp_size` in bytes, if it is that.
-    spool_bytes: int
-    #: Where results are set aside; None is the session's memory.
-    spool_directory: str | None
-    log: str | None
-    log_statements: bool
-    metrics: str | None
-    grace: float
-    #: A directory of the server's own, which is gone with it.
-    scratch: str
 
-    @classmethod
-    def of(cls, arguments: argparse.Namespace, **others: Any) -> Settings:
-        """Take them from the command line, but for `others`."""
-        names = [field.name for field in fields(cls) if field.name not in others]
-        given = {name: getattr(arguments, name) for name in names}
-        return cls(
-            **{name: str(value) if isinstance(value, Path) else value for name, value in given.items()}, **others
-        )
+
+@dataclass(frozen=True)
+class Settings:
+    """What the worker serves, and how. It is passed as JSON, because the worker may not read files."""
+
+    #: A database of its own, or the URI of the database in front of which the server stands, with its password.
+    engine: Database | str
+    options: ServerOptions
+    #: A directory of the server's own, which is removed at its end.
+    scratch: str
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Settings:
-        return cls(**json.loads(text))
+        found = json.loads(text)
+        engine = found.pop("engine")
+        return cls(engine if isinstance(engine, str) else Database(**engine), **found)
 
 
 #: Bytes of the stack of each of the engine's own threads: it recurses over statements and values.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from colonnade._core import SourceEngine, Worker
-from colonnade._sources.source import open_source
+from colonnade._sources.uri import open_source
 
-from .settings import STACK, Settings, size
+from .settings import STACK, Database, Settings, size
 
 if TYPE_CHECKING:
     from colonnade._duckdb.engine import Engine
@@ -40,8 +40,9 @@ def main() -> None:
     try:
         worker = Worker()
         settings = Settings.from_json(worker.settings)
-        engine = duckdb_engine(settings) if settings.source is None else source_engine(settings.source)
-        status = worker.serve(engine, settings)
+        served, scratch = settings.engine, Path(settings.scratch)
+        engine = source_engine(served) if isinstance(served, str) else duckdb_engine(served, scratch)
+        status = worker.serve(engine, settings.options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
     except Exception as error:
@@ -56,54 +57,53 @@ def source_engine(uri: str) -> SourceEngine:
     return SourceEngine(lambda: open_source(uri, gateway=True))
 
 
-def duckdb_engine(settings: Settings) -> Engine:
+def duckdb_engine(database: Database, scratch: Path) -> Engine:
     """The database, opened by a process that can reach little else."""
     try:
         from colonnade._duckdb.engine import Engine, resources
         from colonnade._duckdb.fences import Fences
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
-    scratch = Path(settings.scratch)
-    if settings.database is not None:
-        must_exist(settings.database, settings, scratch)
-    memory, threads = resources(settings.memory, settings.threads)
-    temporary = settings.temp_directory
-    if temporary is None and settings.database is None:
+    must_exist(database, scratch)
+    memory, threads = resources(database.memory, database.threads)
+    temporary = database.temp_directory
+    if temporary is None and database.path is None:
         temporary = str(scratch / "temporary")
     fences = Fences(
-        files=settings.allow_files,
-        memory=settings.memory or memory,
+        files=database.allow_files,
+        memory=database.memory or memory,
         threads=threads,
         temp_directory=temporary,
-        temp_size=settings.temp_size,
-        max_statement_bytes=settings.max_statement_bytes or sys.maxsize,
+        temp_size=database.temp_size,
+        max_statement_bytes=database.max_statement_bytes or sys.maxsize,
     )
-    if not settings.allow_files:
-        missing = Worker.confine(directories(settings, scratch, temporary))
+    if not database.allow_files:
+        missing = Worker.confine(directories(database.path, scratch, temporary))
         if missing is not None:
             print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
-    return Engine(settings.database or ":memory:", read_only=settings.read_only, fences=fences, scratch=scratch)
+    return Engine(database.path or ":memory:", read_only=database.read_only, fences=fences, scratch=scratch)
 
 
-def must_exist(database: str, settings: Settings, scratch: Path) -> None:
+def must_exist(database: Database, scratch: Path) -> None:
     """Refuse a file that is not there, unless this server is to make it and no worker has done so."""
-    if database == ":memory:" or Path(database).exists():
+    path = database.path
+    if path in (None, ":memory:") or Path(path).exists():
         return
     if (scratch / "catalog.duckdb").exists():
-        raise RuntimeError(f"{database} is gone: the server opened it before")
-    if settings.read_only:
-        raise RuntimeError(f"there is no file {database} to read")
-    if not settings.create:
-        raise RuntimeError(f"there is no file {database}: --create makes it")
+        raise RuntimeError(f"{path} is gone: the server opened it before")
+    if database.read_only:
+        raise RuntimeError(f"there is no file {path} to read")
+    if not database.create:
+        raise RuntimeError(f"there is no file {path}: --create makes it")
 
 
-def directories(settings: Settings, scratch: Path, temporary: str | None) -> list[Path]:
+def directories(database: str | None, scratch: Path, temporary: str | None) -> list[Path]:
     """All that the process may reach from now on."""
     found = [scratch]
-    if settings.database is not None:
+    if database is not None:
         # A link's own directory is where DuckDB puts what stands beside the database.
-        path = Path(settings.database).absolute()
+        path = Path(database).absolute()
         found += [path.parent, path.resolve().parent]
     if temporary is not None:
         Path(temporary).mkdir(parents=True, exist_ok=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from colonnade import _core, _errors
-from colonnade._errors import InterfaceError
+from colonnade._core import has_columns
+from colonnade._errors import Error, InterfaceError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
@@ -45,7 +45,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         connection = {key: value for key, value in options.items() if key.startswith(_CONNECTION)}
         self._is_manual = connection.get(_AUTOCOMMIT, "true") != "true"
         database = {key: value for key, value in options.items() if key not in {*self._statement_options, *connection}}
-        failed: _errors.Error | None = None
+        failed: Error | None = None
         try:
             self._database = self._adbc.AdbcDatabase(driver=driver, **database)
             try:
@@ -55,7 +55,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
                 raise
         except self._adbc.Error as error:
             message = redacted(str(error), self._secrets)
-            failed = _errors.OperationalError(message, sqlstate=_sqlstate(error), source=name)
+            failed = OperationalError(message, sqlstate=_sqlstate(error), source=name)
         if failed is not None:
             # Out here it does not bring the library's own error with it, which may hold what it must not show.
             raise failed
@@ -111,7 +111,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             schema = self._prepared(query).execute_schema()
         except self._adbc.NotSupportedError:
             return self._transaction()
-        if not _core.has_columns(schema):
+        if not has_columns(schema):
             raise NoRows(self.name)
         return None
 
@@ -163,21 +163,13 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if statement is not None:
             statement.close()
 
-    def _translated(self, error: BaseException) -> _errors.Error | None:
+    def _translated(self, error: BaseException) -> Error | None:
         if not isinstance(error, self._adbc.Error):
             return None
         if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
-            return _errors.OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
-        classes: list[tuple[type[Exception], type[_errors.Error]]] = [
-            (self._adbc.NotSupportedError, _errors.NotSupportedError),
-            (self._adbc.ProgrammingError, _errors.ProgrammingError),
-            (self._adbc.DataError, _errors.DataError),
-            (self._adbc.IntegrityError, _errors.IntegrityError),
-            (self._adbc.OperationalError, _errors.OperationalError),
-            (self._adbc.InternalError, _errors.InternalError),
-        ]
-        ours = next((ours for theirs, ours in classes if isinstance(error, theirs)), _errors.DatabaseError)
-        return ours(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
+            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+        kind = class_like(self._adbc, error)
+        return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
 
 
 def _sqlstate(error: Any) -> str | None:

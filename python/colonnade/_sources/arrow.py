@@ -10,11 +10,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
-from colonnade import _core, _errors
-from colonnade._options.query import Params, QueryOptions, refuse_for_plain_source
+from colonnade._core import Stream, refuse_for_plain_source
+from colonnade._errors import Error, InterfaceError, ProgrammingError
+from colonnade._options.query import Params, QueryOptions
 
 if TYPE_CHECKING:
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, Production
 
 T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.
@@ -34,7 +35,7 @@ def _close_all() -> None:
         source.close()
 
 
-class NoRows(_errors.ProgrammingError):
+class NoRows(ProgrammingError):
     """A statement that gives no rows where some were wanted."""
 
     def __init__(self, source: str, *, has_run: bool = False) -> None:
@@ -54,7 +55,7 @@ class ArrowSource(ABC, Generic[Query]):
         self.name = name
         self.server = server
         #: What the last query's stream makes the connection do.
-        self._current: _core.Production | None = None
+        self._current: Production | None = None
         self._open = True
         _sources.add(self)
 
@@ -87,7 +88,7 @@ class ArrowSource(ABC, Generic[Query]):
         """Closes the library's connection."""
 
     @abstractmethod
-    def _translated(self, error: BaseException) -> _errors.Error | None:
+    def _translated(self, error: BaseException) -> Error | None:
         """An error of the library's as one of this package's; None if it is not the library's."""
 
     # --- what is the same for all -------------------------------------------------------------------------------------
@@ -96,12 +97,12 @@ class ArrowSource(ABC, Generic[Query]):
     def is_open(self) -> bool:
         return self._open
 
-    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> _core.Stream:
-        refuse_for_plain_source(options, self.name, as_text=self.has_as_text)
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream:
+        refuse_for_plain_source(self.name, self.has_as_text, **options)
         bound = self._bind(sql, params)
         self._claim()
 
-        def start() -> _core.Stream:
+        def start() -> Stream:
             finish = self._protect(bound)
             try:
                 stream = self._stream(bound, options, finish)
@@ -116,9 +117,9 @@ class ArrowSource(ABC, Generic[Query]):
 
         return self._run(start)
 
-    def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> _core.Stream:
+    def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> Stream:
         producer, texts = self._start(bound, options)
-        stream, self._current = _core.Stream.from_arrow(
+        stream, self._current = Stream.from_arrow(
             producer,
             self.name,
             self.server,
@@ -135,11 +136,11 @@ class ArrowSource(ABC, Generic[Query]):
         self._claim()
         return self._run(lambda: self._effect(bound))
 
-    def run(self, sql: str, **options: Unpack[QueryOptions]) -> _core.Stream | int | None:
+    def run(self, sql: str, **options: Unpack[QueryOptions]) -> Stream | int | None:
         """Runs a statement of which nobody knows whether it gives rows: a stream, or the number of rows it touched."""
         if self._is_effect(sql):
             return self.execute(sql)
-        refuse_for_plain_source(options, self.name, as_text=self.has_as_text)
+        refuse_for_plain_source(self.name, self.has_as_text, **options)
         bound = self._bind(sql, None)
         self._claim()
         try:
@@ -171,10 +172,10 @@ class ArrowSource(ABC, Generic[Query]):
 
     def _claim(self) -> None:
         if not self._open:
-            raise _errors.InterfaceError("the connection is closed: open a new one", source=self.name)
+            raise InterfaceError("the connection is closed: open a new one", source=self.name)
         if self._current is not None:
             if self._current.is_open:
-                raise _errors.InterfaceError(
+                raise InterfaceError(
                     "the connection still delivers a result: read it to its end, drop it, or open a second connection",
                     source=self.name,
                 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from colonnade import _core, _errors
+from colonnade._core import bind, file_uri
 from colonnade._duckdb.exact import UnsupportedType, check, exact
-from colonnade._errors import InterfaceError
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
@@ -35,12 +35,12 @@ class DuckdbSource(ArrowSource[str]):
             # A library does not write to its caller's terminal.
             self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
-            raise _errors.OperationalError(str(error), source=self.name) from error
+            raise OperationalError(str(error), source=self.name) from error
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:
         """The source that `duckdb:` and `rest` mean. Its file has to be there: DuckDB itself would create it."""
-        name, path, parameters = _core.file_uri(f"duckdb:{rest}")
+        name, path, parameters = file_uri(f"duckdb:{rest}")
         for key, value in parameters:
             if key != "access_mode" or value.lower() not in _ACCESS_MODES:
                 known = f"access_mode={', access_mode='.join(_ACCESS_MODES)}"
@@ -48,7 +48,7 @@ class DuckdbSource(ArrowSource[str]):
         return cls(name, path, **{key: value.lower() for key, value in parameters})
 
     def _bind(self, sql: str, params: Params | None) -> str:
-        return _core.bind(sql, params)
+        return bind(sql, params)
 
     def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
         self._check(query)
@@ -58,14 +58,14 @@ class DuckdbSource(ArrowSource[str]):
         try:
             made = exact(relation)
         except UnsupportedType as error:
-            raise _errors.NotSupportedError(str(error), source=self.name) from error
+            raise NotSupportedError(str(error), source=self.name) from error
         return made.relation, made.cast_from
 
     def _check(self, query: str) -> None:
         """Refuses a statement without rows, or with columns that have no exact form, before it runs."""
         statements = self._duckdb.extract_statements(query)
         if len(statements) != 1:
-            raise _errors.ProgrammingError(
+            raise ProgrammingError(
                 f"the query has {len(statements)} statements: give one, and run the others with execute() before it",
                 source=self.name,
             )
@@ -74,14 +74,14 @@ class DuckdbSource(ArrowSource[str]):
             raise NoRows(self.name)
         if is_late:
             if writes:
-                raise _errors.NotSupportedError(
+                raise NotSupportedError(
                     "the columns of this statement are known only when it has run, and it writes", source=self.name
                 )
             return
         try:
             check(zip(names, types, strict=True))
         except UnsupportedType as error:
-            raise _errors.NotSupportedError(str(error), source=self.name) from error
+            raise NotSupportedError(str(error), source=self.name) from error
 
     def _effect(self, query: str) -> int | None:
         done = self._connection.execute(query)
@@ -96,18 +96,10 @@ class DuckdbSource(ArrowSource[str]):
     def _end(self) -> None:
         self._connection.close()
 
-    def _translated(self, error: BaseException) -> _errors.Error | None:
+    def _translated(self, error: BaseException) -> Error | None:
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):
-            return _errors.OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
-        classes: list[tuple[type[Exception], type[_errors.Error]]] = [
-            (self._duckdb.NotSupportedError, _errors.NotSupportedError),
-            (self._duckdb.ProgrammingError, _errors.ProgrammingError),
-            (self._duckdb.DataError, _errors.DataError),
-            (self._duckdb.IntegrityError, _errors.IntegrityError),
-            (self._duckdb.OperationalError, _errors.OperationalError),
-            (self._duckdb.InternalError, _errors.InternalError),
-        ]
-        ours = next((ours for theirs, ours in classes if isinstance(error, theirs)), _errors.DatabaseError)
-        return ours(str(error), source=self.name)
+            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+        kind = class_like(self._duckdb, error)
+        return kind(str(error), source=self.name)

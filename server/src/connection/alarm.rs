@@ -1,17 +1,17 @@
-//! When the process of an engine must end, and who is told.
+//! The signal that the engine's process must end.
 
 use std::sync::OnceLock;
 
 /// Why the process of an engine must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The engine says that it cannot go on.
+    /// The engine has reported a fatal error.
     EngineFailed,
     /// A statement does not stop.
     Stuck,
 }
 
-/// Tells the process that it must end: once, whichever session finds out.
+/// Ends the process. The first cause counts, from whichever session.
 #[derive(Default)]
 pub struct Alarm {
     act: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -19,9 +19,9 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// What to do then.
+    /// Sets what the alarm does.
     pub fn set(&self, act: impl Fn() + Send + Sync + 'static) {
-        // There is one process, and it says so once.
+        // It is set once, when the process starts.
         let _ = self.act.set(Box::new(act));
     }
 
@@ -33,7 +33,7 @@ impl Alarm {
         }
     }
 
-    /// Why it has rung, if it has.
+    /// The cause, once the alarm was raised.
     pub fn cause(&self) -> Option<Cause> {
         self.cause.get().copied()
     }

@@ -1,4 +1,4 @@
-//! Stopping a session's statement from outside: cancel requests, clients that are gone, a server that stops.
+//! Stops a session's statement from other threads: cancel requests, clients that are gone, time limits, a server that stops.
 
 use std::io;
 use std::net::Shutdown;
@@ -13,42 +13,42 @@ use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits, Time};
-use crate::observe::{Observer, Value, count};
+use crate::observe::{FieldValue, Observer, count};
 use crate::rows::spool::Spools;
 
-/// Why a statement is stopped; of several reasons the last one here counts.
+/// Why a statement is stopped. Of several reasons, the last one in this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// A cancel request.
     Canceled,
-    /// It takes too long.
+    /// Its time limit.
     TimedOut,
-    /// The client closed its connection; or this side has ended the reading, which looks the same and has its own reason below.
+    /// The client closed its connection. If this side ends the reads, that looks the same, and one of the next reasons is set.
     Gone,
-    /// Nothing was asked for too long.
+    /// The time limit between statements.
     Idle,
     /// The same, within a transaction.
     IdleInTransaction,
     /// The server stops.
     Shutdown,
-    /// The engine cannot go on.
+    /// The engine has failed.
     EngineFailed,
 }
 
 impl Reason {
-    /// Whether the session ends with it, and not its statement alone.
+    /// Whether it ends the session, not only its statement.
     fn ends_session(self) -> bool {
         self > Self::TimedOut
     }
 }
 
-/// One session, as others may reach it.
+/// A session, as other threads see it.
 pub struct Control {
-    /// Whose it is.
+    /// Its user.
     pub who: Who,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
-    /// For all that the session has the server keep.
+    /// The memory that the server may keep for the session.
     pub budget: Arc<Budget>,
     /// Where its results are set aside.
     pub spools: Arc<Spools>,
@@ -60,34 +60,34 @@ pub struct Control {
 }
 
 struct State {
-    /// How many pieces of work have started, of which preparing a statement is one and running it another; the last one's number.
+    /// The number of the last piece of work. Preparing a statement is one, and running it is another.
     started: u64,
     /// How many statements were run.
     statements: u64,
     is_busy: bool,
     reason: Option<Reason>,
-    /// Since when it is busy, or idle.
+    /// When it became busy, or idle.
     since: Instant,
-    /// Of the thread that the work runs on.
+    /// The clock of the thread that does the work.
     clock: Option<ThreadClock>,
     is_in_transaction: bool,
-    /// What the session itself has asked for: a statement's time, that between two of a transaction, that between others.
+    /// The time limits that the session has set: for a statement, between those of a transaction, and between others.
     own: [Option<Duration>; 3],
-    /// What had been sent when the last statement started.
+    /// The bytes sent when the last statement started.
     sent: u64,
 }
 
-/// How long an engine may take to notice an interruption before it is told again: one that comes just before the
-/// engine starts on the statement is lost.
+/// How long an engine may take to notice an interrupt before it is sent again. An interrupt just before the engine starts a
+/// statement is lost.
 const INSIST: Duration = Duration::from_millis(20);
 const INSIST_AT_MOST: Duration = Duration::from_secs(1);
-/// How long a client may take to take what was sent before its statement's time was over.
+/// How long a client may take to read what was sent before the time limit of its statement.
 const CUT_OFF: Duration = Duration::from_secs(10);
-/// How long the session's thread may compute after its client has been cut off, before the engine is given up with all sessions:
-/// a new process of it is of more use than one that cannot be stopped. It is CPU time, because beside two hundred clients on two
-/// cores a statement that ends after 4 s of computing took longer than a minute.
+/// How long the session's thread may compute after its client was cut off, before the engine's process is ended with all its
+/// sessions. It is CPU time, because beside two hundred clients on two cores a statement that ends after 4 s of computing took
+/// longer than a minute.
 const STUCK_COMPUTING: Duration = Duration::from_secs(20);
-/// How long it may take at most, whatever it does: other threads of the engine may compute for it, or it may wait for something.
+/// The limit in wall time, because other threads of the engine may compute for the statement, or it may wait.
 const STUCK: Duration = Duration::from_secs(300);
 
 impl Control {
@@ -121,14 +121,14 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine is about to be given this statement: if that ends the process, others can tell which one it was.
+    /// Notes the next statement for the supervisor, which names it if the process dies.
     pub fn concerns(&self, statement: &str) {
         if let Some(slot) = self.socket.slot() {
             slot.statement(&self.who.name, statement);
         }
     }
 
-    /// Work for the client starts; it ends when the guard is dropped.
+    /// Starts work for the client. It ends when the guard is dropped.
     pub fn start(self: &Arc<Self>) -> Running {
         if let Some(slot) = self.socket.slot() {
             slot.works(true);
@@ -143,7 +143,7 @@ impl Control {
         Running { control: Arc::clone(self) }
     }
 
-    /// A statement is run: it counts, and is written into the log if the operator wants it there.
+    /// Counts a statement that runs, and logs it if the operator wants that.
     pub fn runs(&self, statement: &str) {
         self.concerns(statement);
         self.state().statements += 1;
@@ -155,29 +155,29 @@ impl Control {
         self.state().statements
     }
 
-    /// A statement has failed. What it was and what it held is not written down.
+    /// Counts and logs an error. Neither the statement nor its values are logged.
     pub fn failed(&self, failure: &Failure) {
         count(&self.observer.errors);
         if matches!(failure, Failure::Engine(error) if error.ends_engine) {
             self.alarm.ring(Cause::EngineFailed);
         }
-        let user = Value::Text(&self.who.name);
-        self.observer.tell("error", &[("user", user), ("code", Value::Text(failure.code().as_str()))]);
+        let user = FieldValue::Text(&self.who.name);
+        self.observer.tell("error", &[("user", user), ("code", FieldValue::Text(failure.code().as_str()))]);
     }
 
-    /// The session waits for its client's next word, within a transaction or not.
+    /// Notes that the session waits for its client, within a transaction or not.
     pub fn wait(&self, is_in_transaction: bool) {
         let mut state = self.state();
         state.since = Instant::now();
         state.is_in_transaction = is_in_transaction;
     }
 
-    /// The session wants less time than it may have.
+    /// Sets a time limit of the session that is below the server's.
     pub fn shorten(&self, time: Time, to: Option<Duration>) {
         self.state().own[time as usize] = to;
     }
 
-    /// Fails if somebody wants the statement to end, or its result is too large.
+    /// Fails if the statement is to be stopped, or its result is too large.
     pub fn check(&self) -> Result<(), Failure> {
         let state = self.state();
         match state.reason {
@@ -195,15 +195,15 @@ impl Control {
         }
     }
 
-    /// Why the session is to be stopped now, if it takes longer than it may and has not been stopped for that or for more. A cancel
-    /// request is less: what does not end by it is still held to its time.
+    /// The time limit that is exceeded, unless the session is being stopped for it or for a later reason. A cancel request is an earlier
+    /// reason: a statement that ignores it still has its time limit.
     fn overdue(&self, state: &State, now: Instant) -> Option<Reason> {
         let (reason, limit) = self.limit(state);
         let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
         (is_over && state.reason < Some(reason)).then_some(reason)
     }
 
-    /// How long the session may take for what it is at, and what stops it then.
+    /// The time limit of the current state, and its reason.
     fn limit(&self, state: &State) -> (Reason, Option<Duration>) {
         let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
             (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
@@ -213,7 +213,7 @@ impl Control {
         (reason, limit.into_iter().chain(state.own[time as usize]).min())
     }
 
-    /// Cuts off a session that was ended while it was idle and goes on, since its client does not take what was sent.
+    /// Closes the socket of a session that was ended while it was idle and has not ended, because its client does not read.
     fn cut_off(&self, now: Instant) {
         let state = self.state();
         let (_, limit) = self.limit(&state);
@@ -228,12 +228,12 @@ impl Control {
         self.overdue(&self.state(), now).is_some()
     }
 
-    /// Stops what has taken longer than it may; gives what runs, if that is it.
+    /// Stops what has exceeded its time limit; gives the statement, if one runs.
     pub fn expire(&self, now: Instant) -> Option<Stopping<'_>> {
         let mut state = self.state();
         state.reason = Some(self.overdue(&state, now)?);
         if !state.is_busy {
-            // Wakes the session, which waits for its client.
+            // Wakes the session from its read.
             self.socket.shutdown(Shutdown::Read);
             return None;
         }
@@ -241,7 +241,7 @@ impl Control {
         Some(Stopping { control: self, statement: state.started })
     }
 
-    /// The server stops: ends the session if it waits for its client and is not in a transaction.
+    /// Ends the session if it is idle and in no transaction.
     pub(crate) fn end_if_idle(&self) {
         let mut state = self.state();
         if !state.is_busy && !state.is_in_transaction {
@@ -250,8 +250,8 @@ impl Control {
         }
     }
 
-    /// Wants the running statement to end; gives what runs, if anything does and nobody waits for its end for this reason already.
-    /// Except for cancel requests the session ends with it, and does even if nothing runs.
+    /// Interrupts the running statement; gives it, unless none runs or another thread waits for its end for the same reason. All reasons
+    /// but a cancel request end the session, also if nothing runs.
     pub fn stop(&self, reason: Reason) -> Option<Stopping<'_>> {
         let mut state = self.state();
         let is_waited_for = state.reason == Some(reason);
@@ -261,12 +261,12 @@ impl Control {
         if !state.is_busy {
             return None;
         }
-        // The lock is held, so that the interruption cannot hit the session's next statement.
+        // The lock is held, so that the interrupt cannot reach the session's next statement.
         self.interrupt.interrupt();
         (!is_waited_for).then(|| Stopping { control: self, statement: state.started })
     }
 
-    /// The session's statement does not stop: the engine is given up.
+    /// Ends the engine's process, because the session's statement does not stop.
     fn give_up(&self) {
         if let Some(slot) = self.socket.slot() {
             slot.gives_up();
@@ -275,15 +275,15 @@ impl Control {
     }
 }
 
-/// A statement that was asked to end.
+/// An interrupted statement.
 pub struct Stopping<'a> {
     control: &'a Control,
     statement: u64,
 }
 
 impl Stopping<'_> {
-    /// Waits until it has ended, and interrupts it again from time to time until then. After `patience`, if there is any, the client
-    /// is cut off: it may be that it does not take what was sent. What still goes on after that is given up in the end.
+    /// Waits until it has ended, and repeats the interrupt. After `patience`, if given, it closes the client's socket, because the client
+    /// may not read what was sent. If the statement still does not end, the engine's process is ended.
     pub fn wait(self, patience: Option<Duration>) {
         let mut pause = INSIST;
         let begun = Instant::now();
@@ -307,7 +307,7 @@ impl Stopping<'_> {
     }
 }
 
-/// When a client was cut off, and what its session's thread had computed until then.
+/// When a client was cut off, and the CPU time of its session's thread at that time.
 struct CutOff {
     at: Instant,
     clock: Option<ThreadClock>,
@@ -326,7 +326,7 @@ impl CutOff {
     }
 }
 
-/// A statement that runs.
+/// A running statement.
 pub struct Running {
     control: Arc<Control>,
 }
@@ -344,8 +344,7 @@ impl Drop for Running {
     }
 }
 
-/// Stops what a session is at, if that takes longer than it may, without making the caller wait. Without memory for a thread it
-/// stays overdue, and is stopped the next time.
+/// Stops what exceeds its time limit in a session. The caller does not wait. Without memory for a thread, the next call tries again.
 pub(crate) fn expire(control: Arc<Control>, now: Instant) {
     if control.is_overdue(now) {
         let _ = in_background(move || {
@@ -358,21 +357,21 @@ pub(crate) fn expire(control: Arc<Control>, now: Instant) {
     }
 }
 
-/// Stops what a session runs, and sees to it, without making the caller wait.
+/// Stops what a session runs, and waits for its end on another thread.
 ///
 /// # Errors
-/// If there is no memory for a thread. Then nothing was done.
+/// If there is no memory for a thread. Then nothing has happened.
 pub fn stop_and_wait(control: &Arc<Control>, reason: Reason) -> io::Result<()> {
     let control = Arc::clone(control);
     in_background(move || {
         if let Some(stopping) = control.stop(reason) {
-            // Who has hung up, and who only says so, is not waited for.
+            // A client that has hung up is not waited for.
             stopping.wait((reason == Reason::Gone).then_some(CUT_OFF));
         }
     })
 }
 
-/// A thread of its own, since an engine may be slow to take an interruption: a source is told by a connection.
+/// A thread of its own, because an interrupt may be slow: a source needs a new connection for it.
 fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("stop".to_owned()).spawn(work).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The messages that come in, read into a bounded buffer.
+//! Incoming messages, read into a bounded buffer.
 
 use std::io;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::frontend::{self, Message, Phase};
 
-/// A socket's messages, one after the other.
+/// The messages of a socket, in order.
 pub struct Input {
     socket: Arc<Socket>,
-    /// What has come and was not handed out is from `start` to `end`; what is behind is free.
+    /// Unread bytes are from `start` to `end`.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-/// How much is read at once; the buffer grows with what arrives, not with what a message's length promises.
+/// Bytes of one read. The buffer grows with the bytes that arrive, not with the length that a message claims.
 const READ: usize = 16 << 10;
-/// A buffer of this size is kept.
+/// A larger buffer is freed after its message.
 const ORDINARY: usize = 4 * READ;
 
 impl Input {
-    /// Its buffer is bounded by the longest message of each phase. Whoever keeps what a message holds charges for it.
+    /// The buffer is bounded by the longest message of each phase. A caller that keeps parts of a message charges them to the budget.
     pub fn new(socket: Arc<Socket>) -> Self {
         Self { socket, buffer: Vec::new(), start: 0, end: 0 }
     }
 
-    /// Whether something has come that was not asked for yet.
+    /// Whether there are unread bytes.
     pub fn has_more(&self) -> bool {
         self.end > self.start
     }
 
-    /// Waits for the next message and gives it to `handle`; `None` if the client closed the connection between two.
+    /// Waits for the next message and passes it to `handle`; `None` if the client closed the connection between two messages.
     ///
     /// # Errors
-    /// If the socket breaks, or what arrives is no message.
+    /// If the socket fails, or the bytes are no message.
     pub fn message<T>(&mut self, phase: Phase, handle: impl FnOnce(Message<'_>) -> T) -> Result<Option<T>, Failure> {
         let length = loop {
             if let Some(length) = frontend::length(self.rest(), phase)? {
@@ -53,7 +53,7 @@ impl Input {
         Ok(handled)
     }
 
-    /// Whether Sync is the next message, and is here already.
+    /// Whether the next message is Sync and has arrived.
     pub fn is_sync_next(&self) -> bool {
         /// Its type and its length.
         const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
@@ -64,7 +64,7 @@ impl Input {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Reads some more; gives how much.
+    /// Reads more bytes; gives their number.
     fn fill(&mut self) -> Result<usize, Failure> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -87,7 +87,7 @@ impl Input {
         }
     }
 
-    /// A long message that was handed out does not keep its memory while it is worked on.
+    /// Frees the memory of a long message before its contents are processed.
     fn let_go(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

@@ -1,11 +1,11 @@
-//! What the kernel says of the way to a client.
+//! The kernel's statistics of a client's socket.
 
 use colonnade_wire::Queue;
 
 use crate::connection::socket::Socket;
 
-/// Keeps the kernel from taking more of a TCP connection's bytes than it can send soon: what waits there was encoded for the
-/// link as it was.
+/// Limits how many unsent bytes the kernel buffers for a TCP connection: these bytes were encoded for an earlier state of the
+/// link.
 pub(crate) fn watch(socket: &Socket) {
     #[cfg(target_os = "linux")]
     if let Some(stream) = socket.tcp() {
@@ -15,8 +15,8 @@ pub(crate) fn watch(socket: &Socket) {
     let _ = socket;
 }
 
-/// What a TCP connection has sent and what it waits for; `None` where the kernel cannot tell. On an encrypted connection these
-/// are bytes of TLS's records, some per mille more than what was handed over: it is their growth that is looked at.
+/// What a TCP connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these are bytes
+/// of TLS records, some per mille more than the data. Only their growth matters.
 pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
     #[cfg(target_os = "linux")]
     return socket.tcp().and_then(linux::queue);
@@ -35,8 +35,8 @@ mod linux {
 
     pub(super) fn limit_unsent(socket: impl AsFd) {
         let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the descriptor is open, and the value a c_int that outlives the call. If it fails, all that suffers is how
-        // soon a change of the link is followed.
+        // SAFETY: the descriptor is open, and the value a c_int that outlives the call. If it fails, a change
+        // of the link is noticed later.
         unsafe {
             libc::setsockopt(
                 socket.as_fd().as_raw_fd(),
@@ -48,7 +48,7 @@ mod linux {
         }
     }
 
-    /// The head of `struct tcp_info` (linux/tcp.h); the kernel may fill in less, and knows more.
+    /// The head of `struct tcp_info` (linux/tcp.h). Older kernels fill in less of it, newer ones know more fields.
     #[repr(C)]
     #[derive(Default)]
     struct TcpInfo {
@@ -91,7 +91,7 @@ mod linux {
             )
         };
         (status == 0 && length as usize >= size_of::<TcpInfo>()).then(|| Queue {
-            // What follows a lost packet has been delivered, too: else a loss would look like a pause, and its end like a burst.
+            // Packets after a lost one count as delivered. Otherwise a loss would look like a pause, and its end like a burst.
             delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
             unsent: u64::from(info.notsent_bytes),
             peer_limited: Duration::from_micros(info.rwnd_limited),
@@ -120,7 +120,7 @@ mod linux {
             let full = queue(&socket).unwrap();
             assert!(full.unsent > 0 && full.delivered + full.unsent <= sent, "{full:?} of {sent}");
             drop(client.read_exact(&mut vec![0; sent as usize]));
-            // The last acknowledgement may be under way still.
+            // The last acknowledgement may still be under way.
             while queue(&socket).unwrap().delivered < sent {
                 std::thread::yield_now();
             }

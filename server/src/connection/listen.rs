@@ -1,4 +1,4 @@
-//! Where the server may be reached: TCP addresses and unix sockets.
+//! Listening sockets: TCP addresses and unix sockets.
 
 use std::fmt;
 use std::fs;
@@ -25,25 +25,25 @@ pub enum AddressError {
     /// Not `host:port`.
     #[error("\"{0}\" is not an address; use one with a port, such as 127.0.0.1:5433 or 0.0.0.0:5433")]
     Syntax(String),
-    /// Others could connect, read along, or be anybody.
+    /// Other machines could connect without a password, or read the traffic.
     #[error(
         "will not listen on {0} without encryption and passwords, which other machines need; make a user with \
          `colonnade user add NAME --users FILE` and add --users FILE --tls-certificate server.crt --tls-key server.key, or use \
          127.0.0.1 or --unix, and an SSH tunnel from other machines"
     )]
     NotProtected(SocketAddr),
-    /// The operating system refuses.
+    /// An error of the operating system.
     #[error("cannot listen on {address}: {error}")]
     Bind {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why.
+        /// Its error.
         error: io::Error,
     },
-    /// Somebody is there already.
+    /// Another server listens there.
     #[error("another server listens on {0}; stop it or choose another path")]
     InUse(PathBuf),
-    /// Something that is no socket is there.
+    /// The file is not a socket.
     #[error("{0} exists and is not a socket; choose another path")]
     NotASocket(PathBuf),
 }
@@ -63,7 +63,7 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Whether clients on this machine alone can get there.
+    /// Whether only clients on this machine can reach it.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -86,15 +86,15 @@ impl fmt::Display for Address {
 pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
-    /// Not for clients: for whoever watches the server.
+    /// For metrics, not for clients.
     Metrics(TcpListener),
 }
 
-/// The port in the file's name where the server listens on no other: PostgreSQL's, so that clients need not be told.
+/// The port in the file's name if the server listens on no TCP port: PostgreSQL's default, which clients assume.
 const POSTGRESQL_PORT: u16 = 5432;
 
 impl Listener {
-    /// Listens. `port` is the TCP port that the server listens on besides, if it does.
+    /// Listens. `port` is the TCP port that the server also listens on, if any.
     pub fn bind(address: &Address, port: Option<u16>) -> Result<Self, AddressError> {
         let failed = |address: String| |error| AddressError::Bind { address, error };
         match address {
@@ -108,14 +108,14 @@ impl Listener {
                 clear(&path)?;
                 let shown = path.display().to_string();
                 let listener = UnixListener::bind(&path).map_err(failed(shown.clone()))?;
-                // Whoever may connect may do all that the server's user may.
+                // Everybody who can connect acts with the rights of the server's user.
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed(shown))?;
                 Ok(Self::Unix(listener, path))
             }
         }
     }
 
-    /// Where it listens, the port filled in.
+    /// The address with its actual port.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
@@ -131,10 +131,10 @@ impl Listener {
         }
     }
 
-    /// Wakes whoever waits for a client, and takes the socket file away.
+    /// Wakes the thread that waits for a client, and removes the socket file.
     pub fn close(&self) {
         use rustix::net::{Shutdown, shutdown};
-        // Neither can be helped if it fails, and the process is about to end.
+        // Failures are ignored: the process is about to end.
         let _ = match self {
             Self::Tcp(listener) | Self::Metrics(listener) => shutdown(listener, Shutdown::Both),
             Self::Unix(listener, path) => {
@@ -145,7 +145,7 @@ impl Listener {
     }
 }
 
-/// Removes the socket file of a server that is no more.
+/// Removes the socket file that a dead server has left.
 fn clear(path: &Path) -> Result<(), AddressError> {
     match fs::symlink_metadata(path) {
         Err(_) => return Ok(()),

@@ -1,8 +1,8 @@
-//! Connections that have not logged in: so many in all, and so many of one address.
+//! Connections that have not logged in. Their number is limited, in total and for each address.
 //!
-//! Who has waited longest makes room for who comes: a login takes a moment, so the oldest is the one that holds its place for its own
-//! sake. No address can take all places, since beyond its own number it only drives out itself; and where all places are taken by many,
-//! the address that has most of them gives one.
+//! A new connection evicts the oldest one, because a login takes a moment and the oldest is the most likely to hold its place on purpose.
+//! An address at its own limit evicts only its own connections, so no address can take all places. If the total is reached, the address
+//! with the most connections loses one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Shutdown;
@@ -15,21 +15,21 @@ use crate::limits::{LimitError, Limits};
 /// All connections that have not logged in.
 #[derive(Debug)]
 pub(crate) struct Newcomers {
-    /// How many there may be.
+    /// The limit in total.
     most: usize,
-    /// How many of one address.
+    /// The limit for one address.
     most_of_place: usize,
     waiting: Mutex<Waiting>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the one that came last.
+    /// The number of the latest one.
     last: u64,
-    /// Those that may be driven out, by the order in which they came.
+    /// Those that may be evicted, in the order of their arrival.
     sockets: BTreeMap<u64, (Place, Arc<Socket>)>,
     places: BTreeMap<Place, BTreeSet<u64>>,
-    /// Those that have logged in and have no session yet.
+    /// How many have logged in and have no session yet.
     known: usize,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Newcomer {
     is_known: bool,
 }
 
-/// As many may be of one address where the operator does not say, or as many as there may be sessions.
+/// The default limit for one address, unless more sessions are allowed.
 const OF_PLACE: usize = 128;
 
 impl Newcomers {
     pub fn new(limits: &Limits) -> Arc<Self> {
         let ordinary = OF_PLACE.max(limits.connections);
         let most_of_place = limits.address_logins.unwrap_or(ordinary).max(1);
-        // Those of one address leave as much room as they take.
+        // The total leaves other addresses as much room as one address can take.
         let most = ordinary.max(most_of_place).saturating_mul(2);
         Arc::new(Self { most, most_of_place, waiting: Mutex::default() })
     }
@@ -57,7 +57,7 @@ impl Newcomers {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a connection begin its login, and drives another one out if there is no place for it.
+    /// Admits a connection to the login, and evicts another one if there is no place.
     ///
     /// # Errors
     /// If all places are taken by connections that have logged in.
@@ -84,16 +84,16 @@ impl Waiting {
         self.places.get(&place).map_or(0, BTreeSet::len)
     }
 
-    /// The place that most of them are from.
+    /// The place with the most connections.
     fn largest(&self) -> Option<Place> {
         self.places.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(place, _)| *place)
     }
 
-    /// Ends the one of a place that came first.
+    /// Evicts the oldest one of a place.
     fn drive_out(&mut self, place: Place) {
         let first = self.places.get(&place).and_then(|numbers| numbers.first().copied());
         if let Some((_, socket)) = first.and_then(|first| self.remove(first)) {
-            // Its thread wakes up, and tells the client why.
+            // Its thread wakes up and tells the client the reason.
             socket.shutdown(Shutdown::Read);
         }
     }
@@ -111,10 +111,10 @@ impl Waiting {
 }
 
 impl Newcomer {
-    /// The client has logged in: from now on it is not driven out.
+    /// The client has logged in, and is no longer evicted.
     ///
     /// # Errors
-    /// If it was before.
+    /// If it was evicted before.
     pub fn is_known(&mut self) -> Result<(), LimitError> {
         let mut waiting = self.all.waiting();
         waiting.remove(self.number).ok_or(LimitError::AddressLogins)?;
@@ -123,7 +123,7 @@ impl Newcomer {
         Ok(())
     }
 
-    /// Whether it had to make room for another one.
+    /// Whether it was evicted.
     pub fn was_driven_out(&self) -> bool {
         !self.is_known && !self.all.waiting().sockets.contains_key(&self.number)
     }
@@ -173,7 +173,7 @@ mod tests {
         let driven_out: Vec<_> = came.iter().map(Newcomer::was_driven_out).collect();
         assert_eq!(driven_out, [true, true, false, false, false]);
         assert_eq!(came[0].is_known(), Err(LimitError::AddressLogins));
-        // Who has logged in stays, and leaves room for another one.
+        // A connection that has logged in stays, and makes room for another one.
         came[2].is_known().unwrap();
         came.push(all.admit(&socket()).unwrap());
         assert!(came[2..].iter().all(|newcomer| !newcomer.was_driven_out()));

@@ -1,16 +1,15 @@
-//! Where a client is, as far as it counts for limits.
+//! The origin of a client, by which limits count.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An address; a network of IPv6, since one machine can have all of it; loopback, of which one machine has all, too; or the unix
-/// sockets.
+/// An IPv4 address, an IPv6 network (one machine can have all its addresses), all of loopback, or all unix sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place(Option<IpAddr>);
 
 impl Place {
     /// The place of a peer; `None` is a unix socket.
     pub fn of(peer: Option<IpAddr>) -> Self {
-        /// The bits of an IPv6 address that tell one network from another, RFC 4291 §2.5.4.
+        /// The bits of an IPv6 address that identify its network, RFC 4291 §2.5.4.
         const NETWORK: u128 = !0 << 64;
         Self(peer.map(|address| match address.to_canonical() {
             address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! Who is connected: all sessions, by what a cancel request names them with.
+//! All sessions, by the numbers that cancel requests use.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
 use crate::rows::spool::Spools;
 
-/// All sessions, by what a cancel request names them with.
+/// All sessions, by the numbers that cancel requests use.
 #[derive(Default)]
 pub struct Registry {
     sessions: Mutex<Sessions>,
@@ -23,12 +23,12 @@ pub struct Registry {
     pub alarm: Arc<Alarm>,
 }
 
-/// Who has logged in, and how to reach the session.
+/// A client that has logged in, and how to reach its session.
 pub struct Arrival {
     pub who: Who,
     pub interrupt: Arc<dyn Interrupt>,
     pub socket: Arc<Socket>,
-    /// How long the secret is that cancel requests need.
+    /// The length of the secret for cancel requests.
     pub secret_bytes: usize,
 }
 
@@ -54,10 +54,10 @@ impl Registry {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a session known, until the ticket is dropped.
+    /// Registers a session until the ticket is dropped.
     ///
     /// # Errors
-    /// If there are as many as there may be, or the operating system has no random numbers.
+    /// If the limit is reached, or the operating system has no random numbers.
     pub fn register(
         self: &Arc<Self>,
         arrival: Arrival,
@@ -80,7 +80,7 @@ impl Registry {
         ));
         let mut sessions = self.sessions();
         sessions.admit(&control.who, limits)?;
-        // Numbers wrap around; one in use is not given out again.
+        // Numbers wrap around; one in use is skipped.
         let process = loop {
             sessions.last = sessions.last.checked_add(1).unwrap_or(1);
             if !sessions.by_process.contains_key(&sessions.last) {
@@ -96,7 +96,7 @@ impl Registry {
         self.sessions().admit(who, limits)
     }
 
-    /// Stops whatever has taken longer than it may.
+    /// Stops what has exceeded its time limit.
     pub fn expire(&self) {
         let now = Instant::now();
         for control in self.controls() {
@@ -104,44 +104,44 @@ impl Registry {
         }
     }
 
-    /// Waits until all sessions have ended, `patience` at most; gives whether they have.
+    /// Waits for `patience` at most until all sessions have ended; gives whether they have.
     pub fn wait_until_empty(&self, patience: Duration) -> bool {
         let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
         let waited = self.emptied.wait_timeout_while(self.sessions(), patience, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Ends the sessions that wait for their clients outside of a transaction.
+    /// Ends the idle sessions that are in no transaction.
     pub fn end_idle(&self) {
         for control in self.controls() {
             control.end_if_idle();
         }
     }
 
-    /// The session a cancel request is about.
+    /// The session that a cancel request names.
     pub fn find(&self, process: i32, secret: &[u8]) -> Option<Arc<Control>> {
         let sessions = self.sessions();
         let (expected, control) = sessions.by_process.get(&process)?;
         is_same(expected, secret).then(|| Arc::clone(control))
     }
 
-    /// The session's control, for those who know its number from this process itself.
+    /// The session's control, for callers within this process, which need no secret.
     pub fn by_process(&self, process: i32) -> Option<Arc<Control>> {
         self.sessions().by_process.get(&process).map(|(_, control)| Arc::clone(control))
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     pub fn len(&self) -> usize {
         self.sessions().by_process.len()
     }
 
-    /// Bytes that were sent in the sessions that there are.
+    /// Bytes that the open sessions have sent.
     pub fn sent(&self) -> u64 {
         self.controls().iter().map(|control| control.socket.sent()).sum()
     }
 
-    /// Ends all sessions. Those that still send have `patience` to tell their client; then they are cut off, and are
-    /// waited for as long again.
+    /// Ends all sessions. Within `patience`, those that still send can tell their client. Then their sockets are closed, and they have
+    /// the same time again to end.
     pub fn end_all(&self, patience: Duration) {
         let reason = if self.alarm.cause().is_some() { Reason::EngineFailed } else { Reason::Shutdown };
         for control in self.controls() {
@@ -160,7 +160,7 @@ impl Registry {
     }
 }
 
-/// Whether two secrets are the same, in a time that does not tell where they differ.
+/// Whether two secrets are equal, in constant time.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
     one.len() == other.len() && std::hint::black_box(difference) == 0

@@ -1,4 +1,4 @@
-//! Chunks on their way out: one is written while the next one is encoded.
+//! Sends chunks: one is written while the next one is encoded.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,17 +9,17 @@ use colonnade_wire::Chunk;
 
 use crate::connection::socket::Output;
 
-/// How often whoever waits for the socket is told so.
+/// How often `pulse` is called while a caller waits for the socket.
 const PULSE: Duration = Duration::from_millis(20);
 
-/// A thread that writes chunks. At most one is being written, and none waits behind it.
+/// A thread that writes chunks, one at a time. No chunk is queued.
 pub(crate) struct Sender {
     shared: Arc<Shared>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 /// A chunk with the header of its CopyData message.
-pub(crate) struct Message {
+pub(crate) struct ChunkMessage {
     pub header: [u8; 5],
     pub chunk: Chunk<'static>,
 }
@@ -32,8 +32,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    next: Option<Message>,
-    /// Whether a message was handed over that is not written yet.
+    next: Option<ChunkMessage>,
+    /// Whether a message is not written yet.
     is_writing: bool,
     spent: Option<Chunk<'static>>,
     failure: Option<io::Error>,
@@ -47,10 +47,10 @@ impl Shared {
 }
 
 impl Sender {
-    /// Starts the thread. Nobody else may write to the socket of `output` until [`Sender::finish`].
+    /// Starts the thread. Nothing else may write to the socket of `output` until [`Sender::finish`].
     ///
     /// # Errors
-    /// If the operating system has no thread to give.
+    /// If the operating system cannot create a thread.
     pub fn start(mut output: Output) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -58,14 +58,13 @@ impl Sender {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Waits until the chunk before has been written, and hands this one over. While it waits, `pulse` is called from time
-    /// to time.
+    /// Waits until the previous chunk is written, then passes this one to the thread. While it waits, it calls `pulse`.
     ///
     /// # Errors
-    /// If writing failed, this chunk or an earlier one; `pulse` may end the waiting, too.
+    /// If writing an earlier chunk failed, or `pulse` fails.
     pub fn send<E: From<io::Error>>(
         &mut self,
-        message: Message,
+        message: ChunkMessage,
         mut pulse: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         let mut state = self.shared.state();
@@ -92,13 +91,12 @@ impl Sender {
         Ok(())
     }
 
-    /// A chunk that was written, whose memory can be used again.
+    /// A written chunk, whose memory can be reused.
     pub fn spent(&mut self) -> Option<Chunk<'static>> {
         self.shared.state().spent.take()
     }
 
-    /// Waits until everything has been written. Whatever happens, the messages on the connection are whole ones then, unless it
-    /// is broken.
+    /// Waits until everything is written. The connection then carries whole messages only, unless it is broken.
     ///
     /// # Errors
     /// If writing failed.
@@ -118,7 +116,7 @@ impl Sender {
     }
 }
 
-/// The thread has panicked; there is nothing to do but to give the connection up.
+/// The thread has panicked, so the connection is given up.
 fn stopped() -> io::Error {
     io::Error::other("the thread that sends has stopped")
 }
@@ -133,7 +131,7 @@ impl Shared {
     fn write(&self, output: &mut Output) {
         let mut state = self.state();
         loop {
-            if let Some(Message { header, chunk }) = state.next.take() {
+            if let Some(ChunkMessage { header, chunk }) = state.next.take() {
                 drop(state);
                 let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(chunk.slices()).collect();
                 let written = output.send(&slices);
@@ -169,15 +167,15 @@ mod tests {
         (Sender::start(Output::new(Arc::new(Socket::from(socket)))).unwrap(), peer)
     }
 
-    fn messages(count: usize, rows: i64) -> Vec<Message> {
+    fn messages(count: usize, rows: i64) -> Vec<ChunkMessage> {
         let column = Int64Array::from_iter_values(0..rows);
         let batch = RecordBatch::try_from_iter([("i", Arc::new(column) as _)]).unwrap();
         let mut encoder = Encoder::new(schema_from_arrow(&batch.schema()).unwrap());
         let mut chunk = || encoder.chunk(batch.num_rows(), &columns_from_batch(&batch), Config::PLAIN).unwrap();
-        (0..count).map(|_| Message { header: *b"d1234", chunk: chunk().into_owned() }).collect()
+        (0..count).map(|_| ChunkMessage { header: *b"d1234", chunk: chunk().into_owned() }).collect()
     }
 
-    fn bytes(message: &Message) -> Vec<u8> {
+    fn bytes(message: &ChunkMessage) -> Vec<u8> {
         [&message.header[..], &message.chunk.slices().concat()].concat()
     }
 

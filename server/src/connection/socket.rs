@@ -1,4 +1,4 @@
-//! A client's socket: TCP or unix, encrypted or not, read into a bounded buffer, written with as few copies as can be.
+//! A client's socket: TCP or unix, encrypted or not. Reads go into a bounded buffer; writes avoid copies.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -13,21 +13,21 @@ use colonnade_wire::Link;
 use crate::supervise::Slot;
 use crate::tls::Tls;
 
-/// A connected stream, and the encryption on it once there is one.
+/// A connected stream, and its encryption once that has begun.
 #[derive(Debug)]
 pub struct Socket {
     stream: Stream,
     tls: OnceLock<Tls>,
     has_tried_tls: AtomicBool,
-    /// When reading and writing give up.
+    /// When reads and writes time out.
     deadline: Mutex<Option<Instant>>,
     /// Bytes that were sent, before encryption.
     sent: AtomicU64,
-    /// What a supervisor finds if this process dies, where there is one.
+    /// The record that the supervisor reads if this process dies.
     slot: Option<Slot>,
 }
 
-/// A peer that is silent for so long is asked whether it is there, and given up after as long again.
+/// After this time without data, keep-alive probes are sent. The connection is dropped after the same time without an answer.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -74,24 +74,24 @@ impl Socket {
         }
     }
 
-    /// The same socket, which keeps the record of its session there.
+    /// The same socket, with the record of its session in `slot`.
     pub(crate) fn with_slot(self, slot: Slot) -> Self {
         Self { slot: Some(slot), ..self }
     }
 
-    /// Where its session's record is.
+    /// The session's record.
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
 
-    /// All that was said so far ends with a ReadyForQuery. Encrypted bytes cannot be continued by another process.
+    /// Notes that the last message sent was a ReadyForQuery. Not with encryption, which another process cannot continue.
     pub fn rests(&self) {
         if let (Some(slot), None) = (&self.slot, self.tls()) {
             slot.rests();
         }
     }
 
-    /// Sets what every connection has: no waiting for more bytes to send, and probes that notice a dead peer.
+    /// Sets the options of every connection: TCP_NODELAY, and keep-alive probes that notice a dead peer.
     pub fn prepare(&self) -> io::Result<()> {
         if let Stream::Tcp(stream) = &self.stream {
             stream.set_nodelay(true)?;
@@ -104,7 +104,7 @@ impl Socket {
         Ok(())
     }
 
-    /// How far away the client is.
+    /// The distance to the client.
     pub fn link(&self) -> Link {
         match &self.stream {
             Stream::Unix(_) => Link::SameMachine,
@@ -115,11 +115,11 @@ impl Socket {
 
     /// The client's address; `None` on a unix socket.
     pub fn peer(&self) -> Option<IpAddr> {
-        // A client that is gone already has no address any more; it counts as far away.
+        // A client that is gone has no address; it counts as remote.
         self.tcp().map(|stream| stream.peer_addr().map_or(IpAddr::from([0; 4]), |peer| peer.ip().to_canonical()))
     }
 
-    /// The TCP connection, to be asked and not to be written to.
+    /// The TCP connection, for its options and statistics. Nothing is written to it.
     pub fn tcp(&self) -> Option<&TcpStream> {
         match &self.stream {
             Stream::Tcp(stream) => Some(stream),
@@ -132,20 +132,20 @@ impl Socket {
         self.tls.get()
     }
 
-    /// Encrypts all that follows, or else shakes hands in vain: nothing may be said then.
+    /// Encrypts everything that follows. If the handshake fails, nothing may be sent any more.
     ///
     /// # Errors
-    /// If the client breaks off, or does not agree.
+    /// If the handshake fails.
     pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
         self.has_tried_tls.store(true, Ordering::Relaxed);
         tls.shake_hands(&mut Raw(self))?;
-        // It is asked for once on a connection.
+        // It is requested once for each connection.
         self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
 
     /// Whether the client begins with a TLS handshake. Waits for its first byte.
     pub fn begins_with_tls(&self) -> io::Result<bool> {
-        /// A record that belongs to a handshake, RFC 8446 §5.1. Start-up messages begin with a length that is far below.
+        /// A record that belongs to a handshake, RFC 8446 §5.1. A start-up message begins with a length, whose first byte is smaller.
         const HANDSHAKE: u8 = 0x16;
         let Stream::Tcp(stream) = &self.stream else { return Ok(false) };
         self.wait_no_longer_than_the_deadline()?;
@@ -153,7 +153,7 @@ impl Socket {
         Ok(stream.peek(&mut first)? == 1 && first == [HANDSHAKE])
     }
 
-    /// When reading and writing give up with `TimedOut`, however much has come until then.
+    /// Sets when reads and writes fail with `TimedOut`, even if some bytes have arrived.
     pub fn set_deadline(&self, deadline: Option<Instant>) -> io::Result<()> {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
         if deadline.is_some() {
@@ -166,7 +166,7 @@ impl Socket {
         }
     }
 
-    /// Writing gives up then, too.
+    /// Sets the time limit of writes.
     fn write_no_longer_than_the_deadline(&self) -> io::Result<()> {
         let Some(rest) = self.time_left()? else { return Ok(()) };
         match &self.stream {
@@ -192,16 +192,16 @@ impl Socket {
         }
     }
 
-    /// Ends reading or writing, whoever is in the middle of it.
+    /// Ends reads or writes, also those of other threads.
     pub fn shutdown(&self, how: Shutdown) {
-        // It fails if the peer was faster, which is as good.
+        // It fails if the peer has closed first.
         let _ = match &self.stream {
             Stream::Tcp(stream) => stream.shutdown(how),
             Stream::Unix(stream) => stream.shutdown(how),
         };
     }
 
-    /// Says that nothing more comes, where that can be said at once.
+    /// Sends the close alert of TLS, if that is possible without waiting.
     pub fn say_goodbye(&self) {
         if let (Some(tls), Stream::Tcp(stream)) = (self.tls(), &self.stream)
             && stream.set_nonblocking(true).is_ok()
@@ -210,7 +210,7 @@ impl Socket {
         }
     }
 
-    /// Whether a handshake has failed: whatever is said in the clear would be taken for a part of it.
+    /// Whether a handshake has failed. The client would read plain text as a part of it.
     pub fn is_silent(&self) -> bool {
         self.has_tried_tls.load(Ordering::Relaxed) && self.tls().is_none()
     }
@@ -220,7 +220,7 @@ impl Socket {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Reads some of what has come, and waits if nothing has.
+    /// Reads some of the received bytes, and waits if there are none.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.tls() {
             Some(tls) => tls.read(&mut Raw(self), buffer),
@@ -250,7 +250,7 @@ impl AsFd for Socket {
     }
 }
 
-/// The bytes that pass over the wire, encrypted ones if there is encryption.
+/// The bytes on the wire, encrypted if the connection is.
 struct Raw<'a>(&'a Socket);
 
 impl Read for Raw<'_> {
@@ -281,13 +281,13 @@ impl Write for Raw<'_> {
     }
 }
 
-/// The messages that go out: small ones are gathered, large payloads are written from where they are.
+/// Outgoing messages. Small ones are gathered in a buffer; large payloads are written without a copy.
 pub struct Output {
     socket: Arc<Socket>,
     buffer: Vec<u8>,
 }
 
-/// From how many gathered bytes on they are sent.
+/// Gathered bytes are sent from this number on.
 const GATHER: usize = 64 << 10;
 
 impl Output {
@@ -295,22 +295,22 @@ impl Output {
         Self { socket, buffer: Vec::with_capacity(GATHER) }
     }
 
-    /// Where messages are gathered.
+    /// The buffer for messages.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Sends what was gathered if it is worth a system call.
+    /// Sends the gathered bytes if they are worth a system call.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
     }
 
-    /// Sends what was gathered.
+    /// Sends the gathered bytes.
     pub fn flush(&mut self) -> io::Result<()> {
         self.send(&[])
     }
 
-    /// Sends what was gathered, then `payload`, without copying it.
+    /// Sends the gathered bytes, then `payload`, without copying it.
     pub fn send(&mut self, payload: &[&[u8]]) -> io::Result<()> {
         let all = std::iter::once(&self.buffer[..]).chain(payload.iter().copied());
         let mut slices: Vec<_> = all.filter(|slice| !slice.is_empty()).map(IoSlice::new).collect();
@@ -324,18 +324,17 @@ impl Output {
             }
         }
         self.buffer.clear();
-        // One long value must not keep its memory for the rest of the session.
+        // A single long value must not hold its memory for the rest of the session.
         self.buffer.shrink_to(4 * GATHER);
         Ok(())
     }
 
-    /// Another one for the same socket. Whoever uses it sees to it that nobody else writes meanwhile, and that nothing is left
-    /// gathered.
+    /// Another one for the same socket. While it is used, nothing else may write, and no bytes may be left in this buffer.
     pub fn sibling(&self) -> Self {
         Self { socket: Arc::clone(&self.socket), buffer: Vec::new() }
     }
 
-    /// The socket, to be asked and not to be written to.
+    /// The socket, for its state. Nothing is written to it.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }

@@ -1,4 +1,4 @@
-//! What is said before the first query (PostgreSQL protocol, "Start-up").
+//! The messages before the first query (PostgreSQL protocol, "Start-up").
 
 use crate::connection::input::Input;
 use crate::connection::socket::{Output, Socket};
@@ -10,36 +10,36 @@ use crate::message::{ProtocolError, backend::Report};
 use crate::session::settings::is_known;
 use crate::tls;
 
-/// What a connection turned out to be for.
+/// The purpose of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A session.
-    Session(Settings),
-    /// Stopping another one.
+    Session(StartupMessage),
+    /// To cancel a statement of another session.
     Cancel { process: i32, secret: Vec<u8> },
-    /// Nothing: it was closed.
+    /// None: it was closed.
     Nothing,
 }
 
-/// The newest minor version of the protocol that is spoken here. 3.1 does not exist, and differs from 3.0 in nothing.
+/// The newest supported minor version of the protocol. 3.1 was never released and is read as 3.0.
 const MINOR: u16 = 2;
 
-/// What the client said about itself.
+/// What the client says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct StartupMessage {
     pub user: String,
     /// The database that the client names; empty if none.
     pub database: String,
     pub application_name: String,
     /// The protocol's minor version that the client asks for.
     minor: u16,
-    /// Protocol options, all unknown here.
+    /// Protocol options. None is supported.
     options: Vec<String>,
     /// Settings that `options` names, each with its value.
     pub given: Vec<(String, String)>,
 }
 
-/// Reads up to the message that says what the connection is for, and encrypts it if the client asks for that and `tls` is there.
+/// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is there.
 pub fn purpose(
     socket: &Socket,
     input: &mut Input,
@@ -51,7 +51,7 @@ pub fn purpose(
     {
         socket.encrypt(tls.connection(true)?)?;
     }
-    // Each kind of encryption may be asked for once.
+    // Each kind of encryption may be requested once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
             Message::SslRequest => Ok(Asked::Tls),
@@ -59,9 +59,7 @@ pub fn purpose(
             Message::CancelRequest { process, secret } => {
                 Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
-            Message::Startup { minor, parameters } => {
-                settings(minor, &parameters).map(Purpose::Session).map(Asked::For)
-            }
+            Message::Startup { minor, parameters } => read(minor, &parameters).map(Purpose::Session).map(Asked::For),
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {
@@ -70,7 +68,7 @@ pub fn purpose(
                 (Asked::For(purpose), _) => return Ok(purpose),
                 (Asked::Tls | Asked::Gss, _) if socket.tls().is_some() => break,
                 (Asked::Tls, Some(tls)) if socket.tcp().is_some() => {
-                    // Or somebody between could put a beginning of its own before what is encrypted (CVE-2021-23214).
+                    // Otherwise an attacker in the network could insert plain text before the encrypted part (CVE-2021-23214).
                     if input.has_more() {
                         return Err(ProtocolError::Unencrypted.into());
                     }
@@ -88,33 +86,33 @@ pub fn purpose(
     Err(ProtocolError::Unexpected('S').into())
 }
 
-/// What a message at the start asks for.
+/// What a start-up message requests.
 enum Asked {
     Tls,
     Gss,
     For(Purpose),
 }
 
-fn settings(minor: u16, parameters: &[(&str, &str)]) -> Result<Settings, ProtocolError> {
-    let mut settings = Settings { minor, ..Settings::default() };
+fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, ProtocolError> {
+    let mut message = StartupMessage { minor, ..StartupMessage::default() };
     let mut others = Vec::new();
     for (name, value) in parameters {
         match *name {
-            "user" => settings.user = (*value).to_owned(),
-            "database" => settings.database = (*value).to_owned(),
-            "application_name" => settings.application_name = (*value).to_owned(),
+            "user" => message.user = (*value).to_owned(),
+            "database" => message.database = (*value).to_owned(),
+            "application_name" => message.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
-            "options" => settings.given = given(value)?,
-            name if name.starts_with("_pq_.") => settings.options.push(name.to_owned()),
+            "options" => message.given = given(value)?,
+            name if name.starts_with("_pq_.") => message.options.push(name.to_owned()),
             // It is UTF-8 in any spelling; asyncpg writes quotes around it.
             "client_encoding" => {}
             name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
             _ => {}
         }
     }
-    // As in PostgreSQL, what stands by itself comes after what is among the options.
-    settings.given.extend(others);
-    Ok(settings)
+    // As in PostgreSQL, settings of their own come after those in `options`.
+    message.given.extend(others);
+    Ok(message)
 }
 
 /// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
@@ -153,15 +151,15 @@ fn is_utf8(encoding: &str) -> bool {
     ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-impl Settings {
-    /// How long the secret is by which the client can cancel: as long as its version of the protocol takes, and no longer than
-    /// PostgreSQL's (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
+impl StartupMessage {
+    /// The length of the secret for cancel requests: the longest of its version of the protocol, up to PostgreSQL's
+    /// (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
     pub fn secret_bytes(&self) -> usize {
         if self.minor >= 2 { 32 } else { 4 }
     }
 
-    /// Says which version of the protocol is spoken, if the client asks for a newer one, or for options: nothing follows that depends on
-    /// them. As in PostgreSQL, it is the first thing that a client hears.
+    /// Tells the version of the protocol if the client asks for a newer one, or for options. As in PostgreSQL, it is the first message to
+    /// the client.
     pub fn negotiate(&self, out: &mut Vec<u8>) {
         if self.minor > MINOR || !self.options.is_empty() {
             let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
@@ -170,8 +168,8 @@ impl Settings {
     }
 }
 
-/// Says that the client is welcome, and what it should know. The login, if there was one, has been said before.
-pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process: i32, secret: &[u8]) {
+/// Sends the messages after the login: the parameters that clients are told, and the key for cancel requests.
+pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
     let out = output.buffer();
     backend::authentication_ok(out);
     let format_version = VERSION.to_string();
@@ -185,9 +183,9 @@ pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process:
         ("integer_datetimes", "on"),
         ("standard_conforming_strings", "on"),
         ("is_superuser", "off"),
-        ("session_authorization", &settings.user),
-        ("application_name", &settings.application_name),
-        // Whoever knows FORMAT colonnade learns here, without asking, that the server does too (PROTOCOL.md).
+        ("session_authorization", &message.user),
+        ("application_name", &message.application_name),
+        // It tells clients that this server supports FORMAT colonnade (PROTOCOL.md).
         ("colonnade", &format_version),
     ] {
         backend::parameter_status(out, name, value);
@@ -195,7 +193,7 @@ pub fn welcome(output: &mut Output, settings: &Settings, version: &str, process:
     backend::backend_key_data(out, process, secret);
 }
 
-/// Refuses a client before its session began.
+/// Refuses a client before its session begins.
 pub fn refuse(output: &mut Output, failure: &Failure) {
     let message = failure.to_string();
     let (code, hint) = (failure.code(), failure.hint());
@@ -207,7 +205,7 @@ pub fn refuse(output: &mut Output, failure: &Failure) {
         ..Report::default()
     };
     backend::error_response(output.buffer(), &report);
-    // The client may be gone; there is nobody else to tell.
+    // If the client is gone, nothing can be done.
     let _ = output.flush();
 }
 
@@ -219,7 +217,7 @@ mod tests {
     fn knows_utf8_by_its_names() {
         assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
         assert!(!is_utf8("LATIN1") && !is_utf8(""));
-        assert!(settings(0, &[("client_encoding", "LATIN1")]).is_err());
+        assert!(read(0, &[("client_encoding", "LATIN1")]).is_err());
     }
 
     #[test]
@@ -235,8 +233,7 @@ mod tests {
 
     #[test]
     fn keeps_what_the_client_says() {
-        let found =
-            settings(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
+        let found = read(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
         assert_eq!((found.user.as_str(), found.database.as_str(), found.application_name.as_str()), ("me", "d", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
     }
@@ -244,7 +241,7 @@ mod tests {
     #[test]
     fn a_version_that_is_spoken_is_not_negotiated() {
         let asked = |minor, parameters: &[(&str, &str)]| {
-            let (found, mut out) = (settings(minor, parameters).unwrap(), Vec::new());
+            let (found, mut out) = (read(minor, parameters).unwrap(), Vec::new());
             found.negotiate(&mut out);
             (found.secret_bytes(), out)
         };
@@ -265,7 +262,7 @@ mod tests {
             ("database", "d"),
             ("client_encoding", "UTF8"),
         ];
-        let found = settings(0, &parameters).unwrap();
+        let found = read(0, &parameters).unwrap();
         let expected = [("statement_timeout", "5"), ("datestyle", "ISO")];
         assert_eq!(found.given, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

@@ -1,4 +1,4 @@
-//! How much CPU time another thread has used. Time on the wall says little about a thread's work where many compete for the CPU.
+//! The CPU time of another thread. Wall time says little about a thread's work on a busy machine.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ pub struct ThreadClock(libc::clockid_t);
 
 #[allow(unsafe_code, reason = "clocks of other threads, which no safe interface has")]
 impl ThreadClock {
-    /// The clock of the thread that asks. None if the system has no such clocks.
+    /// The clock of the calling thread. None if the system has no such clocks.
     pub fn of_this_thread() -> Option<Self> {
         let mut clock = 0;
-        // SAFETY: the thread that asks exists, and `clock` is valid for the one identifier that is written.
+        // SAFETY: the calling thread exists, and `clock` is valid for the one identifier that is written.
         let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
         (status == 0).then_some(Self(clock))
     }
@@ -19,8 +19,8 @@ impl ThreadClock {
     /// The CPU time that the thread has used since it began. None once it has ended.
     pub fn elapsed(self) -> Option<Duration> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is valid for the one timespec that is written. The identifier is checked by the system: of a thread that
-        // has ended it is an error.
+        // SAFETY: `time` is valid for the one timespec that is written. The system checks the identifier: for a thread
+        // that has ended it returns an error.
         let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
         let seconds = u64::try_from(time.tv_sec).ok().filter(|_| status == 0)?;
         Some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))

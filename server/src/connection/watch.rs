@@ -1,4 +1,4 @@
-//! One thread that notices clients which close their connection while a statement runs for them, and whatever takes too long.
+//! A thread that notices when a client closes its connection while its statement runs, and enforces time limits.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,10 +10,10 @@ use rustix::event::{Timespec, epoll};
 use crate::connection::cancel::{Reason, stop_and_wait};
 use crate::connection::registry::Registry;
 
-/// How often the clock is looked at: limits of time are held to this.
+/// How often clocks are read. Time limits have this precision.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Watches sockets for their peer hanging up.
+/// Watches sockets for a hang-up of the peer.
 pub struct Watch {
     epoll: OwnedFd,
 }
@@ -29,8 +29,8 @@ impl Watch {
 
     /// Watches the socket of session `process`. Closing the socket ends it.
     pub fn add(&self, socket: impl AsFd, process: i32) -> io::Result<()> {
-        // Once is enough: the session ends then. What is asked for is the peer's half-close; errors and full closes
-        // are always reported.
+        // Once is enough, because the session ends then. RDHUP reports a half-close; errors and full closes are always
+        // reported.
         let data = epoll::EventData::new_u64(u64::from(process.unsigned_abs()));
         let flags = epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT;
         Ok(epoll::add(&self.epoll, socket, data, flags)?)
@@ -52,7 +52,7 @@ impl Watch {
                 looked = Instant::now();
             }
             gone.extend(events.iter().filter_map(|event| i32::try_from(event.data.u64()).ok()));
-            // One that cannot be stopped for want of memory is stopped at the next look.
+            // If there is no memory to stop a statement, the next tick tries again.
             gone.retain(|process| {
                 registry.by_process(*process).is_some_and(|control| stop_and_wait(&control, Reason::Gone).is_err())
             });

@@ -8,7 +8,7 @@ use colonnade_wire::{Chunk, Controller, Encoder, Writer};
 use super::Context;
 use super::options::ColonnadeOptions;
 use crate::connection::link;
-use crate::connection::sender::{Message, Sender};
+use crate::connection::sender::{ChunkMessage, Sender};
 use crate::error::Failure;
 use crate::message::backend;
 
@@ -126,7 +126,7 @@ impl Stream<'_, '_> {
             }
         };
         tell(0);
-        sender.send(Message { header, chunk }, || {
+        sender.send(ChunkMessage { header, chunk }, || {
             tell(0);
             control.check()
         })?;

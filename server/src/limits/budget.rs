@@ -1,8 +1,8 @@
-//! One bound on the memory of what a session has the server keep for it: statements it has prepared, values it has bound, settings,
-//! savepoints, rows of open portals, data of COPY.
+//! A limit on the memory that the server keeps for a session: prepared statements, bound values, settings, savepoints, rows of open
+//! portals, data of COPY.
 //!
-//! Whatever outlives the message that brought it is [`Kept`], or holds a [`Charge`]. Both give back what they took when they are
-//! dropped, so no path of a session can forget to.
+//! Whatever outlives its message is [`Kept`], or holds a [`Charge`]. Both release their bytes when they are dropped, so no path of a
+//! session can forget it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::limits::LimitError;
 
-/// So many bytes, and how many of them are in use.
+/// A number of bytes, and how many of them are in use.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
@@ -25,28 +25,28 @@ pub struct Charge {
     bytes: usize,
 }
 
-/// A value and what it takes of a budget.
+/// A value and its part of a budget.
 #[derive(Debug)]
 pub struct Kept<T> {
     value: T,
     _charge: Charge,
 }
 
-/// What a thing that is kept costs beside its bytes: the entry of a map, the allocations' own headers.
+/// The overhead of a kept value: an entry of a map, headers of allocations.
 const OVERHEAD: usize = 128;
 
 impl Budget {
-    /// What one session may have kept: `limit` bytes; `None` is no limit.
+    /// The budget of one session: `limit` bytes; `None` is no limit.
     pub fn new(limit: Option<usize>) -> Arc<Self> {
         Self::of(limit, LimitError::SessionMemory)
     }
 
-    /// A budget whose limit has another name.
+    /// A budget whose limit has another error.
     pub fn of(limit: Option<usize>, beyond: fn(usize) -> LimitError) -> Arc<Self> {
         Arc::new(Self { limit: limit.unwrap_or(usize::MAX), used: AtomicUsize::new(0), beyond })
     }
 
-    /// Takes `bytes` of it.
+    /// Charges `bytes`.
     ///
     /// # Errors
     /// If there is not as much left.
@@ -56,7 +56,7 @@ impl Budget {
         Ok(charge)
     }
 
-    /// A charge that is to grow.
+    /// A charge that will grow.
     pub fn nothing(self: &Arc<Self>) -> Charge {
         Charge { budget: Arc::clone(self), bytes: 0 }
     }
@@ -69,7 +69,7 @@ impl Budget {
         self.nothing().keep(value, bytes)
     }
 
-    /// How much is left.
+    /// The bytes that are left.
     pub fn rest(&self) -> usize {
         self.limit.saturating_sub(self.used.load(Ordering::Relaxed))
     }
@@ -86,10 +86,10 @@ impl Budget {
 }
 
 impl Charge {
-    /// From now on it is `bytes`, be that more or less than before.
+    /// Changes it to `bytes`.
     ///
     /// # Errors
-    /// If there is not as much left; then it stays as it was.
+    /// If there is not as much left. Then it does not change.
     pub fn set(&mut self, bytes: usize) -> Result<(), LimitError> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.budget.take(more)?,
@@ -99,7 +99,7 @@ impl Charge {
         Ok(())
     }
 
-    /// From now on it is for a value of `bytes`.
+    /// Changes it to `bytes`, and keeps a value with it.
     ///
     /// # Errors
     /// If there is not as much left.
@@ -108,7 +108,7 @@ impl Charge {
         Ok(Kept { value, _charge: self })
     }
 
-    /// How much it is.
+    /// Its bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,5 +1,5 @@
-//! A result set aside, so that its session's engine can run something else meanwhile: in a file without a name, or, where the operator
-//! names no directory for such files, in the session's memory.
+//! A result that is set aside, so that the session's engine can run another statement: in an unnamed file, or in the session's memory if
+//! the operator names no directory for such files.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
@@ -18,24 +18,24 @@ use crate::error::{Failure, SqlState};
 use crate::limits::budget::{Budget, Charge};
 use crate::limits::{LimitError, Limits};
 
-/// Where results are set aside, and how much all sessions may have there.
+/// The directory for results that are set aside, and the quota of all sessions.
 #[derive(Debug)]
 pub struct Spools {
     directory: Option<PathBuf>,
     space: Arc<Budget>,
 }
 
-/// What a spool takes of its session's memory whatever is in it: a descriptor, of which a process has not many, and buffers.
+/// The fixed charge of a spool to its session's memory: a descriptor, of which a process has few, and buffers.
 const DESCRIPTOR: usize = 1 << 20;
 
 impl Spools {
-    /// As the limits say.
+    /// By the limits.
     pub fn new(limits: &Limits) -> Arc<Self> {
         let space = Budget::of(limits.spool_bytes, LimitError::Spool);
         Arc::new(Self { directory: limits.spool_directory.clone(), space })
     }
 
-    /// A new file, of which there is no trace once it is closed.
+    /// A new unnamed file.
     fn file(&self) -> io::Result<File> {
         match &self.directory {
             Some(directory) => nameless(directory),
@@ -44,7 +44,7 @@ impl Spools {
     }
 }
 
-/// Rows that were set aside, as an Arrow IPC stream. The file is gone when this is dropped.
+/// Rows that were set aside, as an Arrow IPC stream. The file is freed when this is dropped.
 pub struct Spool {
     reader: StreamReader<BufReader<File>>,
     schema: SchemaRef,
@@ -54,10 +54,10 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Writes all that `next` gives. What it takes is charged to all sessions' space, and to the `session`.
+    /// Writes all that `next` gives. The bytes are charged to the quota of all sessions, and to the `session`.
     ///
     /// # Errors
-    /// If there is no room for it, it is more than may be, or `next` fails.
+    /// If the disk is full, a quota is exceeded, or `next` fails.
     pub fn write(
         spools: &Spools,
         session: &Arc<Budget>,
@@ -110,7 +110,7 @@ struct Counted {
     space: Charge,
     memory: Charge,
     is_in_memory: bool,
-    /// Which limit has ended the writing, since Arrow's writer has no place for it in its error.
+    /// The exceeded quota, because Arrow's writer cannot carry it in its error.
     limit: Option<LimitError>,
 }
 
@@ -147,11 +147,11 @@ fn failed(error: io::Error) -> Failure {
     EngineError::new(SqlState::IO_ERROR, format!("cannot set a result aside in --temp-directory: {error}")).into()
 }
 
-/// A new file in a directory, which is made if it is not there; nobody else ever finds the file.
+/// A new unnamed file in a directory, which is created if it does not exist.
 fn nameless(directory: &Path) -> io::Result<File> {
     if !directory.exists() {
         DirBuilder::new().mode(0o700).create(directory).or_else(|error| match error.kind() {
-            // Another session was faster.
+            // Another session has created it.
             io::ErrorKind::AlreadyExists => Ok(()),
             _ => Err(error),
         })?;
@@ -159,7 +159,7 @@ fn nameless(directory: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     match options.clone().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(directory) {
-        // Not every file system has files without names.
+        // Not every file system supports unnamed files.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT)) => {}
         opened => return opened,
     }

@@ -1,15 +1,14 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
+use colonnade_sql::{Statement, StatementKind, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report};
 use crate::message::frontend::Target;
-use crate::quote;
 use crate::rows;
 use crate::session::listing::Listing;
-use crate::session::query;
 use crate::session::settings::{self, Change, Command, Former, Settings};
 use crate::session::source;
 use crate::session::{BATCH, Session};
@@ -20,7 +19,7 @@ const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
-    pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
+    pub fn configure(&mut self, kind: &StatementKind, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
@@ -48,7 +47,7 @@ impl Session {
             }
             rows.iter().for_each(|row| backend::text_row(out, row));
         }
-        backend::command_complete(out, &query::tag(text, None, None));
+        self.complete(kind);
         Ok(())
     }
 
@@ -74,7 +73,8 @@ impl Session {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;
-        let Answer::Rows(mut rows) = self.engine()?.execute(SEARCH_PATH, &[], BATCH)? else {
+        let path = Statement::of(SEARCH_PATH, self.engine.dialect());
+        let Answer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;
@@ -85,8 +85,10 @@ impl Session {
     /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
-            let text = format!("SET {} = {}", quote::name(name), quote::text(value));
-            match source::kept(&text, self.engine.source()) {
+            let source = self.engine.source();
+            let dialect = self.engine.dialect();
+            let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
+            match source::kept(&Statement::of(&text, dialect).kind, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;

@@ -1,5 +1,7 @@
 //! COPY … FROM STDIN: the client sends rows, which are inserted batch by batch, in one transaction.
 
+use colonnade_sql::Statement;
+
 use crate::copy::CopyIn;
 use crate::copy::input::{CopyDataError, Reader, Target, reader};
 use crate::engine::Columns;
@@ -23,7 +25,9 @@ impl Session {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
-        let description = self.engine()?.describe(&query, &[])?;
+        let query = Statement::of(&query, self.engine.dialect());
+        let description = self.engine()?.describe(&query, &[]);
+        let description = description.map_err(|error| Failure::from(error).placed(None))?;
         let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
         let received = self.in_transaction(|session| session.receive(copy, targets))?;

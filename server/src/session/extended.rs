@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use colonnade_sql::Statement;
+
 use crate::connection::cancel::Control;
 use crate::engine::Columns;
 use crate::error::Failure;
-use crate::lex::Lexer;
 use crate::limits::budget::{Budget, Kept};
 use crate::message::backend;
 use crate::message::frontend::{Message, Target};
@@ -15,6 +16,7 @@ use crate::rows::{self, Formats};
 use crate::session::Session;
 use crate::session::portal::{Life, Portal};
 use crate::session::prepared::PreparedStatement;
+use crate::session::query;
 use crate::session::savepoint::Savepoints;
 
 /// A message of the extended protocol, without what it borrows.
@@ -60,10 +62,12 @@ impl Step {
         }
     }
 
-    /// The query string that an error's place is in, and where the statement begins there.
-    pub fn place(&self) -> Option<(&str, usize)> {
-        let Self::Parse { query, .. } = self else { return None };
-        Some((query.as_str(), Lexer::new(query).next().map_or(0, |first| first.start)))
+    /// The query string that an error's place is in.
+    pub fn query(&self) -> Option<&str> {
+        match self {
+            Self::Parse { query, .. } => Some(query),
+            _ => None,
+        }
     }
 }
 
@@ -180,7 +184,7 @@ impl Session {
             Step::Parse { name, query, types } => self.parse(name.clone(), query, types)?,
             Step::Bind { portal, statement, formats, values, results } => {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
-                self.check_transaction(prepared.kind)?;
+                self.check_transaction(&prepared.kind)?;
                 let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
                 let values = prepared.bind(statement, formats, values, &mut charge)?;
                 let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
@@ -204,10 +208,20 @@ impl Session {
 
     fn parse(&mut self, name: String, query: &str, types: &[u32]) -> Result<(), Failure> {
         self.prepared.check_name(&name)?;
-        self.check_transaction(crate::session::query::kind(query))?;
+        let statements = query::statements(query, self.engine.as_ref())?;
+        let statement = match &statements[..] {
+            [] => &Statement::of("", self.engine.dialect()),
+            [first, ..] => first,
+        };
+        self.check_transaction(&statement.kind)?;
+        if statements.len() > 1 {
+            return Err(Failure::SeveralStatements);
+        }
         self.control.concerns(query);
         let _running = self.start()?;
-        let statement = PreparedStatement::new(self.engine()?, query, types)?;
+        let before = query[..statement.start].chars().count();
+        let statement =
+            PreparedStatement::new(self.engine()?, statement, types).map_err(|failure| failure.placed(Some(before)))?;
         let statement = kept(&self.control.budget, &name, statement)?;
         self.prepared.statements.insert(name, statement);
         backend::parse_complete(self.output.buffer());

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::engine::{EngineError, Rows};
-use crate::error::SqlState;
+use crate::sqlstate::SqlState;
 
 /// Columns of texts, and their rows.
 pub struct Listing {

@@ -1,14 +1,14 @@
 //! Prepared statements: what Parse makes of a query.
 
-use crate::certain;
-use crate::engine::{Columns, Dialect, Parameter, Session as Engine};
+use colonnade_sql::statement::Cursor as Request;
+use colonnade_sql::{Dialect, Statement, StatementKind};
+
+use crate::engine::{Columns, Parameter, Session as Engine};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
-use crate::session::cursors::{self, Declaration, Request, shifted};
-use crate::session::query::{self, StatementKind};
 use crate::session::settings::{self, Command, Settings};
-use crate::session::source;
+use crate::session::{cursors, query};
 use crate::value::types::{Kind, Type};
 
 /// A statement that was parsed, and what is known of it before it runs.
@@ -18,8 +18,6 @@ pub struct PreparedStatement {
     pub text: String,
     /// What it is.
     pub kind: StatementKind,
-    /// What DECLARE is to make of it.
-    pub declaration: Option<Declaration>,
     /// The source that it goes to, which finds its own placeholders.
     source: Option<Dialect>,
     /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
@@ -35,49 +33,45 @@ pub struct PreparedStatement {
 }
 
 impl PreparedStatement {
-    /// Prepares the only statement of `query`. The client says the types of some parameters by PostgreSQL's numbers.
+    /// Prepares a statement. The client says the types of some parameters by PostgreSQL's numbers.
     ///
     /// # Errors
-    /// If there are several statements, or the engine refuses this one.
-    pub fn new(engine: &mut dyn Engine, query: &str, oids: &[u32]) -> Result<Self, Failure> {
-        let source = engine.source();
-        let statements = match source {
-            Some(dialect) => certain::split(query, dialect)?,
-            None => query::split(query),
-        };
-        if statements.len() > 1 {
-            return Err(Failure::SeveralStatements);
-        }
-        let text = statements.first().map_or("", |statement| statement.text).to_owned();
-        let kind = source.map_or_else(|| query::kind(&text), |dialect| source::kind(&text, dialect));
+    /// If the engine refuses it.
+    pub fn new(engine: &mut dyn Engine, statement: &Statement<'_>, oids: &[u32]) -> Result<Self, Failure> {
+        let (source, dialect) = (engine.source(), engine.dialect());
+        let Statement { text, kind, .. } = statement;
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
-        let mut prepared = Self { text, kind, source, sent_types: oids.to_vec(), given: known, ..Self::default() };
-        // Where the engine's text begins in the statement.
-        let mut offset = 0;
-        let mut is_engines = matches!(kind, StatementKind::Other | StatementKind::Alone) && !prepared.text.is_empty();
-        if kind == StatementKind::Cursor {
-            match cursors::parse(&prepared.text)? {
-                Request::Declare(declaration, query) => {
-                    offset = prepared.text.len() - query.len();
-                    (prepared.declaration, is_engines) = (Some(declaration), true);
+        let kind = kind.clone();
+        let mut prepared = Self { kind, source, sent_types: oids.to_vec(), given: known, ..Self::default() };
+        // What the engine is to run, and where it begins in the statement.
+        let (mut query, mut start, mut is_declaration) = (statement, 0, false);
+        let declared;
+        let mut is_engines = query::is_engines(&prepared.kind, source) && !text.is_empty();
+        if !is_engines {
+            match cursors::request(&statement.kind)? {
+                Some(Request::Declare { query: place, .. }) => {
+                    declared = Statement::of(&text[place.clone()], dialect);
+                    (query, start, is_declaration, is_engines) = (&declared, place.start, true, true);
                 }
                 // The cursor's columns.
-                Request::Fetch { is_move: false, .. } => prepared.columns = Columns::Late,
-                Request::Fetch { .. } | Request::Close(_) => {}
+                Some(Request::Fetch { is_move: false, .. }) => prepared.columns = Columns::Late,
+                _ => {}
             }
         }
+        prepared.text = query.text.to_owned();
         if is_engines && source.is_some() {
             // The source is asked when the client asks, or when it runs.
             prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
             prepared.columns = Columns::Late;
         } else if is_engines {
-            let described = engine.describe(&prepared.text[offset..], oids);
-            let described = described.map_err(|error| shifted(error.into(), &prepared.text, offset))?;
+            let described = engine.describe(query, oids);
+            let before = || text[..start].chars().count();
+            let described = described.map_err(|error| Failure::from(error).placed(Some(before())))?;
             (prepared.types, prepared.columns) = (described.parameters, described.columns);
         } else {
             let text = || Type::named("VARCHAR");
-            let names = match settings::command(&prepared.text) {
+            let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
                 _ => Vec::new(),
@@ -87,11 +81,15 @@ impl PreparedStatement {
             }
             prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
         }
-        if prepared.declaration.is_some() {
-            prepared.text.drain(..offset);
+        if is_declaration {
             prepared.columns = Columns::None;
         }
         Ok(prepared)
+    }
+
+    /// The statement to run.
+    pub fn statement(&self) -> Statement<'_> {
+        Statement { text: &self.text, start: 0, kind: self.kind.clone() }
     }
 
     /// What it holds, in bytes.
@@ -121,7 +119,7 @@ impl PreparedStatement {
     /// # Errors
     /// What the source says of a wrong statement.
     pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
-        let description = engine.describe(&self.text, &self.sent_types)?;
+        let description = engine.describe(&self.statement(), &self.sent_types)?;
         self.told_types = description.type_oids;
         let count = self.types.len().max(description.parameters.len());
         self.types.resize_with(count, unknown);
@@ -185,7 +183,7 @@ impl PreparedStatement {
         let mut total = 0;
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
-            if self.source == Some(Dialect::Postgres) {
+            if self.source.is_some_and(Dialect::is_postgres) {
                 let sent = self.sent(at, is_binary, bytes.clone(), type_);
                 total += sent.value.bytes();
                 if total > charge.bytes() {

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use colonnade_sql::{Dialect, quote};
+
 use crate::limits::budget::Charge;
 use crate::limits::{self, Time};
-use crate::quote;
 use crate::value::Zone;
 
-pub use command::{Command, begin_modes, command};
+pub use command::{Command, command};
 
 /// Why a setting is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -284,7 +285,7 @@ impl Settings {
 }
 
 fn in_engine(name: &str, value: &str) -> String {
-    format!("SET {name} = {}", quote::text(value))
+    format!("SET {name} = {}", quote::string(value, Dialect::POSTGRES))
 }
 
 /// A search path without PostgreSQL's catalog, which is found at the end of each here (postgres_fdw wants it alone), and

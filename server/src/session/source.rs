@@ -4,16 +4,15 @@
 //! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
 //! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
 
-use crate::copy::{self, Parsed};
-use crate::engine::{Dialect, EngineError};
+use colonnade_sql::{Dialect, Statement, StatementKind, code, quote};
+
+use crate::copy::Parsed;
+use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::lex::Lexer;
 use crate::message::backend::{self, Status};
 use crate::message::frontend::Target;
-use crate::quote;
 use crate::rows::Formats;
 use crate::session::extended::Step;
-use crate::session::query::{self, StatementKind};
 use crate::session::settings::{self, Command, Settings};
 use crate::session::{Outcome, Request, Session};
 
@@ -39,92 +38,73 @@ const KEPT: [&str; 18] = [
     "statement_timeout",
 ];
 
-/// What the session must know of a statement that goes to a source: what is answered here, and what transactions are.
-pub fn kind(statement: &str, dialect: Dialect) -> StatementKind {
-    match query::kind(statement) {
-        StatementKind::Setting if kept(statement, Some(dialect)).is_none() => StatementKind::Other,
-        StatementKind::Savepoint | StatementKind::Discard => StatementKind::Other,
-        // PostgreSQL's are its own; the others have none, but this server does.
-        StatementKind::Cursor if dialect == Dialect::Postgres => StatementKind::Other,
-        kind => kind,
-    }
-}
-
-/// A statement about settings that are kept here: all that are known, unless they are a source's.
-pub fn kept(statement: &str, source: Option<Dialect>) -> Option<Command> {
-    let command = settings::command(statement)?;
+/// What a statement says about settings that are kept here: all that are known, unless they are a source's.
+pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
+    let command = settings::command(kind)?;
     let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
         Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
         // Another database's are not called so.
-        Command::ShowAll | Command::ResetAll => dialect != Dialect::Postgres,
+        Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
         Command::Transaction(_) => false,
     };
     is_kept.then_some(command)
 }
 
-/// BEGIN as every source takes it, unless it asks for more than that.
-pub fn begin(statement: &str) -> &str {
-    let plain = ["begin", "start", "transaction", "work"];
-    let is_plain = Lexer::new(statement).all(|token| plain.iter().any(|word| token.is_word(word)));
-    if is_plain { "BEGIN" } else { statement }
-}
-
 impl Session {
     /// Runs one statement of a session that is in front of a source.
-    pub fn pass(&mut self, text: &str, dialect: Dialect, described: Option<Target>) -> Result<(), Failure> {
+    pub fn pass(
+        &mut self,
+        statement: &Statement<'_>,
+        dialect: Dialect,
+        described: Option<Target>,
+    ) -> Result<(), Failure> {
         self.follow();
-        match query::kind(text) {
-            kind @ (StatementKind::Begin | StatementKind::Commit | StatementKind::Rollback) => {
-                self.transaction(text, kind)
-            }
-            StatementKind::Copy => match copy::parse_passed(text)? {
-                Parsed::ToStdout(copy) => self.copy(text, &copy),
+        match &statement.kind {
+            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
+                Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
                 Parsed::FromStdin(_) => Err(refused(
                     "COPY … FROM STDIN is not passed to a source",
                     "Insert the rows with statements, or copy them into the source itself.",
                 )),
-                Parsed::Engine => self.execute(text),
+                Parsed::Engine => self.execute(statement),
             },
-            StatementKind::Deallocate if query::is_discard(text) => self.discard_all(text, dialect),
-            StatementKind::Deallocate if self.prepared.deallocate(query::deallocated(text).as_deref()) => {
-                backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
-                Ok(())
-            }
-            StatementKind::Setting => match kept(text, Some(dialect)) {
-                Some(command) => self.configure(text, command, described),
+            StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
+            StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
+            kind => match kept(kind, Some(dialect)) {
+                Some(command) => self.configure(kind, command, described),
                 None => {
-                    if settings::command(text) == Some(Command::ResetAll) {
+                    if *kind == StatementKind::Reset(None) {
                         self.reset_settings()?;
                     }
-                    self.execute(text)
+                    self.execute(statement)
                 }
             },
-            StatementKind::Cursor if dialect != Dialect::Postgres => self.cursors(text),
-            _ => self.execute(text),
         }
     }
 
-    fn discard_all(&mut self, text: &str, dialect: Dialect) -> Result<(), Failure> {
-        if dialect != Dialect::Postgres {
+    fn discard_all(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
+        if !dialect.is_postgres() {
             return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
         }
-        self.execute(text)?;
+        self.execute(statement)?;
         self.prepared.deallocate(None);
         self.reset_settings()
     }
 
     /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
     pub fn is_elsewhere(&self, name: &str) -> bool {
-        self.engine.source() == Some(Dialect::Postgres) && !self.prepared.has_portal(name)
+        self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
 
     /// Says the columns of such a cursor.
     pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let fetch = format!("FETCH 0 FROM {}", quote::name(name));
-        match self.run_engine(&fetch, &[], &formats)? {
+        let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
+        match self.run_engine(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
         }
@@ -169,8 +149,8 @@ impl Session {
 
 /// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
 pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
-    let has_catalog = matches!(source, None | Some(Dialect::Postgres));
-    if has_catalog || error.hint.is_some() || !Lexer::new(statement).any(|token| token.value() == "pg_catalog") {
+    let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
+    if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
         return error;
     }
     let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";
@@ -180,32 +160,4 @@ pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -
 fn refused(what: &str, instead: &str) -> Failure {
     let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, what);
     EngineError { hint: Some(instead.to_owned()), ..error }.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_concerns_the_client_is_kept() {
-        for (statement, expected) in [
-            ("SET extra_float_digits = 3", StatementKind::Setting),
-            ("show server_version", StatementKind::Setting),
-            ("SET search_path = a", StatementKind::Other),
-            ("SET TRANSACTION READ ONLY", StatementKind::Other),
-            ("SHOW ALL", StatementKind::Other),
-            ("rollback to a", StatementKind::Other),
-            ("rollback", StatementKind::Rollback),
-        ] {
-            assert_eq!(kind(statement, Dialect::Postgres), expected, "{statement}");
-        }
-    }
-
-    #[test]
-    fn a_plain_beginning_is_one_everywhere() {
-        assert_eq!(begin("start transaction"), "BEGIN");
-        assert_eq!(begin("begin /* x */ work"), "BEGIN");
-        assert_eq!(begin("BEGIN IMMEDIATE"), "BEGIN IMMEDIATE");
-        assert_eq!(begin("begin isolation level serializable"), "begin isolation level serializable");
-    }
 }

@@ -1,35 +1,35 @@
-//! How much memory this process may have, held by the kernel: what is more fails to be allocated, and the machine goes on.
+//! The limit on this process's memory, enforced by the kernel: allocations beyond it fail.
 //!
-//! The engine keeps to a limit of its own, but not with everything: the rows of one list, the text of one value and the plan of
-//! a statement are outside of it.
+//! The engine has a limit of its own, which does not cover everything: not the rows of one list, the text of one value, or the plan
+//! of a statement.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Bytes that are allowed, sessions apart; none where nothing is limited.
+/// The limit in bytes, without sessions; none if there is no limit.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// What a session may have beside its stack: batches on their way, messages, and what it has the server keep.
+/// The part of a session besides its stack: batches in transfer, messages, and what the server keeps for it.
 const BUFFERS: u64 = 48 << 20;
 
-/// What is added for work that must not fail for want of memory, such as the end of a transaction.
+/// The reserve for work that must not fail for lack of memory, such as the end of a transaction.
 const RESERVE: u64 = 32 << 20;
-/// Held by the one session that has the reserve: it is there once, however many want it.
+/// Held by the session that uses the reserve. There is one reserve for all.
 static RESERVED: Mutex<()> = Mutex::new(());
 
-/// Limits the memory of this process to so many bytes and what its sessions add. Memory that is reserved and never touched
-/// counts, as RLIMIT_DATA has it.
+/// Limits the memory of this process to so many bytes, plus the part of each session. Memory that is reserved and never touched counts,
+/// as in RLIMIT_DATA.
 pub fn limit_memory(bytes: u64) {
     *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
     change(|limit| limit);
 }
 
-/// A session's part. It goes with the session.
+/// A session's part, until it is dropped.
 pub(crate) struct Room(u64);
 
 impl Room {
-    /// Room for a session whose thread has a stack of so many bytes.
+    /// The part of a session whose thread has a stack of so many bytes.
     pub fn new(stack: usize) -> Self {
         let bytes = stack as u64 + BUFFERS;
         change(|limit| limit + bytes);
@@ -43,8 +43,8 @@ impl Drop for Room {
     }
 }
 
-/// Does work for which the process may have a little more memory than its limit. One session at a time; others may take some of that
-/// memory meanwhile, so the work may still fail.
+/// Does work with the reserve added to the limit, one session at a time. Other sessions may allocate from the reserve meanwhile, so the
+/// work may still fail.
 pub(crate) fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
     let _one = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
     change(|limit| limit + RESERVE);
@@ -57,7 +57,7 @@ fn change(to: impl FnOnce(u64) -> u64) {
     if let Some(limit) = &mut *limit {
         *limit = to(*limit);
         let maximum = getrlimit(Resource::Data).maximum;
-        // It fails above the operator's own limit, which then holds.
+        // It fails above the operator's own limit, which then stays.
         let _ = setrlimit(Resource::Data, Rlimit { current: Some(*limit), maximum });
     }
 }

@@ -1,24 +1,24 @@
-//! What the worker's process may do: on Linux, Landlock takes away all files but those of the database, and the network.
+//! The worker's sandbox: on Linux, Landlock blocks the network and all files but those of the database.
 //!
-//! It is the fence behind the fences: a statement that should not have been run, and code that an attacker has brought into
-//! the engine, still have no way to other files.
+//! It is a second barrier: a statement that should have been refused, and code that an attacker runs in the engine, cannot reach
+//! other files.
 
 use std::path::PathBuf;
 
-/// How much of the sandbox the kernel has put up.
+/// How much of the sandbox the kernel supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Confinement {
-    /// All of it that this program knows.
+    /// All rules that this program knows.
     Full,
-    /// Some of it: an older kernel.
+    /// Some rules: the kernel is older.
     Partial,
-    /// Nothing, and why.
+    /// None, and why.
     None(String),
 }
 
-/// Leaves this process only what is in these directories: files are read and written there, and nowhere else, but for what the
-/// kernel tells about the machine; no program is run, no address connected to or listened on. Descriptors that are open stay. It holds for threads that are started later,
-/// so it comes before the first one, and cannot be undone.
+/// Limits this process to the files of these directories, and to what the kernel tells about the machine. It cannot run programs, connect
+/// or listen. Open descriptors stay. The rules hold for threads that are started later, so this is called before the first one. It cannot
+/// be undone.
 pub fn confine(directories: &[PathBuf]) -> Confinement {
     #[cfg(target_os = "linux")]
     return linux::confine(directories).unwrap_or_else(Confinement::None);
@@ -41,7 +41,7 @@ mod linux {
 
     use super::Confinement;
 
-    /// The newest set of rules that the crate knows; of those that the kernel lacks it does without.
+    /// The newest set of rules that the crate knows. Rules that the kernel lacks are left out.
     const KNOWN: ABI = ABI::V6;
 
     pub(super) fn confine(directories: &[PathBuf]) -> Result<Confinement, String> {
@@ -57,7 +57,7 @@ mod linux {
         })
     }
 
-    /// What tells a program how many CPUs and how much memory it may use: DuckDB and the C library read it.
+    /// What tells a program how many CPUs and how much memory it may use: the engine and the C library read it.
     const MACHINE: [&str; 5] =
         ["/proc/self/cgroup", "/proc/meminfo", "/proc/stat", "/sys/fs/cgroup", "/sys/devices/system/cpu"];
 

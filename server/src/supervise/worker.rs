@@ -1,4 +1,4 @@
-//! The process that holds the engine: clients come from its supervisor, and it may die without taking it along.
+//! The process that runs the engine. It gets its clients from the supervisor, which survives its death.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,7 +11,9 @@ use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{Options, ServeError, Server};
-use crate::supervise::{Board, Channel, Credentials, ENGINE_FAILED, Message, Received, STATEMENT_STUCK, Setup, Slot};
+use crate::supervise::{
+    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED, Received, STATEMENT_STUCK, Setup, Slot,
+};
 
 /// A worker before it has its engine.
 pub struct Worker {
@@ -22,22 +24,22 @@ pub struct Worker {
     log: Option<Log>,
 }
 
-/// Why a worker's work is over.
+/// Why a worker has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The supervisor wanted it.
+    /// The supervisor has stopped it.
     Stopped {
         /// Whether all sessions have ended.
         is_clean: bool,
     },
-    /// This process cannot go on; a new one can.
+    /// This process cannot continue; a new one can.
     Failed(Cause),
     /// The supervisor is gone.
     Orphaned,
 }
 
 impl End {
-    /// What the process should exit with, for its supervisor to know.
+    /// The exit status that tells the supervisor the reason.
     pub fn exit_status(self) -> i32 {
         match self {
             Self::Stopped { is_clean: true } => 0,
@@ -49,7 +51,7 @@ impl End {
 }
 
 impl Worker {
-    /// Begins the worker of this process, whose standard input is the way to its supervisor.
+    /// Starts the worker of this process, whose standard input is the socket to its supervisor.
     ///
     /// # Errors
     /// If there is no supervisor.
@@ -58,7 +60,8 @@ impl Worker {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
         let channel = Channel::from_descriptor(io::stdin().as_fd().try_clone_to_owned()?);
         let missing = || io::Error::new(io::ErrorKind::InvalidData, "this process is started by `colonnade serve`");
-        let received = channel.receive()?.filter(|received| received.message == Message::Setup).ok_or_else(missing)?;
+        let received =
+            channel.receive()?.filter(|received| received.message == ChannelMessage::Setup).ok_or_else(missing)?;
         let mut descriptors = received.descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(missing);
         let (board, setup, credentials) = (Board::from_descriptor(next()?), Setup::read(next()?)?, next()?);
@@ -67,22 +70,22 @@ impl Worker {
         Ok(Self { channel: Arc::new(channel), board: Arc::new(board), setup, credentials, log })
     }
 
-    /// What whoever started the supervisor has to say, byte for byte.
+    /// The settings that the supervisor passes on.
     pub fn settings(&self) -> &[u8] {
         &self.setup.settings
     }
 
-    /// Serves clients with `engine` until the supervisor has no more. Log and numbers of `options` are the supervisor's.
+    /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the supervisor.
     ///
     /// # Errors
-    /// If the operating system refuses threads or descriptors.
+    /// If the operating system provides no threads or descriptors.
     pub fn serve(self, engine: Arc<dyn Engine>, options: Options) -> Result<End, ServeError> {
         let Self { channel, board, setup, credentials, log } = self;
         let mut server =
             Server::start(engine, credentials, Options { log, metrics: setup.metrics.clone(), ..options })?;
         let waking = Arc::clone(&channel);
         server.when_it_must_end(move || waking.stop_receiving());
-        channel.send(Message::Ready, 0, &[])?;
+        channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
                 let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
@@ -91,36 +94,36 @@ impl Worker {
             };
             let descriptor = descriptors.pop();
             match message {
-                Message::Client => {
+                ChannelMessage::Client => {
                     let end = Ended { channel: Arc::clone(&channel), slot };
                     if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
                         server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
                     }
                 }
-                Message::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
-                Message::Reload => replace(&server, descriptor),
-                Message::Drain => {
+                ChannelMessage::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
+                ChannelMessage::Reload => replace(&server, descriptor),
+                ChannelMessage::Drain => {
                     let channel = Arc::clone(&channel);
-                    server.drain(move || drop(channel.send(Message::Drained, 0, &[])));
+                    server.drain(move || drop(channel.send(ChannelMessage::Drained, 0, &[])));
                 }
-                Message::Stop => {
+                ChannelMessage::Stop => {
                     server.stop();
                     return Ok(End::Stopped { is_clean: server.sessions() == 0 });
                 }
-                Message::Setup | Message::Ready | Message::Ended | Message::Drained => {}
+                ChannelMessage::Setup | ChannelMessage::Ready | ChannelMessage::Ended | ChannelMessage::Drained => {}
             }
         }
     }
 }
 
-/// The supervisor has checked them, so what is missing here are descriptors, and everything stays as it was.
+/// Replaces users and certificates. The supervisor has checked them, so only a lack of descriptors can fail; then nothing changes.
 fn replace(server: &Server, parcel: Option<OwnedFd>) {
     if let Some(Ok(credentials)) = parcel.map(Credentials::take) {
         server.replace(credentials);
     }
 }
 
-/// Tells the supervisor, when it is dropped, that a connection is over.
+/// Tells the supervisor, when it is dropped, that a connection has ended.
 struct Ended {
     channel: Arc<Channel>,
     slot: u32,
@@ -128,7 +131,7 @@ struct Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // A supervisor that is gone needs no news.
-        let _ = self.channel.send(Message::Ended, self.slot, &[]);
+        // If the supervisor is gone, nothing is lost.
+        let _ = self.channel.send(ChannelMessage::Ended, self.slot, &[]);
     }
 }

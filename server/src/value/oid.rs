@@ -1,4 +1,4 @@
-//! PostgreSQL's type numbers (`pg_type.dat`), and which one a column is announced with.
+//! PostgreSQL's type numbers (`pg_type.dat`), and the number of a column's type.
 
 use arrow_schema::{DataType, Field};
 
@@ -102,10 +102,10 @@ pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
     (precision << 16 | scale) + HEADER
 }
 
-/// What a column of rows is announced as.
+/// The type of a column of rows, for RowDescription.
 pub fn of(field: &Field) -> TypeInfo {
     let oid = oid(field);
-    // DuckDB's HUGEINT has up to 39 digits, which no decimal128 admits to.
+    // A 128-bit integer (DuckDB's HUGEINT) has up to 39 digits, more than the precision of decimal128.
     let is_hugeint = field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == "HUGEINT");
     let modifier = match field.data_type() {
         DataType::Decimal32(precision, scale)

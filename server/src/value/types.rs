@@ -1,11 +1,11 @@
-//! A type as both sides know it: the engine by its name, clients by PostgreSQL's number.
+//! A type: its name in the engine, and what it is to PostgreSQL's clients.
 
 use crate::value::oid::{self, TypeInfo};
 
 /// A type with the name that a CAST in the engine takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// In the engine's words.
+    /// Its name in the engine.
     pub name: String,
     /// What it is to PostgreSQL.
     pub kind: Kind,
@@ -30,7 +30,7 @@ pub enum Kind {
     Float8,
     /// numeric; with its modifier, or −1
     Numeric(i32),
-    /// text, and whatever has no form but its text
+    /// text, and types that have a text form only
     Text,
     /// bytea
     Bytes,
@@ -62,14 +62,14 @@ pub enum Kind {
     Map,
     /// An array.
     List(Box<Type>),
-    /// What no client can be told: a union, a variant.
+    /// A type that PostgreSQL cannot represent: a union, a variant.
     Unsupported,
-    /// Not known yet: a parameter that nothing around it gives a type.
+    /// Not known: a parameter whose type cannot be inferred.
     Unknown,
 }
 
 impl Kind {
-    /// Whether its values are dates, times or lengths of time.
+    /// Whether its values are dates, times or intervals.
     pub fn is_temporal(&self) -> bool {
         matches!(self, Self::Date | Self::Time | Self::TimeTz | Self::Timestamp | Self::TimestampTz | Self::Interval)
     }
@@ -127,7 +127,7 @@ impl Type {
         })
     }
 
-    /// How clients are told of it.
+    /// Its fields in RowDescription.
     pub fn info(&self) -> TypeInfo {
         let oid = self.oid();
         TypeInfo {
@@ -168,7 +168,7 @@ impl Type {
         }
     }
 
-    /// The number that clients are told of a parameter: what has no form that they could send is a text.
+    /// The number for a parameter of this type. A type without a form that clients can send is a text.
     pub fn parameter_oid(&self) -> u32 {
         let mut item = self;
         while let Kind::List(inner) = &item.kind {

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from colonnade import _errors
-from colonnade._errors import InterfaceError
+from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows
@@ -56,13 +55,13 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             raise InterfaceError("an odbc: URI is a connection string: write odbc:DSN=name;UID=user;PWD=password")
         name = "odbc:" + ";".join(f"{key}={parts[key]}" for key in _SHOWN if key in parts)
         self._secrets = secrets({**parts, "whole": text})
-        failed: _errors.Error | None = None
+        failed: Error | None = None
         self._calls = Calls()
         try:
             self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=not only_reads))
         except self._odbc.Error as error:
             state, message = _told(error)
-            failed = _errors.OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
+            failed = OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
         if failed is not None:
             # Out here it does not bring the library's own error with it, which may hold what it must not show.
             raise failed
@@ -139,8 +138,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
             )
         pa = self._pa
-        fields = [field if field.name in as_text else field.with_type(_given(pa, field.type)) for field in told]
-        fields = [field.with_type(pa.utf8()) if field.name in as_text else field for field in fields]
+        fields = [field.with_type(pa.utf8() if field.name in as_text else _given(pa, field.type)) for field in told]
         texts = {index: str(field.type) for index, field in enumerate(told) if field.name in as_text}
         schema = pa.schema(fields)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts
@@ -199,30 +197,23 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         if self._calls.wait(0):
             self._describer.close()
 
-    def _translated(self, error: BaseException) -> _errors.Error | None:
+    def _translated(self, error: BaseException) -> Error | None:
         if isinstance(error, Abandoned):
-            return _errors.OperationalError(_CANCELLED, sqlstate="57014", source=self.name)
+            return OperationalError(_CANCELLED, sqlstate="57014", source=self.name)
         return self._told(error) if isinstance(error, self._odbc.Error) else None
 
-    def _told(self, error: BaseException) -> _errors.Error:
+    def _told(self, error: BaseException) -> Error:
         state, message = _told(error)
         message = redacted(message, self._secrets)
         if "without truncation" in message:
-            return _errors.DataError(
+            return DataError(
                 message,
                 hint="allow longer values: max_message_bytes=…, or an option of psqlODBC, MaxLongVarcharSize",
                 source=self.name,
             )
-        kind = {
-            "0A": _errors.NotSupportedError,
-            "HYC": _errors.NotSupportedError,
-            "22": _errors.DataError,
-            "23": _errors.IntegrityError,
-            "42": _errors.ProgrammingError,
-            **dict.fromkeys(("08", "53", "55", "57", "58"), _errors.OperationalError),
-        }
-        ours = kind.get((state or "")[:3]) or kind.get((state or "")[:2], _errors.DatabaseError)
-        return ours(message, sqlstate=state, source=self.name)
+        # HYC00: the driver lacks an optional feature.
+        kind = NotSupportedError if state == "HYC00" else class_by_sqlstate(state)
+        return kind(message, sqlstate=state, source=self.name)
 
 
 def _asked(pa: Any, described: pa.DataType) -> pa.DataType:

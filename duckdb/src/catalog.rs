@@ -15,10 +15,9 @@ mod series;
 mod vectors;
 
 use casts::Casts;
-use colonnade_sql::edit::{Edited, Edits};
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Dialect, Kind, Token, code};
 pub use home::Home;
-
-use crate::lex::{Kind, Lexer, Token};
 
 const SCHEMA: &str = "pg_catalog";
 const INFORMATION: &str = "information_schema";
@@ -49,24 +48,24 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
     if statement == TYPES { &[OID_ARRAY] } else { &[] }
 }
 
-/// The statement as DuckDB takes it. What it makes of a statement, it leaves as it is.
-pub fn plain(statement: &str) -> Edited<'_> {
+/// What is to change in a statement, so that DuckDB takes it. What it makes of a statement, it leaves as it is.
+pub fn edits(statement: &str) -> Edits {
     let mut edits = Edits::default();
     if statement.starts_with(INTROSPECTION) {
         edits.replace(0..statement.len(), TYPES);
-        return edits.apply(statement);
+        return edits;
     }
     if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
         edits.replace(0..statement.len(), DATABASES);
-        return edits.apply(statement);
+        return edits;
     }
     let is_concerned = |at: usize| {
         [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
     };
     if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && is_concerned(at)) {
-        return edits.apply(statement);
+        return edits;
     }
-    let tokens: Vec<_> = Lexer::new(statement).collect();
+    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let mut casts = Casts::new(&tokens);
     items_of_queries(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
@@ -75,7 +74,7 @@ pub fn plain(statement: &str) -> Edited<'_> {
         series::subscripts(&tokens, at, &mut edits);
         at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
     }
-    edits.apply(statement)
+    edits
 }
 
 /// Notes what is to change at a token; the number of tokens that this settles.
@@ -84,29 +83,29 @@ fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> 
     match rest {
         // COLLATE pg_catalog.default
         [collate, schema, dot, name, ..]
-            if collate.is_word("collate") && qualifies(schema, dot, SCHEMA) && name.value() == "default" =>
+            if collate.is_word("collate") && qualifies(schema, dot, SCHEMA) && name.is_name("default") =>
         {
-            edits.replace(collate.start..name.end(), String::new());
+            edits.remove(collate.start..name.end());
             Some(4)
         }
         // OPERATOR(pg_catalog.~)
         [operator, open, schema, dot, ..]
-            if operator.is_word("operator") && open.kind == Kind::Symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
+            if operator.is_word("operator") && open.is_symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
         {
-            let end = rest.iter().position(|token| token.kind == Kind::Symbol(b')')).unwrap_or(rest.len());
+            let end = rest.iter().position(|token| token.is_symbol(b')')).unwrap_or(rest.len());
             let symbols: String = rest[4..end.max(4)].iter().map(|token| token.text).collect();
             let last = rest[end.min(rest.len() - 1)];
             edits.replace(operator.start..last.end(), symbols);
             Some(end + 1)
         }
         // What stands behind a dot is a schema of another database.
-        _ if at > 0 && tokens[at - 1].kind == Kind::Symbol(b'.') => None,
+        _ if at > 0 && tokens[at - 1].is_symbol(b'.') => None,
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
-            edits.replace(schema.start..dot.end(), String::new());
+            edits.remove(schema.start..dot.end());
             Some(2)
         }
         [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
-            edits.replace(schema.start..dot.end(), INFORMATION_HERE.to_owned());
+            edits.replace(schema.start..dot.end(), INFORMATION_HERE);
             Some(2)
         }
         _ => None,
@@ -126,9 +125,9 @@ fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
                     continue;
                 };
                 let is_quantified = ["any", "some", "all"].iter().any(|word| quantifier.is_word(word));
-                let is_whole = tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Symbol(b')'));
-                if is_quantified && any.kind == Kind::Symbol(b'(') && array.is_word("array") && is_whole {
-                    edits.replace(array.start..array.end(), String::new());
+                let is_whole = tokens.get(at + 1).is_some_and(|next| next.is_symbol(b')'));
+                if is_quantified && any.is_symbol(b'(') && array.is_word("array") && is_whole {
+                    edits.remove(array.range());
                 }
             }
             _ => {}
@@ -137,8 +136,7 @@ fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
 }
 
 fn qualifies(schema: &Token<'_>, dot: &Token<'_>, name: &str) -> bool {
-    let is_name = matches!(schema.kind, Kind::Word | Kind::Name);
-    is_name && schema.value() == name && dot.kind == Kind::Symbol(b'.')
+    schema.is_name(name) && dot.is_symbol(b'.')
 }
 
 fn begins(text: &str, name: &str) -> bool {
@@ -148,6 +146,11 @@ fn begins(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The statement after its changes.
+    pub fn plain(statement: &str) -> String {
+        edits(statement).apply(statement).text.into_owned()
+    }
 
     #[test]
     fn the_catalogs_names_stand_alone() {
@@ -168,8 +171,8 @@ mod tests {
             ("i = any(array(select 1) || j), array(select 1)", "i = any(array(select 1) || j), array(select 1)"),
             ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
         ] {
-            assert_eq!(plain(given).text, expected, "{given}");
-            assert_eq!(plain(expected).text, expected);
+            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(expected), expected);
         }
     }
 

@@ -3,8 +3,10 @@
 use colonnade_server::parameter::Value;
 use colonnade_server::value::types::{Kind, Type};
 use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
+use colonnade_sql::Statement;
 
 use crate::placeholder::Placeholders;
+use crate::session::numbered_table;
 use crate::{Connection, Session, Translated, catalog, numbered};
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go by the
@@ -21,13 +23,14 @@ struct Open {
 
 impl<C: Connection> Session<C> {
     /// Describes a statement whose parameters have the types with PostgreSQL's numbers `oids`, 0 where one is open.
-    pub(crate) fn description(&mut self, statement: &str, oids: &[u32]) -> Result<Description, EngineError> {
+    pub(crate) fn description(&mut self, statement: &Statement<'_>, oids: &[u32]) -> Result<Description, EngineError> {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
-        if numbered::parse(statement)?.is_some() {
+        if let Some(table) = numbered_table(statement) {
+            table.numbered.iter().try_for_each(|column| numbered::sequence_options(column).map(drop))?;
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });
         }
-        let statement = self.translated(statement);
+        let statement = self.translated(statement.text);
         let types = match catalog::parameter_types(&statement.text) {
             [] => given.collect(),
             known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
@@ -104,7 +107,7 @@ impl Open {
             false => type_.name.clone(),
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
-        self.statement.clone().edited(|text| self.placeholders.cast(text, &names))
+        self.statement.clone().edited(|_| self.placeholders.casts(&names))
     }
 }
 

@@ -4,8 +4,8 @@
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
 
 use colonnade_server::{EngineError, SqlState};
+use colonnade_sql::{Dialect, Kind};
 
-use crate::lex::{Kind, Lexer};
 use crate::session::BATCH_NAME;
 
 /// What DuckDB said about `statement`, as an error with its SQLSTATE.
@@ -188,8 +188,9 @@ fn named_once(body: &str, statement: &str) -> Option<usize> {
         Some(quoted) => quoted.split('"').next()?,
         None => rest.split_whitespace().next()?,
     };
-    let mut found = Lexer::new(statement)
-        .filter(|token| matches!(token.kind, Kind::Word | Kind::Name) && token.value().eq_ignore_ascii_case(name));
+    let is_name = |kind| matches!(kind, Kind::Word | Kind::Name);
+    let mut found = colonnade_sql::code(statement, Dialect::DuckDb)
+        .filter(|token| is_name(token.kind) && token.folded().eq_ignore_ascii_case(name));
     let token = found.next().filter(|_| found.next().is_none())?;
     Some(statement[..token.start].chars().count())
 }

@@ -8,14 +8,16 @@ mod rules;
 mod statement;
 mod tokens;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::lex::{Kind, Token};
+use colonnade_sql::{Dialect, Kind, Token};
+
 use colonnade_server::SqlState;
 use depth::Depth;
 pub use rules::{Class, Rules, RulesError, Section};
 pub use statement::Shape;
-pub use tokens::Tokens;
+pub use tokens::tokens;
 
 /// What the lists are read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +148,7 @@ impl Fence {
         }
         let (mut head, mut depth, mut has_returning) = (Vec::with_capacity(statement::LOOK), Depth::default(), false);
         let mut calls = Calls::default();
-        for token in Tokens::new(sql) {
+        for token in tokens(sql) {
             let token = token?;
             if token.kind == Kind::Symbol(b';') {
                 return Err(Refusal::Several);
@@ -192,9 +194,8 @@ struct Calls<'a> {
 impl<'a> Calls<'a> {
     fn add(&mut self, token: Token<'a>, check: impl Fn(&str, bool) -> Result<(), Refusal>) -> Result<(), Refusal> {
         let is_open = token.kind == Kind::Symbol(b'(');
-        if let Some(before) = self.before.filter(|before| is_open && before.kind != Kind::Number)
-            && !matches!(before.kind, Kind::Symbol(_))
-        {
+        let has_no_name = |kind| matches!(kind, Kind::Symbol(_) | Kind::Number | Kind::Positional);
+        if let Some(before) = self.before.filter(|before| is_open && !has_no_name(before.kind)) {
             if before.is_word("operator") {
                 return Err(Refusal::NotAllowed("OPERATOR()".to_owned(), true));
             }
@@ -207,7 +208,7 @@ impl<'a> Calls<'a> {
         {
             return Err(Refusal::NotAllowed("COPY within a statement (write \"copy\" for a name)".to_owned(), true));
         }
-        if matches!(token.kind, Kind::Word | Kind::Name) {
+        if matches!(token.kind, Kind::Word | Kind::Name | Kind::Named) {
             check(&fold(&value(&token)), false)?;
         }
         (self.two_before, self.before) = (self.before, Some(token));
@@ -215,11 +216,11 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// A name's value. In backticks it is one as well.
-fn value(token: &Token<'_>) -> String {
-    match token.text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
-        Some(inner) => inner.replace("``", "`"),
-        None => token.value(),
+/// What a name or a string says; of a placeholder its name.
+fn value<'a>(token: &Token<'a>) -> Cow<'a, str> {
+    match token.placeholder() {
+        Some(name) => Cow::Borrowed(name),
+        None => token.string(Dialect::DuckDb).unwrap_or_else(|| token.folded()),
     }
 }
 
@@ -228,7 +229,7 @@ fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    name.chars().map(|c| if tokens::is_space(c) { ' ' } else { c }).collect::<String>().to_lowercase()
+    name.chars().map(|c| if Dialect::DuckDb.is_space(c) { ' ' } else { c }).collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]

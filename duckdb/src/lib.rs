@@ -31,5 +31,3 @@ pub use catalog::Home;
 pub use connection::{Connection, Described};
 pub use session::Session;
 pub use translated::Translated;
-
-use colonnade_server::lex;

@@ -1,8 +1,8 @@
 //! `$1`, `$2`, … in a statement, and the casts that give their values a type.
 
-use colonnade_sql::edit::{Edited, Edits};
-
-use crate::lex::{Kind, Lexer};
+use colonnade_sql::edit::Edits;
+use colonnade_sql::lexer::first_word;
+use colonnade_sql::{Dialect, code};
 
 /// The placeholders of a statement, in its order.
 #[derive(Debug)]
@@ -23,26 +23,20 @@ impl Placeholders {
     /// client's.
     pub fn find(statement: &str) -> Self {
         let mut found = Vec::new();
-        if Lexer::new(statement).next().is_some_and(|first| first.is_word("prepare")) {
+        if first_word(statement, Dialect::DuckDb).eq_ignore_ascii_case("prepare") {
             return Self(found);
         }
-        let mut dollar = None;
-        // What comes before the dollar sign.
+        // What comes before the placeholder.
         let (mut word, mut any) = (None, None);
-        for token in Lexer::new(statement) {
-            if let Some(start) = dollar.filter(|start| token.kind == Kind::Number && start + 1 == token.start) {
-                let digits = token.text.bytes().take_while(u8::is_ascii_digit).count();
-                if let Some(number) = token.text[..digits].parse().ok().filter(|number| *number > 0) {
-                    let end = token.start + digits;
-                    let is_alone = statement[end..].trim_start().starts_with(')');
-                    found.push(Placeholder { start, end, number, any: any.filter(|_| is_alone) });
-                }
+        for token in code(statement, Dialect::DuckDb) {
+            let number = token.placeholder().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+            if let Some(number) = number {
+                let (start, end) = (token.start, token.end());
+                let is_alone = statement[end..].trim_start().starts_with(')');
+                found.push(Placeholder { start, end, number, any: any.filter(|_| is_alone) });
             }
-            dollar = (token.kind == Kind::Symbol(b'$')).then_some(token.start);
-            if dollar.is_none() {
-                any = word.filter(|_| token.kind == Kind::Symbol(b'('));
-                word = ["any", "all", "some"].iter().any(|word| token.is_word(word)).then_some(token.start);
-            }
+            any = word.filter(|_| token.is_symbol(b'('));
+            word = token.is_one_of(&["any", "all", "some"]).then_some(token.start);
         }
         Self(found)
     }
@@ -72,17 +66,18 @@ impl Placeholders {
         self.0.iter().any(|placeholder| usize::from(placeholder.number) == index + 1)
     }
 
-    /// The statement with a CAST around each placeholder that `types` has a name for, by number from 0.
-    pub fn cast<'a>(&self, statement: &'a str, types: &[Option<String>]) -> Edited<'a> {
+    /// What is to change, so that a CAST is around each placeholder that `types` has a name for, by number from 0.
+    pub fn casts(&self, types: &[Option<String>]) -> Edits {
         let mut edits = Edits::default();
-        for Placeholder { start, end, number, .. } in &self.0 {
-            if let Some(Some(name)) = types.get(usize::from(*number) - 1) {
-                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it from a
-                // client's: it gives its column no name.
-                edits.replace(*start..*end, format!("CAST(({}) AS {name})", &statement[*start..*end]));
+        for placeholder in &self.0 {
+            if let Some(Some(name)) = types.get(usize::from(placeholder.number) - 1) {
+                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it
+                // from a client's: it gives its column no name.
+                let cast = format!("CAST((${}) AS {name})", placeholder.number);
+                edits.replace(placeholder.start..placeholder.end, cast);
             }
         }
-        edits.apply(statement)
+        edits
     }
 }
 
@@ -98,8 +93,8 @@ mod tests {
         assert!(found.has(0) && found.has(11) && !found.has(2));
         let types = vec![Some("INTEGER".to_owned()), None];
         let expected = "select CAST(($1) AS INTEGER), '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
-        assert_eq!(found.cast(sql, &types).text, expected);
         assert_eq!(Placeholders::find("prepare p as select $1").count(), 0);
+        assert_eq!(found.casts(&types).apply(sql).text, expected);
     }
 
     #[test]
@@ -114,8 +109,8 @@ mod tests {
         fn any_statement_is_cut_at_its_placeholders(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
             let found = Placeholders::find(&sql);
             proptest::prop_assert_eq!(found.items(&sql).0.len(), sql.len());
-            proptest::prop_assert_eq!(found.cast(&sql, &[]).text, sql.as_str());
-            let _ = found.cast(&sql, &vec![Some("T".to_owned()); 9]);
+            proptest::prop_assert_eq!(found.casts(&[]).apply(&sql).text, sql.as_str());
+            let _ = found.casts(&vec![Some("T".to_owned()); 9]).apply(&sql);
         }
     }
 }

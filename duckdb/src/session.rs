@@ -8,11 +8,12 @@ use colonnade_server::value::types::Type;
 use colonnade_server::{
     Answer, BatchSize, ColumnCheck, Description, EngineError, Interrupt, Parameter, Session as EngineSession,
 };
+use colonnade_sql::statement::CreateTable;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
-use crate::lex::{Kind, Lexer};
 use crate::placeholder::Placeholders;
-use crate::{Connection, Home, Translated, numbered};
+use crate::{Connection, Home, Translated};
 
 /// What the rows that are copied in are called in the INSERT.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
@@ -20,10 +21,18 @@ pub(crate) const BATCH_NAME: &str = "colonnade_copied";
 /// The batches of what the session itself asks.
 pub(crate) const BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
 
+/// The table of a statement that creates one with columns that number their rows.
+pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
+    match &statement.kind {
+        StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
+        _ => None,
+    }
+}
+
 /// A session over a connection of DuckDB's library.
 pub struct Session<C> {
     pub(crate) connection: C,
-    home: Home,
+    pub(crate) home: Home,
 }
 
 impl<C: Connection> Session<C> {
@@ -56,7 +65,7 @@ impl<C: Connection> Session<C> {
                 Some(type_name.map_err(|error| EngineError::new(error.code(), error.to_string()))?);
             values.push(parameter);
         }
-        let translated = translated.edited(|text| placeholders.cast(text, &casts));
+        let translated = translated.edited(|_| placeholders.casts(&casts));
         self.connection.execute(&translated, &values, size, must_give_rows)
     }
 }
@@ -68,23 +77,38 @@ impl<C: Connection> EngineSession for Session<C> {
         self.connection.execute(&statement, &[], BATCH, false).map(drop)
     }
 
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        match numbered::parse(statement)? {
-            Some(numbered) => self.create(&numbered).map(|()| Answer::Done { changed: None }),
-            None => self.run(statement, parameters, size, false),
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        match numbered_table(statement) {
+            Some(table) => self.create(statement, table).map(|()| Answer::Done { changed: None }),
+            None => self.run(statement.text, parameters, size, false),
         }
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.run(statement, parameters, size, true)
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.run(statement.text, parameters, size, true)
     }
 
-    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
-        let statement = self.translated(statement);
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let statement = self.translated(statement.text);
         self.connection.query_checked(&statement, size, check)
     }
 
-    fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
         self.description(statement, types)
     }
 
@@ -104,24 +128,19 @@ impl<C: Connection> EngineSession for Session<C> {
         let values: Vec<_> = values.collect();
         let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
         let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
-        let statement = Translated::of(&statement).edited(|text| self.home.names(text));
+        let statement = Translated::of(&statement).edited(|text| self.home.edits(text));
         // The place is one in a statement that the client has not written.
         let placeless = |error| EngineError { position: None, ..error };
         self.connection.insert(&statement, BATCH_NAME, batch).map_err(placeless)
     }
 
     /// CREATE TABLE with columns that number their rows becomes several statements.
-    fn needs_transaction(&self, statement: &str) -> bool {
-        matches!(numbered::parse(statement), Ok(Some(_)))
+    fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
+        numbered_table(statement).is_some()
     }
 
-    fn only_reads(&self, statement: &str) -> bool {
-        let words = ["select", "show", "explain", "values", "from", "describe", "table"];
-        Lexer::new(statement)
-            .find(|token| token.kind != Kind::Symbol(b'('))
-            .is_some_and(|first| words.iter().any(|word| first.is_word(word)))
-            // EXPLAIN ANALYZE runs its statement.
-            && !Lexer::new(statement).any(|token| token.is_word("analyze"))
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

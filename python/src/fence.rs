@@ -1,6 +1,6 @@
 //! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
 
-use colonnade_duckdb::fence::{Fence, Refusal, Rights, Section, Tokens};
+use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -51,7 +51,7 @@ impl PyFence {
     /// Where each token begins, in bytes, and its text; for comparison with the engine's lexer.
     #[staticmethod]
     fn tokens(sql: &str) -> PyResult<Vec<(usize, &str)>> {
-        let tokens = Tokens::new(sql).map(|token| token.map(|token| (token.start, token.text)));
+        let tokens = fence::tokens(sql).map(|token| token.map(|token| (token.start, token.text)));
         tokens.collect::<Result<_, _>>().map_err(|refusal| refused(&refusal))
     }
 }

@@ -11,6 +11,7 @@ use colonnade_server::{
     Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
     Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
 };
+use colonnade_sql::Statement;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
@@ -114,26 +115,41 @@ enum Wanted {
 }
 
 impl Session for SourceSession {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, Wanted::Any)
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Any)
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, Wanted::Rows)
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Rows)
     }
 
-    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
         let check: SchemaCheck =
             Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
-        self.send(statement, &[], size, Wanted::CheckedRows(check))
+        self.send(statement.text, &[], size, Wanted::CheckedRows(check))
     }
 
-    fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
         if matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
-            return self.described(statement, types);
+            return self.described(statement.text, types);
         }
-        let count = colonnade_sql::placeholder::count(statement, self.source.dialect());
+        let count = colonnade_sql::placeholder::count(statement.text, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }

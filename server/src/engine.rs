@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use colonnade_sql::Dialect;
+use colonnade_sql::{Dialect, Statement};
 
 use crate::message::backend::Status;
 use crate::parameter::Value;
@@ -103,14 +103,24 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError>;
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError>;
 
     /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
     /// [`EngineError::no_rows`], and nothing of it happens.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
         self.execute(statement, parameters, size)
     }
 
@@ -119,7 +129,12 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE, and the errors of `check`.
-    fn query_checked(&mut self, statement: &str, size: BatchSize, check: ColumnCheck) -> Result<Answer, EngineError> {
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
         let answer = self.query(statement, &[], size)?;
         if let Answer::Rows(rows) = &answer {
             check(rows.as_ref())?;
@@ -132,7 +147,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// What the engine says of a wrong statement.
-    fn describe(&mut self, statement: &str, types: &[u32]) -> Result<Description, EngineError>;
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
     /// Inserts the rows of `batch` into a table; gives their number. The table and its columns (all, if there are none) are as the
     /// client has written them. The rows have as many columns as there are `types`, and texts in the place of values that have a
@@ -149,13 +164,7 @@ pub trait Session: Send {
     ) -> Result<u64, EngineError>;
 
     /// Whether the engine needs several statements of its own for a statement, so that they must be in one transaction.
-    fn needs_transaction(&self, statement: &str) -> bool {
-        let _ = statement;
-        false
-    }
-
-    /// Whether it is certain that a statement writes nothing.
-    fn only_reads(&self, statement: &str) -> bool {
+    fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         let _ = statement;
         false
     }
@@ -167,6 +176,11 @@ pub trait Session: Send {
     /// takes PostgreSQL's SQL and leaves transactions and settings to this server.
     fn source(&self) -> Option<Dialect> {
         None
+    }
+
+    /// The dialect of the statements that it takes.
+    fn dialect(&self) -> Dialect {
+        self.source().unwrap_or(Dialect::POSTGRES)
     }
 
     /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.

@@ -1,7 +1,9 @@
 //! Everything that can go wrong in a session, and the one place where it becomes a SQLSTATE.
 
+use colonnade_sql::statement::SyntaxError;
+
 use crate::auth::LoginError;
-use crate::copy::{CopyDataError, CopyError, options::OptionError};
+use crate::copy::{CopyDataError, options::OptionError};
 use crate::engine::EngineError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
@@ -16,9 +18,9 @@ pub enum Failure {
     /// The engine refused or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A COPY statement that cannot be read.
+    /// A statement that cannot be read.
     #[error(transparent)]
-    Copy(#[from] CopyError),
+    Syntax(#[from] SyntaxError),
     /// Data for COPY … FROM STDIN that cannot be taken.
     #[error(transparent)]
     CopyData(#[from] CopyDataError),
@@ -176,7 +178,7 @@ impl Failure {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
-            Self::Copy(CopyError::Syntax { .. }) => SqlState::SYNTAX_ERROR,
+            Self::Syntax(_) => SqlState::SYNTAX_ERROR,
             Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
                 OptionError::Redundant(_) => SqlState::SYNTAX_ERROR,
@@ -288,8 +290,19 @@ impl Failure {
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Engine(error) => error.position,
-            Self::Copy(CopyError::Syntax { position, .. }) => Some(*position),
+            Self::Syntax(error) => Some(error.position),
             _ => None,
+        }
+    }
+
+    /// The failure of a part of a text as one of the whole: so many characters are in front of it. `None` if the part is not in it.
+    pub fn placed(self, before: Option<usize>) -> Self {
+        match self {
+            Self::Engine(error) => {
+                let position = error.position.zip(before).map(|(position, before)| before + position);
+                EngineError { position, ..error }.into()
+            }
+            other => other,
         }
     }
 }

@@ -27,9 +27,7 @@ pub mod parameter;
 pub mod tls;
 pub mod value;
 
-mod certain;
 mod connection;
-pub mod lex;
 mod observe;
 mod rows;
 mod serve;

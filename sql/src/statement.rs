@@ -84,8 +84,10 @@ pub enum StatementKind {
     Deallocate(Option<String>),
     /// DISCARD, and of what: ALL.
     Discard(String),
-    /// LISTEN or NOTIFY.
-    Notification,
+    /// LISTEN or NOTIFY, by that word.
+    Notification(String),
+    /// UNLISTEN.
+    Unlisten,
     /// EXPLAIN.
     Explain {
         /// Whether the statement runs: ANALYZE.
@@ -165,7 +167,8 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
             last => StatementKind::Deallocate(last.map(|last| last.folded().into_owned())),
         },
         "DISCARD" => StatementKind::Discard(parser.take().map(|what| upper(&what)).unwrap_or_default()),
-        "LISTEN" | "NOTIFY" => StatementKind::Notification,
+        "LISTEN" | "NOTIFY" => StatementKind::Notification(word),
+        "UNLISTEN" => StatementKind::Unlisten,
         "EXPLAIN" => StatementKind::Explain { runs: explain_runs(parser) },
         _ => StatementKind::Other(word),
     }

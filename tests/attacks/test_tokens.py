@@ -61,12 +61,17 @@ OPERATORS = frozenset("+-*/<>=~!@#%^&|?:.$,;()[]{}\\")
 
 
 def ours(sql: str) -> list[tuple[int, str]] | None:
-    """Our tokens, or None where the text is refused."""
+    """Our tokens, or None where the text is refused. The sign of a placeholder, an operator to DuckDB, is left out."""
     try:
         tokens = Fence.tokens(sql)
     except Refused:
         return None
-    return [token for token in tokens if token[1] not in OPERATORS]
+    bare = [(start + 1, text[1:]) if is_placeholder(text) else (start, text) for start, text in tokens]
+    return [token for token in bare if token[1] not in OPERATORS]
+
+
+def is_placeholder(text: str) -> bool:
+    return len(text) > 1 and text.startswith("$") and not text.endswith("$")
 
 
 def engines(sql: str) -> list[tuple[int, str]]:

@@ -158,7 +158,7 @@ def test_what_is_refused_says_what_to_do(server: Server) -> None:
         ("COPY customers TO STDOUT (FORMAT parquet)", "22023", 'COPY format "parquet" not recognized'),
         ("COPY customers TO STDOUT (FORMAT colonnade, speed 1)", "22023", 'option "speed" not recognized'),
         ("SELECT union_value(a := 1) AS u", "0A000", 'column "u" has type'),
-        ("COPY customers TO STDOUT (FORMAT csv", "42601", "syntax error in COPY"),
+        ("COPY customers TO STDOUT (FORMAT csv", "42601", "syntax error at end of input: expected"),
     ]:
         result = psql(server, r"\set VERBOSITY verbose", command, check=False)
         assert f"ERROR:  {code}: " in result.stderr, command

@@ -5,13 +5,14 @@
 //! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
 //! compared with a number, one of a column to be read.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use colonnade_sql::edit::Edits;
+use colonnade_sql::{Kind, Token};
 
 use super::{SCHEMA, qualifies};
-use crate::lex::{Kind, Token};
 
 /// The types.
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
@@ -55,7 +56,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
                 return is_list.then(|| {
                     edits.insert(tokens[operand].start, format!("{type_}_list("));
-                    edits.replace(tokens[at].start..tokens[end + 1].end(), ")".to_owned());
+                    edits.replace(tokens[at].start..tokens[end + 1].end(), ")");
                     end + 2 - at
                 });
             }
@@ -63,11 +64,11 @@ impl<'t, 'a> Casts<'t, 'a> {
                 && is_symbol(tokens, operand - 1, b'(')
                 && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
             if is_sequences {
-                edits.replace(whole, String::new());
+                edits.remove(whole);
             } else {
                 let kind = self.function(type_, operand..at, end);
                 edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
-                edits.replace(whole, ")".to_owned());
+                edits.replace(whole, ")");
             }
         } else {
             let open = self.parentheses[at]?;
@@ -77,7 +78,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             }
             let kind = self.function(type_, open + 1..at, end + 1);
             edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
-            edits.replace(whole, String::new());
+            edits.remove(whole);
         }
         Some(end - at)
     }
@@ -86,8 +87,8 @@ impl<'t, 'a> Casts<'t, 'a> {
     /// compared are names.
     fn function(&self, type_: &str, operand: Range<usize>, after: usize) -> &'static str {
         match self.next_type(after) {
-            Some(next) if type_ == "regproc" && !TEXTS.contains(&next.as_str()) => "oid",
-            Some(type_) if TEXTS.contains(&type_.as_str()) => "name",
+            Some(next) if type_ == "regproc" && !TEXTS.contains(&&*next) => "oid",
+            Some(type_) if TEXTS.contains(&&*type_) => "name",
             Some(_) => "number",
             None if is_constant(&self.tokens[operand]) || self.is_compared(after) => "number",
             None => "name",
@@ -107,7 +108,7 @@ impl<'t, 'a> Casts<'t, 'a> {
     }
 
     /// The type that what ends before `at` is cast to.
-    fn next_type(&self, at: usize) -> Option<String> {
+    fn next_type(&self, at: usize) -> Option<Cow<'a, str>> {
         if is_double_colon(self.tokens, at) {
             return Some(type_name(self.tokens, at + 2)?.0);
         }
@@ -143,9 +144,8 @@ impl<'t, 'a> Casts<'t, 'a> {
                     let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
                     name.unwrap_or(open)
                 }
-                Kind::Number if last > 0 && is_symbol(tokens, last - 1, b'$') && touch(tokens, last - 1) => last - 1,
-                Kind::Word | Kind::Name | Kind::Text | Kind::Number => last,
                 Kind::Symbol(_) => return None,
+                _ => last,
             };
             while start >= 2 && is_symbol(tokens, start - 1, b'.') {
                 start -= 2;
@@ -183,22 +183,18 @@ fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
 
 /// A literal or a parameter, whatever it is cast to.
 fn is_constant(operand: &[Token<'_>]) -> bool {
-    let rest = match operand {
-        [text, rest @ ..] if text.kind == Kind::Text => rest,
-        [dollar, number, rest @ ..] if dollar.kind == Kind::Symbol(b'$') && number.kind == Kind::Number => rest,
-        _ => return false,
-    };
-    rest.first().is_none_or(|next| next.kind == Kind::Symbol(b':'))
+    let [constant, rest @ ..] = operand else { return false };
+    matches!(constant.kind, Kind::Text | Kind::Positional) && rest.first().is_none_or(|next| next.is_symbol(b':'))
 }
 
 /// The name of the type at `at`, without `pg_catalog.`, and where it ends.
-fn type_name(tokens: &[Token<'_>], at: usize) -> Option<(String, usize)> {
+fn type_name<'a>(tokens: &[Token<'a>], at: usize) -> Option<(Cow<'a, str>, usize)> {
     let at = match tokens.get(at..)? {
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => at + 2,
         _ => at,
     };
     let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
-    Some((name.value(), at + 1))
+    Some((name.folded(), at + 1))
 }
 
 fn is_double_colon(tokens: &[Token<'_>], at: usize) -> bool {
@@ -216,7 +212,7 @@ fn touch(tokens: &[Token<'_>], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plain;
+    use super::super::tests::plain;
 
     #[test]
     fn casts_become_calls() {
@@ -250,7 +246,7 @@ mod tests {
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {
-            assert_eq!(plain(given).text, expected, "{given}");
+            assert_eq!(plain(given), expected, "{given}");
         }
     }
 
@@ -259,14 +255,14 @@ mod tests {
     fn a_long_statement_takes_no_longer_than_its_length_says() {
         const MANY: usize = 100_000;
         let (casts, opened) = ("'t'::regclass as t, ".repeat(MANY), "(".repeat(MANY));
-        assert_eq!(plain(&casts).text.len(), "regclass_number('t') as t, ".len() * MANY);
+        assert_eq!(plain(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
         let chained = format!("a{}", "::regclass".repeat(MANY));
-        let chain = plain(&chained).text;
+        let chain = plain(&chained);
         assert!(chain.starts_with("regclass_name(regclass_number(") && chain.ends_with("))))"));
         assert_eq!(chain.matches("regclass_").count(), MANY);
         let nested = format!("{opened}a{}", ")::regclass".repeat(MANY));
-        assert_eq!(plain(&nested).text.matches("regclass_").count(), MANY);
-        assert!(plain(&format!("{opened}{casts}")).text.ends_with("regclass_number('t') as t, "));
+        assert_eq!(plain(&nested).matches("regclass_").count(), MANY);
+        assert!(plain(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
         let _ = plain(&"cast(a as regclass, ".repeat(MANY));
         let _ = plain(&"operator(pg_catalog.".repeat(MANY));
     }

@@ -3,19 +3,18 @@
 //! beside it.
 
 use colonnade_sql::edit::Edits;
-
-use crate::lex::{Kind, Token};
+use colonnade_sql::{Kind, Token};
 
 /// Notes what becomes of the call that may begin at `at`, and of what stands beside it in FROM.
 pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let Some(call) = Call::at(tokens, at) else { return };
-    edits.replace(tokens[at].start..call.array.0, "generate_subscripts(".to_owned());
+    edits.replace(tokens[at].start..call.array.0, "generate_subscripts(");
     let is_item = at > 0 && tokens[at - 1].is_word("from");
     let Some((alias, mut next)) = alias(tokens, call.next).filter(|_| is_item) else {
-        edits.replace(call.array.1..call.end, ", 1)".to_owned());
+        edits.replace(call.array.1..call.end, ", 1)");
         return;
     };
-    edits.insert(tokens[at].start, "(SELECT ".to_owned());
+    edits.insert(tokens[at].start, "(SELECT ");
     edits.replace(call.array.1..call.end, format!(", 1) AS {alias})"));
     // , function(…) AS name
     while let Some([comma, function, open]) = tokens.get(next..next + 3)
@@ -25,7 +24,7 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
         && let Some(close) = closing(tokens, next + 2)
         && let Some((alias, after)) = self::alias(tokens, close + 1)
     {
-        edits.insert(function.start, "(SELECT ".to_owned());
+        edits.insert(function.start, "(SELECT ");
         edits.insert(tokens[close].end(), format!(" AS {alias})"));
         next = after;
     }
@@ -92,7 +91,7 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plain;
+    use super::super::tests::plain;
 
     #[test]
     fn subscripts_are_rows() {
@@ -116,7 +115,7 @@ mod tests {
                 "select generate_series(array_lower(k, 1), array_upper(k, 1)",
             ),
         ] {
-            assert_eq!(plain(given).text, expected, "{given}");
+            assert_eq!(plain(given), expected, "{given}");
         }
     }
 }

@@ -3,10 +3,12 @@
 //!
 //! Only what is certainly `pg_catalog.pg_index`, by a name that the statement gives to nothing else, is counted so.
 
+use std::borrow::Cow;
+
 use colonnade_sql::edit::Edits;
+use colonnade_sql::{Kind, Token};
 
 use super::{SCHEMA, qualifies};
-use crate::lex::{Kind, Token};
 
 const INDEXES: &str = "pg_index";
 const VECTORS: [&str; 4] = ["indkey", "indclass", "indcollation", "indoption"];
@@ -15,38 +17,36 @@ const NO_ALIASES: [&str; 9] = ["where", "on", "using", "join", "inner", "left", 
 
 /// Notes what becomes of `i.indkey[n]`.
 pub(super) fn count_from_0(tokens: &[Token<'_>], edits: &mut Edits) {
-    let names: Vec<String> = (0..tokens.len()).filter_map(|at| named(tokens, at)).collect();
+    let names: Vec<_> = (0..tokens.len()).filter_map(|at| named(tokens, at)).collect();
     for at in 0..tokens.len() {
         if let [relation, dot, column, open, ..] = &tokens[at..]
             && dot.is_symbol(b'.')
             && open.is_symbol(b'[')
-            && VECTORS.contains(&column.value().as_str())
-            && names.contains(&relation.value())
+            && VECTORS.contains(&&*column.folded())
+            && names.contains(&relation.folded())
             && is_first(tokens, at)
             && let Some(close) = closing(tokens, at + 3)
         {
-            edits.insert(open.end(), "1 + (".to_owned());
-            edits.insert(tokens[close].start, ")".to_owned());
+            edits.insert(open.end(), "1 + (");
+            edits.insert(tokens[close].start, ")");
         }
     }
 }
 
 /// The name by which a statement knows `pg_catalog.pg_index`, which stands at `at`, if it calls nothing else so.
-fn named(tokens: &[Token<'_>], at: usize) -> Option<String> {
+fn named<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
     let [schema, dot, relation, rest @ ..] = tokens.get(at..)? else { return None };
-    if !qualifies(schema, dot, SCHEMA) || relation.value() != INDEXES {
+    if !qualifies(schema, dot, SCHEMA) || !relation.is_name(INDEXES) {
         return None;
     }
     let rest = if rest.first()?.is_word("as") { &rest[1..] } else { rest };
     let alias = rest.first().filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
-    let name = alias.value();
-    if NO_ALIASES.contains(&name.as_str()) {
+    let name = alias.folded();
+    if NO_ALIASES.contains(&&*name) {
         return None;
     }
     let given = tokens.iter().enumerate().filter(|(place, token)| {
-        matches!(token.kind, Kind::Word | Kind::Name)
-            && token.value() == name
-            && !tokens.get(place + 1).is_some_and(|next| next.is_symbol(b'.'))
+        token.is_name(&name) && !tokens.get(place + 1).is_some_and(|next| next.is_symbol(b'.'))
     });
     (given.count() == 1).then_some(name)
 }
@@ -77,7 +77,7 @@ fn is_first(tokens: &[Token<'_>], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plain;
+    use super::super::tests::plain;
 
     #[test]
     fn subscripts_of_the_catalogs_vectors_count_from_0() {
@@ -100,7 +100,7 @@ mod tests {
             ),
             ("select i.conkey[1] from pg_catalog.pg_index i", "select i.conkey[1] from pg_index i"),
         ] {
-            assert_eq!(plain(given).text, expected, "{given}");
+            assert_eq!(plain(given), expected, "{given}");
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Only what is named here passes. The engine is then asked for its own kind of the same text.
 
+use colonnade_sql::{Kind, Token};
+
 use super::rules::{Rules, Section};
-use super::{Refusal, Rights, Tokens, fold, value};
-use crate::lex::{Kind, Token};
+use super::{Refusal, Rights, fold, tokens, value};
 
 /// How many of the first tokens are looked at. No statement that is allowed says later what it is.
 pub const LOOK: usize = 64;
@@ -39,7 +40,7 @@ pub fn read(sql: &str, head: &[Token<'_>], rules: &Rules, rights: Rights) -> Res
     let Some(first) = head.first() else { return Ok(Shape::default()) };
     let carried = |from: Option<usize>, what| {
         let start = from.ok_or(Refusal::NoStatement(what))?;
-        let head = Tokens::new(&sql[start..]).take(LOOK).collect::<Result<Vec<_>, _>>()?;
+        let head = tokens(&sql[start..]).take(LOOK).collect::<Result<Vec<_>, _>>()?;
         let kinds = head.first().and_then(plain).ok_or_else(|| nobody(&format!("{what} of this statement")))?;
         permitted(kinds, rules, rights)?;
         Ok(Some((start, kinds)))

@@ -1,18 +1,17 @@
 //! SET, RESET and SHOW in a session.
 
 use arrow_array::cast::AsArray as _;
-use colonnade_sql::{Dialect, quote};
+use colonnade_sql::{Statement, StatementKind, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Report};
+use crate::message::backend;
 use crate::message::frontend::Target;
 use crate::rows;
+use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
-use crate::session::query;
 use crate::session::settings::{self, Change, Command, Former, Settings};
-use crate::session::source;
-use crate::session::{BATCH, Session};
+use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
 
 /// The search path as clients name its schemas (`catalog_functions.sql`).
@@ -20,11 +19,11 @@ const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
-    pub fn configure(&mut self, text: &str, command: Command, target: Option<Target>) -> Result<(), Failure> {
+    pub fn configure(&mut self, kind: &StatementKind, command: Command, target: Option<Target>) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
-                if is_local && !self.is_in_transaction() && !self.prepared.is_pipeline {
+                if is_local && !self.transaction.is_any() {
                     let message = "SET LOCAL can only be used in transaction blocks";
                     self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
@@ -48,7 +47,7 @@ impl Session {
             }
             rows.iter().for_each(|row| backend::text_row(out, row));
         }
-        backend::command_complete(out, &query::tag(text, None, None));
+        self.complete(kind);
         Ok(())
     }
 
@@ -74,7 +73,8 @@ impl Session {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;
-        let Answer::Rows(mut rows) = self.engine()?.execute(SEARCH_PATH, &[], BATCH)? else {
+        let path = Statement::of(SEARCH_PATH, self.engine.dialect());
+        let Answer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;
@@ -86,9 +86,9 @@ impl Session {
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
             let source = self.engine.source();
-            let dialect = source.unwrap_or(Dialect::POSTGRES);
+            let dialect = self.engine.dialect();
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
-            match source::kept(&text, source) {
+            match settings::kept(&Statement::of(&text, dialect).kind, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;
@@ -134,11 +134,6 @@ impl Session {
         if let Some((name, value)) = told {
             backend::parameter_status(self.output.buffer(), name, &value);
         }
-    }
-
-    fn warn(&mut self, code: SqlState, message: &str) {
-        let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
-        backend::notice_response(self.output.buffer(), &report);
     }
 
     /// The transaction, be it one of a block, a pipeline or a single query string, has committed: what was set for it alone ends.

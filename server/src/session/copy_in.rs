@@ -1,5 +1,7 @@
 //! COPY … FROM STDIN: the client sends rows, which are inserted batch by batch, in one transaction.
 
+use colonnade_sql::Statement;
+
 use crate::copy::CopyIn;
 use crate::copy::input::{CopyDataError, Reader, Target, reader};
 use crate::engine::Columns;
@@ -8,7 +10,7 @@ use crate::message::ProtocolError;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase};
 use crate::rows::interrupted;
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// What a message came to.
 enum Received {
@@ -23,7 +25,9 @@ impl Session {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
-        let description = self.engine()?.describe(&query, &[])?;
+        let query = Statement::of(&query, self.engine.dialect());
+        let description = self.engine()?.describe(&query, &[]);
+        let description = description.map_err(|error| Failure::from(error).placed(None))?;
         let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
         let received = self.in_transaction(|session| session.receive(copy, targets))?;
@@ -49,7 +53,7 @@ impl Session {
                 reader.finish()?;
             }
             while let Some(batch) = reader.batch(is_end)? {
-                self.prepared.savepoints.may_write();
+                self.transaction.savepoints.may_write();
                 let rows = self.engine()?.insert(&copy.table, copy.columns.as_deref(), &types, batch);
                 inserted += rows.map_err(|error| interrupted(&self.control, error))?;
             }

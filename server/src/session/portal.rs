@@ -1,63 +1,18 @@
-//! Portals: statements with values for their parameters, that run and may stop in the middle of their rows.
+//! Runs portals.
 
 use std::sync::Arc;
 
-use crate::engine::{Columns, Parameter};
+use colonnade_sql::StatementKind;
+
+use crate::engine::Columns;
 use crate::error::Failure;
-use crate::limits::budget::Kept;
 use crate::message::backend;
 use crate::message::frontend::Target;
-use crate::rows::{Cursor, Formats, Sent};
-use crate::session::prepared::PreparedStatement;
-use crate::session::query::{self, Statement, StatementKind};
-use crate::session::{Outcome, Session};
-
-/// A statement to run.
-pub struct Portal {
-    pub statement: Arc<Kept<PreparedStatement>>,
-    pub formats: Formats,
-    pub values: Vec<Parameter>,
-    state: State,
-    pub life: Life,
-}
-
-/// How long a portal lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// Made by Bind: to the end of its transaction.
-    Protocol,
-    /// Made by DECLARE: likewise.
-    Declared,
-    /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
-    Holdable,
-    /// That has happened.
-    Held,
-}
-
-enum State {
-    New,
-    Open(Cursor),
-    Done,
-}
-
-impl Portal {
-    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
-        Self { statement, formats, values, state: State::New, life: Life::Protocol }
-    }
-
-    /// A cursor that has begun to run.
-    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
-        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
-    }
-
-    /// The result it is in the middle of.
-    pub fn cursor(&mut self) -> Option<&mut Cursor> {
-        match &mut self.state {
-            State::Open(cursor) => Some(cursor),
-            State::New | State::Done => None,
-        }
-    }
-}
+use crate::rows::{Cursor, Sent};
+use crate::session::execute::Outcome;
+use crate::session::prepared::portal::{Portal, State};
+use crate::session::query;
+use crate::session::state::Session;
 
 impl Session {
     /// Runs a portal, or goes on with it, until it has given `limit` rows.
@@ -78,18 +33,19 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        self.check_transaction(statement.kind)?;
+        self.check_transaction(&statement.kind)?;
         let is_new = matches!(portal.state, State::New);
         if is_new {
-            self.begin_pipeline(statement.kind)?;
+            self.begin_pipeline(&statement.kind)?;
         }
-        if is_new && !matches!(statement.kind, StatementKind::Other | StatementKind::Alone) {
+        let is_engines = query::is_engines(&statement.kind, self.engine.source());
+        if is_new && !is_engines {
             portal.state = State::Done;
-            if statement.kind == StatementKind::Cursor {
+            if matches!(statement.kind, StatementKind::Cursor(_)) {
                 self.control.runs(&statement.text);
                 return self.prepared_cursors(portal);
             }
-            return self.statement(&Statement { text: &statement.text, start: 0 }, Some(Target::Portal));
+            return self.statement(&statement.statement(), Some(Target::Portal));
         }
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
@@ -97,12 +53,12 @@ impl Session {
             self.control.runs(&statement.text);
         }
         match &mut portal.state {
-            State::Done if statement.kind == StatementKind::Other && statement.columns.are_rows() => {
-                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(0), None));
+            State::Done if is_engines && statement.columns.are_rows() => {
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => match self.run_engine(&statement.text, &portal.values, &portal.formats)? {
+            State::New => match self.run_engine(&statement.statement(), &portal.values, &portal.formats)? {
                 Outcome::Rows(cursor) => {
                     check(&statement.columns, &cursor)?;
                     if is_waiting {
@@ -115,7 +71,7 @@ impl Session {
                     if is_waiting {
                         backend::no_data(self.output.buffer());
                     }
-                    backend::command_complete(self.output.buffer(), &query::tag(&statement.text, None, changed));
+                    backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
                     return Ok(());
                 }
             },
@@ -126,7 +82,7 @@ impl Session {
             Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
             Sent::All(rows) => {
                 portal.state = State::Done;
-                backend::command_complete(self.output.buffer(), &query::tag(&statement.text, Some(rows), None));
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
             }
         }
         Ok(())

@@ -1,11 +1,12 @@
 //! Savepoints, as far as they can be had from an engine that has none: going back to one is possible if nothing was written
 //! since, and refused otherwise. Drivers wrap questions to the catalog in them.
 
+use colonnade_sql::statement;
+
 use crate::error::Failure;
-use crate::lex::Lexer;
 use crate::limits::budget::Kept;
 use crate::message::backend::{self, Status};
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// The savepoints of a transaction.
 #[derive(Debug, Default)]
@@ -26,11 +27,6 @@ impl Savepoints {
         self.0.clear();
     }
 
-    /// Whether there are any.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// A statement runs that may write.
     pub fn may_write(&mut self) {
         self.0.iter_mut().for_each(|savepoint| savepoint.is_dirty = true);
@@ -44,34 +40,33 @@ impl Savepoints {
 
 impl Session {
     /// Runs SAVEPOINT, RELEASE or ROLLBACK TO.
-    pub fn savepoint(&mut self, text: &str) -> Result<(), Failure> {
-        if self.status == Status::Idle {
+    pub fn savepoint(&mut self, statement: &statement::Savepoint) -> Result<(), Failure> {
+        if !self.transaction.is_open() {
             return Err(Failure::NoTransaction("SAVEPOINT"));
         }
-        let tokens: Vec<_> = Lexer::new(text).collect();
-        let name = tokens.last().map(|token| token.value()).unwrap_or_default();
-        let is = |word: &str| tokens.first().is_some_and(|token| token.is_word(word));
-        let tag = if is("savepoint") {
-            let settings = self.settings.mark();
-            let bytes = name.len();
-            let savepoint = self.control.budget.keep(Savepoint { name, is_dirty: false, settings }, bytes)?;
-            self.prepared.savepoints.0.push(savepoint);
-            "SAVEPOINT"
-        } else {
-            let at = self.prepared.savepoints.find(&name)?;
-            if is("release") {
-                self.prepared.savepoints.0.truncate(at);
+        let savepoints = &mut self.transaction.savepoints;
+        let tag = match statement {
+            statement::Savepoint::Set(name) => {
+                let savepoint = Savepoint { name: name.clone(), is_dirty: false, settings: self.settings.mark() };
+                savepoints.0.push(self.control.budget.keep(savepoint, name.len())?);
+                "SAVEPOINT"
+            }
+            statement::Savepoint::Release(name) => {
+                let at = savepoints.find(name)?;
+                savepoints.0.truncate(at);
                 "RELEASE"
-            } else {
-                if self.prepared.savepoints.0[at].is_dirty {
+            }
+            statement::Savepoint::RollBackTo(name) => {
+                let at = savepoints.find(name)?;
+                let Savepoint { is_dirty, settings, .. } = *savepoints.0[at];
+                if is_dirty {
                     return Err(Failure::NotSupported("ROLLBACK TO a SAVEPOINT after something was written"));
                 }
                 // An error may have ended the engine's transaction.
                 self.run_plain("SELECT 1")?;
-                let settings = self.prepared.savepoints.0[at].settings;
-                self.prepared.savepoints.0.truncate(at + 1);
+                self.transaction.savepoints.0.truncate(at + 1);
                 self.undo_settings(settings);
-                self.status = Status::InTransaction;
+                self.transaction.status = Status::InTransaction;
                 "ROLLBACK"
             }
         };

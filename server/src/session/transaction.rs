@@ -6,14 +6,15 @@
 use std::thread;
 use std::time::Duration;
 
-use colonnade_sql::Dialect;
+use colonnade_sql::statement::Modes;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, Status};
-use crate::session::query::{self, Statement, StatementKind};
+use crate::session::execute::BATCH;
+use crate::session::query;
 use crate::session::settings;
-use crate::session::source;
-use crate::session::{BATCH, Session};
+use crate::session::state::Session;
 use crate::supervise::memory::with_reserve;
 
 /// What to do about a transaction statement.
@@ -28,9 +29,9 @@ pub enum Step {
 }
 
 /// What `kind`, a transaction statement, means in a session that is `status`.
-pub fn step(status: Status, kind: StatementKind) -> Step {
+pub fn step(status: Status, kind: &StatementKind) -> Step {
     match (status, kind) {
-        (Status::InTransaction, StatementKind::Begin) => {
+        (Status::InTransaction, StatementKind::Begin(_)) => {
             Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
         }
         (Status::Idle, StatementKind::Commit | StatementKind::Rollback) => {
@@ -43,69 +44,81 @@ pub fn step(status: Status, kind: StatementKind) -> Step {
 
 impl Session {
     /// Runs BEGIN, COMMIT or ROLLBACK.
-    pub fn transaction(&mut self, text: &str, kind: StatementKind) -> Result<(), Failure> {
-        match step(self.status, kind) {
-            Step::Warn(..) if self.is_opaque() => self.run_plain(text)?,
-            Step::Warn(code, message) => {
-                if kind != StatementKind::Begin && std::mem::take(&mut self.prepared.is_pipeline) {
-                    self.begin_or_end(if kind == StatementKind::Commit { "COMMIT" } else { "ROLLBACK" })?;
-                }
+    pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+        let Statement { text, kind, .. } = statement;
+        match (step(self.transaction.status, kind), kind) {
+            (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
+            (Step::Warn(code, message), _) => {
                 match kind {
-                    StatementKind::Commit => self.keep_settings(),
-                    StatementKind::Rollback => self.undo_settings(0),
+                    StatementKind::Commit => {
+                        self.end_begun("COMMIT")?;
+                        self.keep_settings();
+                    }
+                    StatementKind::Rollback => {
+                        self.end_begun("ROLLBACK")?;
+                        self.undo_settings(0);
+                    }
                     _ => {}
                 }
                 let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
-            Step::RollBack => {
+            (Step::RollBack, _) => {
                 self.roll_back()?;
                 self.undo_settings(0);
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            Step::Run if kind == StatementKind::Begin => {
+            (Step::Run, StatementKind::Begin(modes)) => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
-                if !std::mem::take(&mut self.prepared.is_pipeline) {
+                if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
-                        None => own_begin(text)?,
-                        Some(_) => source::begin(text),
+                        None => own_begin(*modes)?,
+                        // As every source takes it, unless it asks for more than that.
+                        Some(_) if modes.are_any => text,
+                        Some(_) => "BEGIN",
                     };
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
                 }
-                self.status = Status::InTransaction;
+                self.transaction.status = Status::InTransaction;
             }
-            Step::Run => {
+            (Step::Run, _) => {
+                let is_commit = *kind == StatementKind::Commit;
                 // Whether it succeeds or not, no transaction is left after it, and no portal.
-                self.status = Status::Idle;
-                self.prepared.forget_portals(kind == StatementKind::Commit);
+                self.transaction.status = Status::Idle;
+                self.forget_portals(is_commit);
                 let _running = self.start()?;
-                let ended = self.begin_or_end(match (self.engine.source(), kind) {
-                    (Some(Dialect::Postgres { .. }), _) => text,
+                let ended = self.begin_or_end(match self.engine.source() {
+                    Some(Dialect::Postgres { .. }) => text,
                     // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
-                    (_, StatementKind::Commit) => "COMMIT",
+                    _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
                 });
-                match kind == StatementKind::Commit && ended.is_ok() {
+                match is_commit && ended.is_ok() {
                     true => self.keep_settings(),
                     false => self.undo_settings(0),
                 }
                 ended?;
             }
         }
-        backend::command_complete(self.output.buffer(), &query::tag(text, None, None));
+        self.complete(kind);
         Ok(())
+    }
+
+    /// Ends the transaction that the session has begun for a pipeline, if there is one.
+    fn end_begun(&mut self, text: &str) -> Result<(), Failure> {
+        if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
-    pub fn begin_pipeline(&mut self, kind: StatementKind) -> Result<(), Failure> {
-        let is_able = !self.is_opaque();
-        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
-        if is_able && is_outside && kind.is_ordinary() && !self.input.is_sync_next() {
+    pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
+        let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
+        let is_outside = !self.transaction.is_any();
+        if is_able && is_outside && !self.input.is_sync_next() {
             self.begin_or_end("BEGIN")?;
-            self.prepared.is_pipeline = true;
+            self.transaction.is_pipeline = true;
         }
         Ok(())
     }
@@ -115,10 +128,10 @@ impl Session {
     /// # Errors
     /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
     pub fn end_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(true);
+        if !self.transaction.is_open() {
+            self.forget_portals(true);
         }
-        if std::mem::take(&mut self.prepared.is_pipeline)
+        if self.transaction.take_pipeline()
             && let Err(failure) = self.begin_or_end("COMMIT")
         {
             self.undo_settings(0);
@@ -127,7 +140,7 @@ impl Session {
             }
             self.fail(&failure, None);
         }
-        if self.status == Status::Idle {
+        if !self.transaction.is_open() {
             self.keep_settings();
         }
         Ok(())
@@ -135,11 +148,11 @@ impl Session {
 
     /// One of its statements has failed.
     pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(false);
+        if !self.transaction.is_open() {
+            self.forget_portals(false);
         }
-        let ended = if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) };
-        if self.status == Status::Idle {
+        let ended = if self.transaction.take_pipeline() { self.roll_back() } else { Ok(()) };
+        if !self.transaction.is_open() {
             self.undo_settings(0);
         }
         ended
@@ -152,16 +165,16 @@ impl Session {
     /// # Errors
     /// If it is not certain that none has begun.
     pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
-        let is_ordinary = |statement: &Statement<'_>| {
-            let kind = query::kind(statement.text);
-            kind.is_ordinary() || kind == StatementKind::Setting && self.engine.source().is_none()
+        let source = self.engine.source();
+        let is_ordinary = |Statement { kind, .. }: &Statement<'_>| {
+            query::is_ordinary(kind, source) || source.is_none() && settings::command(kind).is_some()
         };
         let is_able = !self.is_opaque() && statements.len() > 1;
-        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
+        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(is_ordinary);
         if wanted {
             match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
-                begun => self.prepared.is_pipeline = begun.is_ok(),
+                begun => self.transaction.is_pipeline = begun.is_ok(),
             }
         }
         Ok(())
@@ -169,7 +182,7 @@ impl Session {
 
     /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
     pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
-        if self.is_in_transaction() || self.prepared.is_pipeline {
+        if self.transaction.is_any() {
             return work(self);
         }
         self.begin_or_end("BEGIN")?;
@@ -197,8 +210,8 @@ impl Session {
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.status = Status::Idle;
-        self.prepared.forget_portals(false);
+        self.transaction.status = Status::Idle;
+        self.forget_portals(false);
         self.leave()
     }
 
@@ -208,13 +221,14 @@ impl Session {
     /// If that cannot be done. Then the session has to end.
     fn leave(&mut self) -> Result<(), Failure> {
         let is_known = !self.is_opaque();
+        let rollback = Statement::of("ROLLBACK", self.engine.dialect());
         let mut waited = Duration::ZERO;
         let mut pause = PAUSE;
         while is_known && self.engine.status() != Some(Status::Idle) {
             let ended = if waited.is_zero() {
-                self.engine.execute("ROLLBACK", &[], BATCH)
+                self.engine.execute(&rollback, &[], BATCH)
             } else {
-                with_reserve(|| self.engine.execute("ROLLBACK", &[], BATCH))
+                with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
             };
             match ended {
                 // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
@@ -239,8 +253,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// How an engine that is no source is told to begin.
-fn own_begin(text: &str) -> Result<&'static str, Failure> {
-    let modes = settings::begin_modes(text);
+fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
     if modes.serializable {
         return Err(settings::SettingError::Transaction.into());
     }
@@ -253,12 +266,13 @@ mod tests {
 
     #[test]
     fn forgives_what_postgresql_forgives() {
-        use StatementKind::{Begin, Commit, Rollback};
-        assert_eq!(step(Status::Idle, Begin), Step::Run);
-        assert!(matches!(step(Status::InTransaction, Begin), Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)));
-        assert!(matches!(step(Status::Idle, Commit), Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
-        assert_eq!(step(Status::InTransaction, Commit), Step::Run);
-        assert_eq!(step(Status::Failed, Commit), Step::RollBack);
-        assert_eq!(step(Status::Failed, Rollback), Step::RollBack);
+        use StatementKind::{Commit, Rollback};
+        let begin = StatementKind::Begin(Modes::default());
+        assert_eq!(step(Status::Idle, &begin), Step::Run);
+        assert!(matches!(step(Status::InTransaction, &begin), Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)));
+        assert!(matches!(step(Status::Idle, &Commit), Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
+        assert_eq!(step(Status::InTransaction, &Commit), Step::Run);
+        assert_eq!(step(Status::Failed, &Commit), Step::RollBack);
+        assert_eq!(step(Status::Failed, &Rollback), Step::RollBack);
     }
 }

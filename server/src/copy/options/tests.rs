@@ -1,9 +1,11 @@
+use colonnade_sql::statement::OptionValue;
+
 use super::*;
 
 fn options(pairs: &[(&str, &str)]) -> Result<Options, OptionError> {
-    let raw = |(name, value): &(&str, &str)| RawOption {
+    let raw = |(name, value): &(&str, &str)| CopyOption {
         name: (*name).to_owned(),
-        value: RawValue::Text((*value).to_owned()),
+        value: OptionValue::Text((*value).to_owned()),
     };
     Options::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>(), Direction::Out)
 }

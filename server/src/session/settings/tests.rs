@@ -1,5 +1,11 @@
-use super::command::Modes;
+use colonnade_sql::Statement;
+use colonnade_sql::statement::Modes;
+
 use super::*;
+
+fn command(statement: &str) -> Option<Command> {
+    super::command(&Statement::of(statement, Dialect::POSTGRES).kind)
+}
 
 fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {
     match command(statement)? {
@@ -33,7 +39,7 @@ fn reads_what_drivers_send() {
     assert_eq!(command("SHOW ALL"), Some(Command::ShowAll));
     assert!(matches!(command("SHOW TRANSACTION ISOLATION LEVEL"), Some(Command::Show(_))));
     let serializable = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY";
-    let modes = Modes { read_only: true, serializable: true };
+    let modes = Modes { read_only: true, serializable: true, are_any: true };
     assert_eq!(command(serializable), Some(Command::Transaction(modes)));
 }
 

@@ -113,5 +113,4 @@ fn fixed_width(data_type: &DataType) -> Result<usize> {
 }
 
 #[cfg(test)]
-#[path = "layout_tests.rs"]
 mod tests;

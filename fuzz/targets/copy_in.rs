@@ -4,9 +4,9 @@
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
+use colonnade_server::copy::Parsed;
 use colonnade_server::copy::input::{Target, reader};
 use colonnade_server::copy::options::{Format, Options};
-use colonnade_server::copy::Parsed;
 use colonnade_server::limits::budget::Budget;
 use colonnade_server::value::types::Type;
 use colonnade_sql::{Dialect, Statement, StatementKind};

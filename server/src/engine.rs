@@ -35,7 +35,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// If the engine cannot open another one.
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError>;
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError>;
 }
 
 /// The user of a session.
@@ -88,7 +88,7 @@ impl FromStr for Role {
 /// One client's session in the engine. At most one answer is open at a time.
 ///
 /// Statements are the client's text, for which the engine may take other SQL. Positions of errors count in the client's text.
-pub trait Session: Send {
+pub trait EngineSession: Send {
     /// Tells the number of the session, which cancel requests use.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ pub trait Interrupt: Send + Sync {
 /// What a statement takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders; [`Kind::Unknown`](crate::value::types::Kind::Unknown) where nothing tells.
+    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) where nothing tells.
     pub parameters: Vec<Type>,
     /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
     pub type_oids: Vec<u32>,

@@ -37,8 +37,8 @@ mod supervise;
 
 pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
-    Session, Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
+    Role, Rows, Who,
 };
 pub use message::backend::Status;
 pub use observe::Log;

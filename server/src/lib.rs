@@ -43,7 +43,6 @@ pub use engine::{
 pub use message::backend::Status;
 pub use observe::Log;
 pub use serve::{Options, ServeError, Server};
-pub use session::query;
 pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};

@@ -49,15 +49,15 @@ impl Plan {
                 format!("column {name:?}, row {}: {}", first_row + row as u64 + 1, column::shown(&array, row))
             };
             let (message, hint) = match fault {
-                column::Fault::Changed(row) => (
+                column::ConversionError::Changed(row) => (
                     format!("{} is not exact as {target}", place(row)),
                     format!("lossy:{target} allows the nearest value; or ask for a type that has room"),
                 ),
-                column::Fault::Impossible(row) => (
+                column::ConversionError::Impossible(row) => (
                     format!("{} is no value of {target}", place(row)),
                     "ask for a type that has room for every value, or convert the column in the query".to_owned(),
                 ),
-                column::Fault::Failed(cause) => (
+                column::ConversionError::Failed(cause) => (
                     format!("column {name:?} cannot be {target}: {cause}"),
                     "convert the column in the query".to_owned(),
                 ),

@@ -38,7 +38,7 @@ mod printable;
 mod produced;
 mod require_auth;
 mod rows;
-mod session;
+mod shared_connection;
 mod socket;
 mod source;
 pub mod sqlite;

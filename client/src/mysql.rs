@@ -3,7 +3,8 @@
 //!
 //! A statement is prepared, which tells its columns, and executed without a cursor: its rows come in binary as fast as they
 //! are made and read. One thread receives and steps over them; the reader decodes blocks of them, each column in a loop of its own.
-//! The protocol's compression is left out: on the links for which it would pay the server does more work than the link saves.
+//! The protocol's compression is not used: on the slow networks where it could help, the server spends more time on compression than the
+//! network saves.
 
 mod answer;
 mod ask;
@@ -17,12 +18,12 @@ mod ed25519;
 mod encryption;
 mod incoming;
 mod kind;
-mod link;
 mod literal;
 mod login;
 mod packet;
 mod parameters;
 mod partition;
+mod server_connection;
 mod state;
 mod undo;
 mod uri;

@@ -82,7 +82,7 @@ impl Partitioning for MysqlConnection {
             }
             _ => error,
         })?;
-        let key = keys::Key::find(&described.columns, key)?;
+        let key = keys::PartitionKey::find(&described.columns, key)?;
         let cuts = match &split.range {
             Some(range) => self.even_cuts(&key, range, split.count, keep)?,
             None => self.balanced_cuts(query, &key, split.count, keep)?,

@@ -8,7 +8,7 @@ use colonnade_wire::Limits;
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use crate::channel::{Channel, lost};
 use crate::inbox::Inbox;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::socket::Socket;
 use crate::{Buffer, Error, ErrorKind, Pool};
 

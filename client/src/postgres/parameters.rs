@@ -58,7 +58,7 @@ mod oid {
 
 /// A statement whose values are beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct BoundStatement {
     pub(super) sql: String,
     pub(super) values: Vec<Sent>,
 }
@@ -67,16 +67,16 @@ pub(super) struct Bound {
 ///
 /// # Errors
 /// As for [`bind`](crate::bind); more values than Bind takes.
-pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
+pub(super) fn bound(statement: Statement<'_>) -> Result<BoundStatement, Error> {
     let Some(parameters) = statement.parameters else {
-        return Ok(Bound { sql: statement.sql.to_owned(), values: Vec::new() });
+        return Ok(BoundStatement { sql: statement.sql.to_owned(), values: Vec::new() });
     };
     if let Some(values) = sent(parameters) {
-        return Ok(Bound { sql: statement.sql.to_owned(), values });
+        return Ok(BoundStatement { sql: statement.sql.to_owned(), values });
     }
     if !takes_values(statement.sql) {
         let sql = statement.with_literals(Dialect::POSTGRES)?.into_owned();
-        return Ok(Bound { sql, values: Vec::new() });
+        return Ok(BoundStatement { sql, values: Vec::new() });
     }
     let mut values = Vec::new();
     // Each place has a number of its own, and with it a type of its own, as literals would have.
@@ -97,7 +97,7 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
         return Err(Error::new(ErrorKind::Usage, format!("a statement takes {MOST} values at most"))
             .with_hint("pass a list, and write = ANY($1)"));
     }
-    Ok(Bound { sql, values })
+    Ok(BoundStatement { sql, values })
 }
 
 /// Whether PostgreSQL takes values for a statement.

@@ -46,7 +46,7 @@ impl Partitioning for PostgresConnection {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        if self.session.look(|link| link.is_idle()) == Some(false) {
+        if self.session.look(|connection| connection.is_idle()) == Some(false) {
             return Err(key::in_transaction());
         }
         let state = self.ask(STATE, keep)?;

@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use options::{Binding, Session, SslMode};
+pub use options::{Binding, SslMode, TargetSessionAttrs};
 use settings::Lookup;
 
 use crate::require_auth::Requirement;
@@ -51,7 +51,7 @@ pub struct Target {
     pub sslmode: SslMode,
     /// Whether TLS begins at once, without asking for it first.
     pub(crate) direct_tls: bool,
-    pub(crate) tls: tls::Options,
+    pub(crate) tls: tls::TlsOptions,
     /// Whether a login must be bound to the server's certificate.
     pub channel_binding: Binding,
     /// By which methods the server may let the user in.
@@ -80,7 +80,7 @@ pub struct Conninfo {
     /// In the order in which they are tried; at least one.
     pub targets: Vec<Target>,
     /// Which of them suit.
-    pub session: Session,
+    pub session: TargetSessionAttrs,
 }
 
 impl Conninfo {
@@ -116,7 +116,7 @@ impl Conninfo {
 
 impl From<Target> for Conninfo {
     fn from(target: Target) -> Self {
-        Self { targets: vec![target], session: Session::Any }
+        Self { targets: vec![target], session: TargetSessionAttrs::Any }
     }
 }
 

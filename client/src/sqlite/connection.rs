@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::SchemaRef;
 
-use super::library::{self, Database, Interrupt};
+use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::parameters;
 use super::rows::{Rows, several};
@@ -26,7 +26,7 @@ struct Shared {
     location: Location,
     name: String,
     software: String,
-    interrupt: Interrupt,
+    interrupt: InterruptHandle,
     /// They read parts of this one's results.
     siblings: Siblings,
     state: Mutex<State>,

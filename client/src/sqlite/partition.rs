@@ -14,7 +14,7 @@ use colonnade_sql::split::trimmed;
 use colonnade_sql::{Dialect, Token, code, quote, tokens};
 
 use super::connection::{self, SqliteConnection};
-use super::kind::Kind;
+use super::kind::ColumnKind;
 use super::library::Database;
 use super::value::Cell;
 use crate::partition::key::{self, unsupported};
@@ -117,7 +117,7 @@ impl Partitioning for SqliteConnection {
     fn has_types_by_values(&self, query: &str, keep: Keep<'_>) -> Result<bool, Error> {
         let query = query.to_owned();
         let columns = self.work(keep, move |database| columns(database, &query))?;
-        Ok(columns.iter().any(|column| column.kind == Kind::ByValues))
+        Ok(columns.iter().any(|column| column.kind == ColumnKind::ByValues))
     }
 }
 
@@ -199,7 +199,7 @@ fn check_steady(query: &str) -> Result<(), Error> {
 /// A column of a query.
 struct Described {
     name: String,
-    kind: Kind,
+    kind: ColumnKind,
     /// The name of the table's column that it is.
     origin: Option<String>,
 }
@@ -209,7 +209,7 @@ fn columns(database: &Database, sql: &str) -> Result<Vec<Described>, Error> {
     let Some(statement) = statement else { return Ok(Vec::new()) };
     let column = |index| Described {
         name: statement.name(index),
-        kind: Kind::declared(statement.declared(index).as_deref()),
+        kind: ColumnKind::declared(statement.declared(index).as_deref()),
         origin: statement.origin(index),
     };
     Ok((0..statement.columns()).map(column).collect())
@@ -239,12 +239,19 @@ impl SqliteConnection {
     }
 
     /// Cuts at equal distances.
-    fn even_cuts(&self, kind: Kind, low: &str, high: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn even_cuts(
+        &self,
+        kind: ColumnKind,
+        low: &str,
+        high: &str,
+        count: usize,
+        keep: Keep<'_>,
+    ) -> Result<Vec<String>, Error> {
         let steps = 1..count;
         let mut cuts = match (kind, low.parse::<i64>(), high.parse::<i64>(), low.parse::<f64>(), high.parse::<f64>()) {
-            (Kind::Date | Kind::Timestamp { .. }, ..) => {
+            (ColumnKind::Date | ColumnKind::Timestamp { .. }, ..) => {
                 // A rounded cut shares the rows out as well: all of them are compared with the same text.
-                let form = if matches!(kind, Kind::Date) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%f" };
+                let form = if matches!(kind, ColumnKind::Date) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%f" };
                 let at = format!(
                     "strftime('{form}', julianday({l}) + (julianday({h}) - julianday({l})) * i / {count})",
                     h = quote::string(high, Dialect::Sqlite),
@@ -256,13 +263,22 @@ impl SqliteConnection {
                     keep,
                 )?
             }
-            (Kind::Integer | Kind::Float | Kind::Decimal { .. } | Kind::ByValues, Ok(low), Ok(high), ..) => {
+            (
+                ColumnKind::Integer | ColumnKind::Float | ColumnKind::Decimal { .. } | ColumnKind::ByValues,
+                Ok(low),
+                Ok(high),
+                ..,
+            ) => {
                 let (low, high) = (i128::from(low), i128::from(high));
                 steps.map(|step| (low + (high - low) * step as i128 / count as i128).to_string()).collect()
             }
-            (Kind::Integer | Kind::Float | Kind::Decimal { .. } | Kind::ByValues, _, _, Ok(low), Ok(high)) => {
-                steps.map(|step| format!("{:e}", low + (high - low) * (step as f64 / count as f64))).collect()
-            }
+            (
+                ColumnKind::Integer | ColumnKind::Float | ColumnKind::Decimal { .. } | ColumnKind::ByValues,
+                _,
+                _,
+                Ok(low),
+                Ok(high),
+            ) => steps.map(|step| format!("{:e}", low + (high - low) * (step as f64 / count as f64))).collect(),
             _ => {
                 return Err(unsupported("partition_range needs a key of numbers, dates or timestamps")
                     .with_hint("leave partition_range out"));

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::column::Column;
-use super::library::{Database, Interrupt, Statement};
+use super::library::{Database, InterruptHandle, SqliteStatement};
 use crate::arrays::Length;
 use crate::{Error, ErrorKind, Parameters, QueryOptions};
 
@@ -21,8 +21,8 @@ const OPENING: usize = 16;
 
 /// The answer to a query. The first batch is made at once, because its values decide the types that nothing declares.
 pub(super) struct Rows<'d> {
-    statement: Statement<'d>,
-    interrupt: Interrupt,
+    statement: SqliteStatement<'d>,
+    interrupt: InterruptHandle,
     columns: Vec<Column>,
     schema: SchemaRef,
     /// Batches that are made already.
@@ -167,7 +167,7 @@ fn only_statement<'d>(
     database: &'d Database,
     sql: &str,
     parameters: Option<&Parameters>,
-) -> Result<Statement<'d>, Error> {
+) -> Result<SqliteStatement<'d>, Error> {
     let (first, mut rest) = super::parameters::prepare(database, sql, parameters)?;
     let statement = first.ok_or_else(|| usage("the query is empty"))?;
     if statement.columns() == 0 {
@@ -190,7 +190,7 @@ pub(super) fn several() -> Error {
     error.with_hint("run the others with execute() before it")
 }
 
-fn columns(statement: &Statement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {
+fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {
     let column = |index| {
         let name = statement.name(index);
         let as_text = as_text.contains(&name);

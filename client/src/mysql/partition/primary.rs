@@ -7,7 +7,7 @@
 
 use colonnade_sql::{Dialect, quote};
 
-use super::keys::Key;
+use super::keys::PartitionKey;
 use super::{DUPLICATE_COLUMN, MysqlConnection};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{Split, text};
@@ -39,7 +39,7 @@ impl MysqlConnection {
         )?;
         let primary = first.text(0, 0).and_then(|name| columns.iter().find(|column| column.origin[2] == name));
         let Some(primary) = primary else { return Err(no_plain_read("its table shows no primary key")) };
-        let key = Key::find(&columns, &primary.name)?;
+        let key = PartitionKey::find(&columns, &primary.name)?;
         let name = quote::identifier(&primary.name, Dialect::MYSQL);
         let cuts = self.balanced_cuts(&format!("SELECT {name} FROM {}", plain.from()), &key, split.count, keep)?;
         Ok(text::ranges_without_null(&key.compared(&name), &cuts).iter().map(|range| plain.with(range)).collect())

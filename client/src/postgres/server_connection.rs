@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::authentication::{Authentication, EndPoint};
 use super::delivery::Delivery;
 use super::incoming::Incoming;
-use super::message::{self, BackendKey, Body, protocol, shown};
+use super::message::{self, BackendKey, MessageReader, protocol, shown};
 use super::route::Route;
 use super::state::{self, Given, Reports};
 use super::target::{Binding, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::tls;
 use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
@@ -23,9 +23,9 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// The two directions of a connection.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct ServerConnection {
     pub(crate) incoming: Incoming,
-    pub(crate) server: Server,
+    pub(crate) server: ServerProperties,
     /// How it was reached.
     pub(crate) route: Arc<Route>,
     /// The transaction's state when the last query had ended.
@@ -34,7 +34,7 @@ pub(crate) struct Link {
 
 /// What the server said of itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Server {
+pub(crate) struct ServerProperties {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
     /// Whose SQL a Colonnade server takes, in PROTOCOL §1's words; none if it is its own.
@@ -46,13 +46,13 @@ pub(crate) struct Server {
     pub(super) reports: Reports,
 }
 
-impl Server {
+impl ServerProperties {
     /// Takes a ParameterStatus.
     ///
     /// # Errors
     /// The message ends too early.
     pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
-        let mut body = Body(body);
+        let mut body = MessageReader(body);
         let (name, value) = (body.text()?, body.text()?);
         self.reports.note(&name, &value);
         match &*name {
@@ -83,18 +83,18 @@ impl Server {
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Connects, logs in, and finds out how the server delivers.
     ///
     /// # Errors
     /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
-        let opened = Self::open_any_way(target, Given::Common).and_then(|link| {
-            if link.is_gateways() && !link.server.reports.are_known() {
-                drop(link);
+        let opened = Self::open_any_way(target, Given::Common).and_then(|connection| {
+            if connection.is_gateways() && !connection.server.reports.are_known() {
+                drop(connection);
                 return Self::open_any_way(target, Given::All);
             }
-            Ok(link)
+            Ok(connection)
         });
         opened.map_err(|error| error.with_origin(&target.to_string()))
     }
@@ -118,7 +118,7 @@ impl Link {
                 Ok(channel) => {
                     let encrypted = channel.tls().is_some();
                     match Self::log_in(route, channel, given, &mut tick) {
-                        Ok(link) => return Ok(link),
+                        Ok(connection) => return Ok(connection),
                         Err(error) => {
                             let again =
                                 Route::matters(&error) && routes.peek().is_some_and(|r| r.encrypts() != encrypted);
@@ -141,12 +141,12 @@ impl Link {
     fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
-        let mut link = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
-        if link.is_gateways() && (given == Given::All || link.server.reports.are_known()) {
-            state::settle(&mut link, tick)?;
+        let mut connection = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
+        if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
+            state::settle(&mut connection, tick)?;
         }
-        link.server.delivery = Delivery::find(&mut link, tick)?;
-        Ok(link)
+        connection.server.delivery = Delivery::find(&mut connection, tick)?;
+        Ok(connection)
     }
 
     /// Whether statements come from a gateway's clients.
@@ -200,7 +200,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
         let _ = self.incoming.socket().set_send_timeout(POLL);
@@ -220,7 +220,7 @@ fn end_point(channel: &Channel, target: &Target) -> EndPoint {
     }
 }
 
-fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>) -> Result<Server, Error> {
+fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>) -> Result<ServerProperties, Error> {
     let mut parameters =
         vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
     if !target.parameters.iter().any(|(key, _)| key == "application_name") {
@@ -234,7 +234,7 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
     let _ = incoming.channel().send(&message::startup(&parameters));
 
-    let mut server = Server::default();
+    let mut server = ServerProperties::default();
     let (mut welcome, mut authentication) =
         (false, Authentication::new(end_point(incoming.channel(), target), incoming.channel().is_certain()));
     loop {
@@ -244,7 +244,7 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
                 .with_hint("check the port"));
         }
         let bytes = incoming.body(kind, len, tick)?;
-        let mut body = Body(&bytes);
+        let mut body = MessageReader(&bytes);
         match kind {
             b'R' => {
                 if let Some(answer) = authentication.answer(&bytes, target)? {

@@ -1,7 +1,7 @@
 //! A connection that one query at a time uses, whatever its protocol: who holds it, what its receiving thread tells the
 //! reader, and how a query is stopped.
 
-mod reader;
+mod event_reader;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::socket::Socket;
 use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
 
-pub(crate) use reader::Reader;
+pub(crate) use event_reader::EventReader;
 
 /// How long a cancelled query may take to end before its connection is given up.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 /// The other end of a connection.
 pub(crate) trait Peer: Send + Sync + 'static {
     /// A connection that is logged in. Dropping it says goodbye.
-    type Link: Send + 'static;
+    type ServerConnection: Send + 'static;
 
     /// Asks the server, from any thread, to stop what runs; returns when it has taken notice.
     ///
@@ -43,19 +43,19 @@ pub(crate) trait Peer: Send + Sync + 'static {
     ///
     /// # Errors
     /// The connection is lost.
-    fn settle(&self, _link: &mut Self::Link) -> Result<(), Error> {
+    fn settle(&self, _link: &mut Self::ServerConnection) -> Result<(), Error> {
         Ok(())
     }
 
     /// What lies below a connection.
-    fn socket(link: &Self::Link) -> &Socket;
+    fn socket(connection: &Self::ServerConnection) -> &Socket;
 
     /// Bytes received on a connection so far.
-    fn received(link: &Self::Link) -> u64;
+    fn received(connection: &Self::ServerConnection) -> u64;
 }
 
 /// What the user's side, the receiving thread and cancellers share.
-pub(crate) struct Session<P: Peer> {
+pub(crate) struct SharedConnection<P: Peer> {
     name: String,
     pub(crate) peer: P,
     /// Ends the connection under a thread that is blocked in it.
@@ -66,7 +66,7 @@ pub(crate) struct Session<P: Peer> {
     stopping: AtomicU64,
     /// They read parts of this one's results.
     pub(crate) siblings: Siblings,
-    state: Mutex<State<P::Link>>,
+    state: Mutex<State<P::ServerConnection>>,
     changed: Condvar,
 }
 
@@ -94,10 +94,10 @@ pub(crate) struct Finished {
 
 /// What an answer came to: the rows that the server counted. The outer error ends the connection; the inner one leaves
 /// it usable.
-pub(crate) type Outcome = Result<Result<Option<u64>, Error>, Error>;
+pub(crate) type AnswerOutcome = Result<Result<Option<u64>, Error>, Error>;
 
 /// Why an answer came to nothing.
-pub(crate) enum End {
+pub(crate) enum AnswerError {
     /// The connection did.
     Lost(Error),
     /// The server or this client refused; the connection can go on.
@@ -105,18 +105,18 @@ pub(crate) enum End {
 }
 
 /// Errors of the connection are the usual ones.
-impl From<Error> for End {
+impl From<Error> for AnswerError {
     fn from(error: Error) -> Self {
         Self::Lost(error)
     }
 }
 
-impl<P: Peer> Session<P> {
+impl<P: Peer> SharedConnection<P> {
     /// # Errors
     /// The system cannot share the socket.
-    pub(crate) fn new(name: String, peer: P, link: P::Link) -> Result<Arc<Self>, Error> {
-        let socket = P::socket(&link).share().map_err(|cause| lost(cause).with_origin(&name))?;
-        let state = Mutex::new(State::Idle(link, 0));
+    pub(crate) fn new(name: String, peer: P, connection: P::ServerConnection) -> Result<Arc<Self>, Error> {
+        let socket = P::socket(&connection).share().map_err(|cause| lost(cause).with_origin(&name))?;
+        let state = Mutex::new(State::Idle(connection, 0));
         Ok(Arc::new(Self {
             name,
             peer,
@@ -138,9 +138,9 @@ impl<P: Peer> Session<P> {
     }
 
     /// What the connection says of itself, if no query runs.
-    pub(crate) fn look<T>(&self, at: impl FnOnce(&P::Link) -> T) -> Option<T> {
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&P::ServerConnection) -> T) -> Option<T> {
         match &*self.state() {
-            State::Idle(link, _) => Some(at(link)),
+            State::Idle(connection, _) => Some(at(connection)),
             State::Busy(..) | State::Closed => None,
         }
     }
@@ -152,23 +152,23 @@ impl<P: Peer> Session<P> {
     pub(crate) fn start<T: Send + 'static>(
         self: &Arc<Self>,
         keep: Keep<'_>,
-        work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome + Send + 'static,
-    ) -> Result<Reader<P, T>, Error> {
-        let (link, number, stop) = self.take(keep)?;
+        work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
+    ) -> Result<EventReader<P, T>, Error> {
+        let (connection, number, stop) = self.take(keep)?;
         let (sender, events) = sync_channel(AHEAD);
         let (session, stopped) = (self.clone(), stop.clone());
-        spawn("colonnade-receive", move || session.receive(link, number, &stopped, &sender, work))
+        spawn("colonnade-receive", move || session.receive(connection, number, &stopped, &sender, work))
             .inspect_err(|_| self.close())?;
-        Ok(Reader { session: self.clone(), number, stop, events: Some(events), meter: Meter::start() })
+        Ok(EventReader { session: self.clone(), number, stop, events: Some(events), meter: Meter::start() })
     }
 
     fn receive<T>(
         &self,
-        mut link: P::Link,
+        mut connection: P::ServerConnection,
         number: u64,
         stop: &AtomicBool,
         events: &SyncSender<Result<Event<T>, Error>>,
-        work: impl FnOnce(&mut P::Link, Tick<'_>, &mut dyn FnMut(T)) -> Outcome,
+        work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome,
     ) {
         // How long the reader has kept the answer waiting: a server cannot help that.
         let paused = Cell::new(Duration::ZERO);
@@ -192,8 +192,8 @@ impl<P: Peer> Session<P> {
             }
             Ok(())
         };
-        let before = P::received(&link);
-        let outcome = work(&mut link, &mut tick, &mut |part| {
+        let before = P::received(&connection);
+        let outcome = work(&mut connection, &mut tick, &mut |part| {
             if stop.load(Ordering::Acquire) {
                 return;
             }
@@ -203,9 +203,9 @@ impl<P: Peer> Session<P> {
             }
             paused.set(paused.get() + handing.elapsed());
         });
-        let received = P::received(&link) - before;
-        let (link, outcome) = match outcome {
-            Ok(outcome) => (Some(link), outcome),
+        let received = P::received(&connection) - before;
+        let (connection, outcome) = match outcome {
+            Ok(outcome) => (Some(connection), outcome),
             // `close` ends the socket as a server does. It changes the state before, which tells the two apart.
             Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
                 let message = "the connection was closed before its result was read: read it first";
@@ -213,19 +213,19 @@ impl<P: Peer> Session<P> {
             }
             Err(error) => (None, Err(error)),
         };
-        self.give_back(link, number);
+        self.give_back(connection, number);
         let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
         // A reader that is gone needs no news.
         let _ = events.send(finished.map_err(|error| error.with_origin(&self.name)));
     }
 
-    fn state(&self) -> MutexGuard<'_, State<P::Link>> {
+    fn state(&self) -> MutexGuard<'_, State<P::ServerConnection>> {
         // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a result that was given up, then takes the connection.
-    fn take(&self, keep: Keep<'_>) -> Result<(P::Link, u64, Arc<AtomicBool>), Error> {
+    fn take(&self, keep: Keep<'_>) -> Result<(P::ServerConnection, u64, Arc<AtomicBool>), Error> {
         let mut state = self.state();
         loop {
             match &*state {
@@ -239,25 +239,27 @@ impl<P: Peer> Session<P> {
                 }
                 State::Idle(_, last) => {
                     let (number, stop) = (last + 1, Arc::<AtomicBool>::default());
-                    if let State::Idle(link, _) = std::mem::replace(&mut *state, State::Busy(number, stop.clone())) {
-                        return Ok((link, number, stop));
+                    if let State::Idle(connection, _) =
+                        std::mem::replace(&mut *state, State::Busy(number, stop.clone()))
+                    {
+                        return Ok((connection, number, stop));
                     }
                 }
             }
         }
     }
 
-    /// Gives the connection back, or ends it if `link` is `None`.
-    fn give_back(&self, link: Option<P::Link>, number: u64) {
+    /// Gives the connection back, or ends it if `connection` is `None`.
+    fn give_back(&self, connection: Option<P::ServerConnection>, number: u64) {
         // A request to stop that is on its way still means this query.
         let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
-        let link = link.and_then(|mut link| {
-            let settled = if *cancelled == number { self.peer.settle(&mut link) } else { Ok(()) };
-            settled.ok().map(|()| link)
+        let connection = connection.and_then(|mut connection| {
+            let settled = if *cancelled == number { self.peer.settle(&mut connection) } else { Ok(()) };
+            settled.ok().map(|()| connection)
         });
         let mut state = self.state();
-        *state = match link {
-            Some(link) if matches!(*state, State::Busy(..)) => State::Idle(link, number),
+        *state = match connection {
+            Some(connection) if matches!(*state, State::Busy(..)) => State::Idle(connection, number),
             _ => State::Closed,
         };
         self.changed.notify_all();
@@ -300,7 +302,7 @@ impl<P: Peer> Session<P> {
 }
 
 /// Stops whatever runs, here and on the siblings.
-impl<P: Peer> Cancel for Session<P> {
+impl<P: Peer> Cancel for SharedConnection<P> {
     fn cancel(&self) -> Result<(), Error> {
         self.cancel_query(None).and(self.siblings.cancel())
     }
@@ -320,7 +322,7 @@ pub(crate) fn connect<L: Send + 'static>(
         let _ = sender.send(open());
     })?;
     match feed::receive(&receiver, keep) {
-        Ok(link) => link.map_err(before_session),
+        Ok(connection) => connection.map_err(before_session),
         Err(Nothing::Interrupted) => Err(interrupted().with_origin(name)),
         Err(Nothing::Gone) => Err(died().with_origin(name)),
     }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::incoming::Incoming;
 use super::login::login;
-use super::packet::{Body, Command, Definition, Done, capability, err, protocol};
+use super::packet::{Command, Definition, Done, PacketReader, capability, err, protocol};
 use super::state;
 use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
-use crate::inbox::Kept;
-use crate::session::Tick;
+use crate::inbox::AnswerSize;
+use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Access, Error, ErrorKind};
 
@@ -27,9 +27,9 @@ const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ServerConnection {
     pub(super) incoming: Incoming,
-    pub(super) server: Server,
+    pub(super) server: ServerProperties,
     /// What the server last said of its state.
     pub(super) status: u16,
     /// On whose behalf.
@@ -40,7 +40,7 @@ pub(super) struct Link {
 
 /// What the server said of itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Server {
+pub(super) struct ServerProperties {
     /// Its name and version.
     pub(super) software: String,
     /// What KILL calls the connection.
@@ -53,21 +53,21 @@ pub(super) struct Server {
 
 /// An answer in text.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct TextAnswer {
     pub(super) columns: Vec<Definition>,
     /// `None` is NULL.
     pub(super) rows: Vec<Vec<Option<String>>>,
     pub(super) warnings: u16,
 }
 
-impl Answer {
+impl TextAnswer {
     /// The value in a row and a column.
     pub(super) fn text(&self, row: usize, column: usize) -> Option<&str> {
         self.rows.get(row)?.get(column)?.as_deref()
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Connects, logs in and settles the session.
     ///
     /// # Errors
@@ -83,9 +83,9 @@ impl Link {
         };
         let opened = connect(target).and_then(|channel| {
             channel.socket().set_timeout(Some(POLL)).map_err(lost)?;
-            let mut link = login(Incoming::new(channel), target, &mut tick)?;
-            link.settle(&mut tick)?;
-            Ok(link)
+            let mut connection = login(Incoming::new(channel), target, &mut tick)?;
+            connection.settle(&mut tick)?;
+            Ok(connection)
         });
         opened.map_err(|error| error.with_origin(&target.to_string()))
     }
@@ -118,10 +118,10 @@ impl Link {
     }
 
     /// Runs a statement of this client's own; gives its answer.
-    pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<Answer, Error> {
+    pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, Error> {
         self.command(Command::Query, sql.as_bytes())?;
         let first = self.incoming.packet(tick)?;
-        let mut answer = Answer::default();
+        let mut answer = TextAnswer::default();
         match first.first() {
             Some(0xff) => return Err(err(&first)?.0),
             Some(0) => {
@@ -130,9 +130,9 @@ impl Link {
             }
             _ => {}
         }
-        let count = Body(&first).length()? as usize;
+        let count = PacketReader(&first).length()? as usize;
         answer.columns = self.columns(count, tick)?;
-        let mut kept = Kept::default();
+        let mut kept = AnswerSize::default();
         loop {
             let packet = self.incoming.packet(tick)?;
             kept.add(packet.len())?;
@@ -144,7 +144,7 @@ impl Link {
                 }
                 _ => {}
             }
-            let mut body = Body(&packet);
+            let mut body = PacketReader(&packet);
             let mut row = Vec::new();
             for _ in 0..count {
                 row.push(body.text_value()?.map(|value| String::from_utf8_lossy(value).into_owned()));
@@ -186,7 +186,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
         let _ = self.incoming.socket().set_send_timeout(POLL);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use super::{DRAIN_LIMIT, Event, Peer, Session, died, interrupted};
+use super::{DRAIN_LIMIT, Event, Peer, SharedConnection, died, interrupted};
 use crate::feed::{self, Nothing};
 use crate::stats::Meter;
 use crate::{Error, Keep};
 
 /// Reads the events of one query. Dropping it early cancels the query.
-pub(crate) struct Reader<P: Peer, T> {
-    pub(super) session: Arc<Session<P>>,
+pub(crate) struct EventReader<P: Peer, T> {
+    pub(super) session: Arc<SharedConnection<P>>,
     pub(super) number: u64,
     /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
     pub(super) stop: Arc<AtomicBool>,
@@ -19,7 +19,7 @@ pub(crate) struct Reader<P: Peer, T> {
     pub(crate) meter: Meter,
 }
 
-impl<P: Peer, T> Reader<P, T> {
+impl<P: Peer, T> EventReader<P, T> {
     /// The next event; `None` after the last or an error.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl<P: Peer, T> Reader<P, T> {
     /// Passes over all parts up to the end; gives the rows that the server counted.
     ///
     /// # Errors
-    /// As for [`Reader::next`].
+    /// As for [`EventReader::next`].
     pub(crate) fn finish(mut self, keep: Keep<'_>) -> Result<Option<u64>, Error> {
         loop {
             match self.next(keep)? {
@@ -84,7 +84,7 @@ impl<P: Peer, T> Reader<P, T> {
     }
 }
 
-impl<P: Peer, T> Drop for Reader<P, T> {
+impl<P: Peer, T> Drop for EventReader<P, T> {
     fn drop(&mut self) {
         if self.events.is_some() {
             self.stop.store(true, Ordering::Release);

@@ -178,9 +178,10 @@ pub trait EngineSession: Send {
         None
     }
 
-    /// The dialect of the statements that it takes.
+    /// The dialect by which the server reads what concerns itself in a statement: cursors, settings, COPY. Clients write that for
+    /// PostgreSQL, also in front of a source of another dialect.
     fn dialect(&self) -> Dialect {
-        self.source().unwrap_or(Dialect::POSTGRES)
+        Dialect::POSTGRES
     }
 
     /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.

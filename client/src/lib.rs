@@ -62,6 +62,6 @@ pub use parameter::{Date, Parameters, Sent, Time, Value};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use printable::printable;
 pub use produced::Produced;
-pub use source::{Answer, Cancel, Connection, Described, Keep, ResultStream, SchemaCheck, Transaction};
+pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, StatementDescription, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;

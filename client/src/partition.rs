@@ -40,7 +40,7 @@ pub enum Offer<'a> {
 
 /// How to cut a query into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct PartitionSplit {
     /// The column of the result by whose values it is cut. Without one, the source cuts by where rows lie, if it can.
     pub key: Option<String>,
     /// How many parts to make; fewer if the keys do not give as many that are worth it. At least 1.
@@ -79,7 +79,7 @@ pub trait Partitioning: Send + Sync {
     /// # Errors
     /// `Unsupported` with the reason if parts of this query would not add up to it, or if its keys cannot be cut; `Usage` if there
     /// is no such key. Otherwise as for [`Connection::query`].
-    fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error>;
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error>;
 
     /// Whether the types of a query's columns may depend on its rows, so that its parts may have different ones. Called on one of the
     /// [siblings](Self::siblings).

@@ -118,7 +118,7 @@ impl<D: Decoder> Batches<D> {
 }
 
 /// The reader's side of a result.
-pub(crate) struct Rows<P: Peer, D: Decoder> {
+pub(crate) struct RowStream<P: Peer, D: Decoder> {
     reader: EventReader<P, Part<D::Column, D::Block>>,
     batches: Batches<D>,
     /// Rows that have been received but not decoded, and where the first of them begins.
@@ -126,7 +126,7 @@ pub(crate) struct Rows<P: Peer, D: Decoder> {
     ended: bool,
 }
 
-impl<P: Peer, D: Decoder> Rows<P, D> {
+impl<P: Peer, D: Decoder> RowStream<P, D> {
     /// Waits for the columns.
     pub(crate) fn open(
         mut reader: EventReader<P, Part<D::Column, D::Block>>,
@@ -195,7 +195,7 @@ impl<P: Peer, D: Decoder> Rows<P, D> {
     }
 }
 
-impl<P: Peer, D: Decoder> ResultStream for Rows<P, D> {
+impl<P: Peer, D: Decoder> ResultStream for RowStream<P, D> {
     fn schema(&self) -> &SchemaRef {
         &self.batches.schema
     }

@@ -61,7 +61,7 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
         Ok(None)
     }
 
@@ -125,7 +125,7 @@ pub enum Answer {
 
 /// What a statement takes and gives.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct StatementDescription {
     /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
     pub parameters: Vec<u32>,
     /// The columns, if it gives rows.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
-use client::partition::{self, Split};
+use client::partition::{self, PartitionSplit};
 use client::{Access, QueryOptions, Statement};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
@@ -146,7 +146,7 @@ impl Connection {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
-        let split = Split { key, count, range, consistent };
+        let split = PartitionSplit { key, count, range, consistent };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
         Stream::new(py, stream, &self.name, &self.server)
     }

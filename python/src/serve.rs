@@ -11,8 +11,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, Interrupt, Parameter, Role, Rows, SqlState, Who,
-    parameter::Value, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, EngineSession, Interrupt, Parameter, Role, Rows,
+    SqlState, Who, parameter::Value, value::types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -50,14 +50,14 @@ impl Engine for PyEngine {
         self.database.as_deref()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn colonnade_server::Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         Python::attach(|py| {
             let is_read_only = who.role == Role::ReadOnly;
             let session = self.engine.bind(py).call_method1("session", (&who.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(session.unbind());
             let connection = PyConnection { session, is_read_only };
-            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn colonnade_server::Session>)
+            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn EngineSession>)
         })
     }
 }

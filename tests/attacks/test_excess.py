@@ -132,8 +132,9 @@ def test_a_statement_that_portals_hold_is_charged_though_it_is_closed(bounded: S
     with others_go_on(bounded):
         with raw(bounded) as client:
             query(client, "begin")
-            taken, error = until_refused(client, lambda number: hold(client, f"p{number}"), 10)
-            assert is_named(error) and taken <= 5
+            taken, error = until_refused(client, lambda number: hold(client, f"p{number}"), 20)
+            # 20 MiB for the session, 2 MiB for each statement.
+            assert is_named(error) and taken <= 9
         with raw(bounded) as client:
             for _ in range(10):
                 query(client, "begin")

@@ -6,7 +6,7 @@ use colonnade_sql::{Dialect, code};
 
 use super::decoder::Decoder;
 use super::incoming::Block;
-use super::kind::{self, Column};
+use super::kind::{self, ColumnDescription};
 use super::packet::{Command, Definition, Done, PacketReader, err, protocol};
 use super::parameters::BoundStatement;
 use super::server_connection::ServerConnection;
@@ -36,7 +36,7 @@ pub(super) fn rows(
     statement: &BoundStatement,
     options: &QueryOptions,
     wanted: Wanted,
-    tell: &mut dyn FnMut(Part<Column, Block>),
+    tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
 ) -> AnswerOutcome {
     outcome(Talk { connection, tick }.rows(pool, statement, options, wanted, tell))
 }
@@ -85,7 +85,7 @@ impl Talk<'_> {
         statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Block>),
+        tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
         let prepared = match self.prepare(statement) {
             // It takes no values, so nothing but its text is sent.
@@ -156,7 +156,7 @@ impl Talk<'_> {
         statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Block>),
+        tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
         let (mut check, needs_rows) = match wanted {
             Wanted::Rows(check) => (check, true),
@@ -312,7 +312,7 @@ fn accepted(
     place: &kind::SessionContext,
     options: &QueryOptions,
     check: &mut Option<SchemaCheck>,
-) -> Result<Vec<Column>, Error> {
+) -> Result<Vec<ColumnDescription>, Error> {
     let columns = kind::columns(definitions, place, options)?;
     if let Some(check) = check.take() {
         check(&Decoder::new(&columns).0)?;

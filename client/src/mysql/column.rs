@@ -21,7 +21,7 @@ const WAY_OUT: &str = "cast the column to char, or name it in the option as_text
 
 /// Some rows of a block.
 #[derive(Debug)]
-pub(super) struct Rows<'b, 'c> {
+pub(super) struct RowGroup<'b, 'c> {
     pub(super) block: &'b [u8],
     /// Where each row's NULL bitmap begins.
     pub(super) bitmaps: &'c [usize],
@@ -31,13 +31,13 @@ pub(super) struct Rows<'b, 'c> {
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     values: Values,
     validity: Validity,
     rows: usize,
     /// Where a row's bitmap has this column: the byte and the bit.
     pub(super) null_at: (usize, u8),
-    description: kind::Column,
+    description: kind::ColumnDescription,
 }
 
 #[derive(Debug)]
@@ -66,9 +66,9 @@ enum Values {
     Shown(Strings, usize),
 }
 
-impl Column {
+impl ColumnBuilder {
     /// The column with this number, from 0.
-    pub(super) fn new(description: &kind::Column, number: usize) -> Self {
+    pub(super) fn new(description: &kind::ColumnDescription, number: usize) -> Self {
         let values = match description.kind {
             ColumnKind::Null => Values::Null,
             _ if let Some(zeros) = description.as_text => Values::Shown(Strings::default(), zeros),
@@ -107,7 +107,7 @@ impl Column {
     ///
     /// # Errors
     /// Bytes that are no value of the type, or a value that the column cannot hold.
-    pub(super) fn decode(&mut self, rows: Rows<'_, '_>, nulls: bool) -> Result<(), Error> {
+    pub(super) fn decode(&mut self, rows: RowGroup<'_, '_>, nulls: bool) -> Result<(), Error> {
         let count = rows.cursors.len();
         let nulls = nulls.then_some(self.null_at);
         let validity = &mut self.validity;
@@ -226,13 +226,13 @@ impl Column {
 /// Appends a value a row, as `read` finds it in the row's bytes.
 #[inline]
 fn each<T: Copy + Default>(
-    rows: Rows<'_, '_>,
+    rows: RowGroup<'_, '_>,
     nulls: Option<(usize, u8)>,
     validity: &mut Validity,
     to: &mut Vec<T>,
     read: impl Fn(&[u8], &mut usize) -> Result<T, ValueFault>,
 ) -> Result<(), ValueFault> {
-    let Rows { block, bitmaps, cursors } = rows;
+    let RowGroup { block, bitmaps, cursors } = rows;
     to.reserve(cursors.len());
     let Some((byte, bit)) = nulls else {
         for at in cursors {
@@ -254,13 +254,13 @@ fn each<T: Copy + Default>(
 /// Appends a string a row.
 #[inline]
 fn append(
-    rows: Rows<'_, '_>,
+    rows: RowGroup<'_, '_>,
     nulls: Option<(usize, u8)>,
     validity: &mut Validity,
     to: &mut Strings,
     write: impl Fn(&[u8], &mut usize, &mut Vec<u8>) -> Result<(), ValueFault>,
 ) -> Result<(), ValueFault> {
-    let Rows { block, bitmaps, cursors } = rows;
+    let RowGroup { block, bitmaps, cursors } = rows;
     to.reserve(cursors.len());
     let (byte, bit) = nulls.unwrap_or_default();
     for (at, bitmap) in cursors.iter_mut().zip(bitmaps) {

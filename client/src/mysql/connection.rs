@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::answer::{self, Wanted};
 use super::decoder::Decoder;
 use super::incoming::Block;
-use super::kind::Column;
+use super::kind::ColumnDescription;
 use super::packet::status;
 use super::parameters::BoundStatement;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::state;
 use super::uri::Target;
 use crate::partition::Offer;
-use crate::rows::{Part, Rows};
+use crate::rows::{Part, RowStream};
 use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
@@ -100,7 +100,7 @@ impl Connection for MysqlConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        Ok(Box::new(Rows::<_, Decoder>::open(
+        Ok(Box::new(RowStream::<_, Decoder>::open(
             self.prepared(statement, options, Wanted::Rows(None), keep)?,
             options,
             keep,
@@ -115,11 +115,11 @@ impl Connection for MysqlConnection {
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         let reader = self.prepared(statement, options, Wanted::Rows(Some(check)), keep)?;
-        Ok(Box::new(Rows::<_, Decoder>::open(reader, options, keep)?))
+        Ok(Box::new(RowStream::<_, Decoder>::open(reader, options, keep)?))
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        Rows::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
+        RowStream::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
     }
 
     fn time_zone(&self) -> Option<String> {
@@ -186,7 +186,7 @@ impl MysqlConnection {
         options: &QueryOptions,
         wanted: Wanted,
         keep: Keep<'_>,
-    ) -> Result<EventReader<Mysql, Part<Column, Block>>, Error> {
+    ) -> Result<EventReader<Mysql, Part<ColumnDescription, Block>>, Error> {
         check(options)?;
         let (bound, chosen) = (BoundStatement::new(statement, self.dialect())?, options.clone());
         let (pool, status) = (self.pool.clone(), self.status.clone());

@@ -94,7 +94,7 @@ impl ColumnKind {
 
 /// A column of a result.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnDescription {
     pub(super) kind: ColumnKind,
     /// Text in place of the type, in the database's own form; integers are filled up with zeros to so many digits.
     pub(super) as_text: Option<usize>,
@@ -125,7 +125,7 @@ pub(super) fn columns(
     definitions: &[Definition],
     place: &SessionContext,
     options: &QueryOptions,
-) -> Result<Vec<Column>, Error> {
+) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| definitions.iter().all(|column| column.name != **name)) {
         let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42S22"));
@@ -133,7 +133,7 @@ pub(super) fn columns(
     definitions.iter().map(|definition| column(definition, place, options)).collect()
 }
 
-fn column(definition: &Definition, place: &SessionContext, options: &QueryOptions) -> Result<Column, Error> {
+fn column(definition: &Definition, place: &SessionContext, options: &QueryOptions) -> Result<ColumnDescription, Error> {
     let name = &definition.name;
     let (kind, type_name) = kind(definition)?;
     let refused = |what: String, hint: &str| {
@@ -180,7 +180,7 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     let zeros = definition.flags & flag::ZEROFILL != 0;
     let zeros = if zeros { definition.length as usize } else { 0 };
     let as_text = (chosen && kind != ColumnKind::Null).then_some(zeros);
-    Ok(Column { kind, as_text, type_name, field: Arc::new(field) })
+    Ok(ColumnDescription { kind, as_text, type_name, field: Arc::new(field) })
 }
 
 /// Types whose values arrive in a form that Arrow has another name for.

@@ -21,7 +21,7 @@ use super::connection::{self, MysqlConnection};
 use super::packet::status;
 use super::uri::Target;
 use crate::partition::key::{self, unsupported};
-use crate::partition::{Partitioning, Split, siblings, text};
+use crate::partition::{PartitionSplit, Partitioning, siblings, text};
 use crate::{Connection, Error, Keep};
 
 /// What to do where parts cannot see one state.
@@ -65,7 +65,7 @@ impl Partitioning for MysqlConnection {
         Ok(siblings)
     }
 
-    fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let dialect = self.dialect();
         steady::check_alone(query, dialect)?;
         let query = trimmed(query, dialect);

@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use colonnade_sql::tokens;
 
 use super::agreement::{Agreement, fitted};
-use super::{Offer, Split, key, text};
+use super::{Offer, PartitionSplit, key, text};
 use crate::feed::{self, Nothing};
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
@@ -26,7 +26,7 @@ const AHEAD: usize = 2;
 pub fn read(
     connection: &dyn Connection,
     query: &str,
-    split: &Split,
+    split: &PartitionSplit,
     setup: &[String],
     options: &QueryOptions,
     keep: Keep<'_>,
@@ -56,7 +56,7 @@ pub fn read(
 fn whole(
     connection: &dyn Connection,
     query: &str,
-    split: &Split,
+    split: &PartitionSplit,
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {

@@ -8,7 +8,7 @@ use crate::shared_connection::{Event, died};
 use crate::{Error, Keep};
 
 /// A part of an answer.
-pub(super) enum Part {
+pub(super) enum TextPart {
     Columns(Vec<ResultColumn>),
     /// `None` is NULL.
     Row(Vec<Option<String>>),
@@ -42,8 +42,8 @@ impl PostgresConnection {
         let mut answer = TextAnswer::default();
         loop {
             match reader.next(keep)? {
-                Some(Event::Part(Part::Columns(columns))) => answer.columns = columns,
-                Some(Event::Part(Part::Row(row))) => answer.rows.push(row),
+                Some(Event::Part(TextPart::Columns(columns))) => answer.columns = columns,
+                Some(Event::Part(TextPart::Row(row))) => answer.rows.push(row),
                 Some(Event::Finished(_)) => return Ok(answer),
                 None => return Err(died()),
             }

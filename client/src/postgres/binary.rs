@@ -25,4 +25,4 @@ pub(super) use answer::{Wanted, answer, describe, execute};
 pub(super) use decoder::Decoder;
 
 /// A part of an answer.
-pub(super) type Part = crate::rows::Part<kind::Column, bytes::Bytes>;
+pub(super) type Part = crate::rows::Part<kind::ColumnDescription, bytes::Bytes>;

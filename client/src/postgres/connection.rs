@@ -15,12 +15,12 @@ use super::servers;
 use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
-use crate::rows::Rows;
+use crate::rows::RowStream;
 use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
-    Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
-    SchemaCheck, Statement, Transaction,
+    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
+    Statement, StatementDescription, Transaction,
 };
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
@@ -78,7 +78,7 @@ impl Connection for PostgresConnection {
         let (pool, delivery) = (self.pool.clone(), self.delivery());
         if *delivery == Delivery::Stock {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
-            return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
+            return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
         }
         // COPY takes no values.
         let dialect = self.literals(statement)?;
@@ -135,13 +135,15 @@ impl Connection for PostgresConnection {
             Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {
                 self.query(statement, options, keep).map(Answer::Rows)
             }
-            Delivery::Extension { .. } | Delivery::Stock => {
-                Rows::<_, binary::Decoder>::answer(self.binary(statement, options, Wanted::Any, keep)?, options, keep)
-            }
+            Delivery::Extension { .. } | Delivery::Stock => RowStream::<_, binary::Decoder>::answer(
+                self.binary(statement, options, Wanted::Any, keep)?,
+                options,
+                keep,
+            ),
         }
     }
 
-    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
         if let Delivery::Served(_) = self.delivery() {
             return Ok(None);
         }

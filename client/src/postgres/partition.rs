@@ -17,7 +17,7 @@ use colonnade_sql::{Dialect, quote, tokens};
 use super::connection::PostgresConnection;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
-use crate::partition::{Partitioning, Split, siblings, text};
+use crate::partition::{PartitionSplit, Partitioning, siblings, text};
 use crate::{Connection, Error, ErrorKind, Keep};
 
 /// What other connections have to be told of this one: whether it has temporary tables, and how to give them its settings and its
@@ -65,7 +65,7 @@ impl Partitioning for PostgresConnection {
         Ok(siblings)
     }
 
-    fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let query = trimmed(query, Dialect::POSTGRES);
         text::check(tokens(query, Dialect::POSTGRES))?;
         // This also takes the locks on the tables, as the parts will.

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use colonnade_wire::{Asked, HEADER_LEN};
 
-use super::ask::Part;
+use super::ask::TextPart;
 use super::delivery::is_unknown_format;
 use super::extended::{row_description, text_row};
 use super::incoming::{check_size, too_large};
@@ -29,7 +29,7 @@ pub(crate) enum Job<'a> {
     /// Passes over all rows.
     Execute,
     /// Passes rows on as texts.
-    Ask(&'a mut dyn FnMut(Part)),
+    Ask(&'a mut dyn FnMut(TextPart)),
 }
 
 /// Sends a Query message and receives its answer up to ReadyForQuery.
@@ -97,12 +97,12 @@ impl Answer<'_, '_> {
                 (b'D' | b'T' | b'I', Job::Execute) => connection.incoming.skip(len, tick)?,
                 (b'T', Job::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;
-                    tell(Part::Columns(row_description(&body)?));
+                    tell(TextPart::Columns(row_description(&body)?));
                 }
                 (b'D', Job::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;
                     kept.add(body.len())?;
-                    tell(Part::Row(text_row(&body)?));
+                    tell(TextPart::Row(text_row(&body)?));
                 }
                 (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => connection.incoming.skip(len, tick)?,
                 (b'H', _) if !copying => {

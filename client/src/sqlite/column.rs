@@ -20,7 +20,7 @@ const EXACT: u64 = 1 << 53;
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     pub(super) name: String,
     /// As it was declared, if it is a column of a table.
     pub(super) declaration: Option<String>,
@@ -47,7 +47,7 @@ pub(super) enum Values {
     AsText(Strings),
 }
 
-impl Column {
+impl ColumnBuilder {
     pub(super) fn new(name: String, declaration: Option<String>, as_text: bool) -> Self {
         let kind = if as_text { ColumnKind::AsText } else { ColumnKind::declared(declaration.as_deref()) };
         let values = match kind {

@@ -1,6 +1,6 @@
 //! What to say of a value that has no place in its column.
 
-use super::column::{Column, Values};
+use super::column::{ColumnBuilder, Values};
 use super::kind::ColumnKind;
 use super::value::Cell;
 use crate::{Error, ErrorKind};
@@ -33,7 +33,7 @@ impl Misfit {
     }
 }
 
-impl Column {
+impl ColumnBuilder {
     /// What to say of a value that does not fit.
     #[cold]
     pub(super) fn misfit(&self, cell: Cell<'_>) -> Misfit {

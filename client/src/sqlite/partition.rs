@@ -18,7 +18,7 @@ use super::kind::ColumnKind;
 use super::library::Database;
 use super::value::Cell;
 use crate::partition::key::{self, unsupported};
-use crate::partition::{Partitioning, Split, balance, text};
+use crate::partition::{PartitionSplit, Partitioning, balance, text};
 use crate::{Connection, Error, ErrorKind, Keep};
 
 /// How often siblings are started anew because somebody has written meanwhile.
@@ -85,7 +85,7 @@ impl Partitioning for SqliteConnection {
         Ok(siblings)
     }
 
-    fn parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let query = trimmed(query, Dialect::Sqlite);
         text::check(tokens(query, Dialect::Sqlite))?;
         if split.consistent {

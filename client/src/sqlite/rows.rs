@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use super::column::Column;
+use super::column::ColumnBuilder;
 use super::library::{Database, InterruptHandle, SqliteStatement};
 use crate::arrays::Length;
 use crate::{Error, ErrorKind, Parameters, QueryOptions};
@@ -20,10 +20,10 @@ const MOST_BYTES: usize = 1 << 30;
 const OPENING: usize = 16;
 
 /// The answer to a query. The first batch is made at once, because its values decide the types that nothing declares.
-pub(super) struct Rows<'d> {
+pub(super) struct StatementRows<'d> {
     statement: SqliteStatement<'d>,
     interrupt: InterruptHandle,
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     schema: SchemaRef,
     /// Batches that are made already.
     ready: VecDeque<RecordBatch>,
@@ -37,7 +37,7 @@ pub(super) struct Rows<'d> {
     width: usize,
 }
 
-impl<'d> Rows<'d> {
+impl<'d> StatementRows<'d> {
     /// Starts the query.
     ///
     /// # Errors
@@ -101,12 +101,12 @@ impl<'d> Rows<'d> {
             let Some(arrays) = self.arrays()? else { break };
             held.push(arrays);
             self.columns.iter_mut().for_each(|column| column.decide(false));
-            if !self.columns.iter().any(Column::is_undecided) {
+            if !self.columns.iter().any(ColumnBuilder::is_undecided) {
                 break;
             }
         }
         self.columns.iter_mut().for_each(|column| column.decide(true));
-        self.schema = Arc::new(Schema::new(self.columns.iter().map(Column::field).collect::<Vec<_>>()));
+        self.schema = Arc::new(Schema::new(self.columns.iter().map(ColumnBuilder::field).collect::<Vec<_>>()));
         for (arrays, rows) in held {
             let arrays = arrays.into_iter().zip(self.schema.fields()).map(|(array, field)| {
                 let only_nulls = array.data_type() == &DataType::Null;
@@ -190,11 +190,11 @@ pub(super) fn several() -> Error {
     error.with_hint("run the others with execute() before it")
 }
 
-fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {
+fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<ColumnBuilder>, Error> {
     let column = |index| {
         let name = statement.name(index);
         let as_text = as_text.contains(&name);
-        Column::new(name, statement.declared(index), as_text)
+        ColumnBuilder::new(name, statement.declared(index), as_text)
     };
     let columns: Vec<_> = (0..statement.columns()).map(column).collect();
     match as_text.iter().find(|name| columns.iter().all(|column| column.name != **name)) {

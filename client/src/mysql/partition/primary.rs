@@ -10,12 +10,17 @@ use colonnade_sql::{Dialect, quote};
 use super::keys::PartitionKey;
 use super::{DUPLICATE_COLUMN, MysqlConnection};
 use crate::partition::plain::{self, Plain, no_plain_read};
-use crate::partition::{Split, text};
+use crate::partition::{PartitionSplit, text};
 use crate::{Connection, Error, Keep};
 
 impl MysqlConnection {
     /// The parts of a query that reads one table, by the first column of its primary key.
-    pub(super) fn primary_parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    pub(super) fn primary_parts(
+        &self,
+        query: &str,
+        split: &PartitionSplit,
+        keep: Keep<'_>,
+    ) -> Result<Vec<String>, Error> {
         plain::check_no_range(split)?;
         let plain = Plain::of(query, self.dialect()).ok_or_else(|| no_plain_read(plain::MORE))?;
         if !plain.reads_a_name(self.dialect()) {

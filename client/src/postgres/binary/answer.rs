@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::catalog::{self, Catalog};
 use super::decoder::Decoder;
-use super::kind::{self, Column};
+use super::kind::{self, ColumnDescription};
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, row_description};
@@ -13,7 +13,7 @@ use crate::postgres::parameters::BoundStatement;
 use crate::postgres::server_connection::ServerConnection;
 use crate::rows::{Decoder as _, Part};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
-use crate::{Described, Error, Pool, QueryOptions, Sent};
+use crate::{Error, Pool, QueryOptions, Sent, StatementDescription};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -40,7 +40,7 @@ pub(in crate::postgres) fn answer(
     statement: &BoundStatement,
     options: &QueryOptions,
     wanted: Wanted,
-    tell: &mut dyn FnMut(Part<Column, Bytes>),
+    tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
 ) -> AnswerOutcome {
     connection.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { connection, tick, synced: false };
@@ -66,7 +66,7 @@ pub(in crate::postgres) fn describe(
     tick: Tick<'_>,
     sql: &str,
     types: &[u32],
-    tell: &mut dyn FnMut(Described),
+    tell: &mut dyn FnMut(StatementDescription),
 ) -> AnswerOutcome {
     connection.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { connection, tick, synced: false };
@@ -108,7 +108,7 @@ impl Talk<'_> {
         statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Bytes>),
+        tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
     ) -> Result<Option<u64>, AnswerError> {
         self.agree_on_encoding()?;
         let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
@@ -188,15 +188,15 @@ impl Talk<'_> {
     }
 
     /// A statement's parameters and columns as Arrow has them.
-    fn description(&mut self, sql: &str, types: &[u32]) -> Result<Described, AnswerError> {
+    fn description(&mut self, sql: &str, types: &[u32]) -> Result<StatementDescription, AnswerError> {
         self.agree_on_encoding()?;
         let (parameters, described) = self.describe(sql, types)?;
-        let Some(described) = described else { return Ok(Described { parameters, schema: None }) };
+        let Some(described) = described else { return Ok(StatementDescription { parameters, schema: None }) };
         let options = QueryOptions::default();
         let catalog =
             if kind::needs_catalog(&described, &options) { self.ask(&described)? } else { Catalog::default() };
         let columns = kind::columns(&described, &catalog, &options).map_err(AnswerError::Refused)?;
-        Ok(Described { parameters, schema: Some(Decoder::new(&columns).0) })
+        Ok(StatementDescription { parameters, schema: Some(Decoder::new(&columns).0) })
     }
 
     /// The types of a statement's parameters, and its columns; `None` if it gives no rows.

@@ -23,7 +23,7 @@ const AGAIN: &str = "run the query again";
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     values: Values,
     validity: Validity,
     rows: usize,
@@ -70,7 +70,7 @@ struct Labels {
     values: ArrayData,
 }
 
-impl Column {
+impl ColumnBuilder {
     pub(super) fn new(node: &Node) -> Self {
         let strings = |writing| Values::Bytes(Strings::default(), writing);
         let values = match &node.kind {
@@ -99,9 +99,9 @@ impl Column {
             ColumnKind::Jsonb => strings(Writing::Jsonb),
             ColumnKind::Char => strings(Writing::Char),
             ColumnKind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
-            ColumnKind::List(item) => Values::List(List::new(Column::new(item))),
+            ColumnKind::List(item) => Values::List(List::new(ColumnBuilder::new(item))),
             ColumnKind::Literal(node) => Values::Literal(Literal::new(node)),
-            ColumnKind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(Column::new).collect())),
+            ColumnKind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(ColumnBuilder::new).collect())),
         };
         let (path, type_name) = (node.path.clone(), node.type_name.clone());
         Self { values, validity: Validity::default(), rows: 0, path, type_name }

@@ -101,7 +101,7 @@ pub(super) struct Node {
 
 /// A column of the result and how it is asked for.
 #[derive(Clone, Debug)]
-pub(in crate::postgres) struct Column {
+pub(in crate::postgres) struct ColumnDescription {
     pub(super) node: Node,
     pub(super) format: ValueFormat,
 }
@@ -123,7 +123,7 @@ pub(super) fn columns(
     described: &[ResultColumn],
     catalog: &Catalog,
     options: &QueryOptions,
-) -> Result<Vec<Column>, Error> {
+) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| described.iter().all(|column| column.name != **name)) {
         let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
@@ -140,7 +140,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<Column, Error> {
+    fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<ColumnDescription, Error> {
         // A numeric without parentheses needs no catalog to be named.
         let name = name.map_or("numeric", String::as_str);
         let source = TypeRef { oid: column.type_oid, typmod: column.typmod, name: name.to_owned() };
@@ -148,19 +148,19 @@ impl Build<'_> {
         if !as_text && column.type_oid == oid::CHAR {
             // Beyond ASCII the output function is the only one that knows.
             let node = leaf(ColumnKind::Text, &source, &column.name, &column.name, DataType::Utf8);
-            return Ok(Column { node, format: ValueFormat::Text });
+            return Ok(ColumnDescription { node, format: ValueFormat::Text });
         }
         if !as_text && !self.is_foreign(&source) {
             if let Ok(node) = self.node(&source, &column.name, &column.name, 1) {
-                return Ok(Column { node, format: ValueFormat::Binary });
+                return Ok(ColumnDescription { node, format: ValueFormat::Binary });
             }
             let node = Build { literal: true, ..*self }.node(&source, &column.name, &column.name, 1)?;
             let (path, type_name, field) = (node.path.clone(), node.type_name.clone(), node.field.clone());
             let node = Node { kind: ColumnKind::Literal(Box::new(node)), path, type_name, field };
-            return Ok(Column { node, format: ValueFormat::Text });
+            return Ok(ColumnDescription { node, format: ValueFormat::Text });
         }
         let node = foreign(ColumnKind::Text, &source, &column.name, &column.name);
-        Ok(Column { node, format: ValueFormat::Text })
+        Ok(ColumnDescription { node, format: ValueFormat::Text })
     }
 
     /// Whether Arrow has nothing for the type itself, whatever is nested in it.

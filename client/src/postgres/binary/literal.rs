@@ -2,7 +2,7 @@
 //! other exact form. They become what their send functions would have sent, with text in place of what is text.
 //! <https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO>, <https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX>
 
-use super::column::Column;
+use super::column::ColumnBuilder;
 use super::kind::{ColumnKind, Node};
 use super::scalars;
 use super::value::{ValueFault, value};
@@ -15,7 +15,7 @@ const SEMICOLON_TYPE: &str = "box";
 #[derive(Debug)]
 pub(super) struct Literal {
     node: Node,
-    column: Box<Column>,
+    column: Box<ColumnBuilder>,
     /// The values of a group of rows in binary, and where each begins.
     block: Vec<u8>,
     cursors: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Literal {
 
 impl Literal {
     pub(super) fn new(node: &Node) -> Self {
-        let column = Box::new(Column::new(node));
+        let column = Box::new(ColumnBuilder::new(node));
         Self { node: node.clone(), column, block: Vec::new(), cursors: Vec::new() }
     }
 
@@ -37,7 +37,7 @@ impl Literal {
         Ok(self.column.decode(&self.block, &mut self.cursors)?)
     }
 
-    pub(super) fn column(&mut self) -> &mut Column {
+    pub(super) fn column(&mut self) -> &mut ColumnBuilder {
         &mut self.column
     }
 }

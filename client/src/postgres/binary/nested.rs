@@ -4,7 +4,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Fields};
 
-use super::column::Column;
+use super::column::ColumnBuilder;
 use super::value::{LENGTH, ValueFault, array, value};
 use crate::Error;
 use crate::arrays::{Validity, buffer};
@@ -16,13 +16,13 @@ const NUMBER: usize = 4;
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,
-    item: Box<Column>,
+    item: Box<ColumnBuilder>,
     /// Where each item of a group of rows begins.
     cursors: Vec<usize>,
 }
 
 impl List {
-    pub(super) fn new(item: Column) -> Self {
+    pub(super) fn new(item: ColumnBuilder) -> Self {
         Self { offsets: vec![0], item: Box::new(item), cursors: Vec::new() }
     }
 
@@ -92,11 +92,11 @@ impl List {
 /// Rows of attributes.
 #[derive(Debug)]
 pub(super) struct Struct {
-    attributes: Vec<Column>,
+    attributes: Vec<ColumnBuilder>,
 }
 
 impl Struct {
-    pub(super) fn new(attributes: Vec<Column>) -> Self {
+    pub(super) fn new(attributes: Vec<ColumnBuilder>) -> Self {
         Self { attributes }
     }
 

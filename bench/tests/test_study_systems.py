@@ -252,7 +252,7 @@ def test_the_ddos_table_has_what_the_paper_says_of_it() -> None:
 
 
 def test_the_users_own_files_become_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuntimeError, match="COLONNADE_ONTIME is to name the folder"):
+    with pytest.raises(RuntimeError, match="set COLONNADE_ONTIME to the folder"):
         data.write("ontime")
     header = '"Year","Month","FlightDate","Reporting_Airline","Origin","DepTime","DepDelay","Div5TailNum",'
     lines = ['2013,1,2013-01-02,"AA","JFK","0805",-3.00,"",', '2013,1,2013-01-03,"UA","EWR","",,"",']

@@ -1,5 +1,5 @@
-//! A whole connection, through a socket: bytes in, and never a panic. The first byte says whether a users file guards the server, which
-//! then runs nothing whatever the bytes are, or everybody is let in and they come after the login.
+//! A whole connection through a socket, which never panics. The first byte says whether the server has a users file.
+//! With one, it runs nothing, whatever the bytes are. Without one, the bytes follow the login.
 
 #![no_main]
 
@@ -19,7 +19,7 @@ use colonnade_sql::Statement;
 
 const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
 
-/// Gives numbers to whoever asks, and counts.
+/// An engine that returns numbers for every query, and counts the queries.
 #[derive(Default)]
 struct Parrot {
     asked: Arc<AtomicU64>,
@@ -125,7 +125,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (bytes, mut reader) = ([start, rest].concat(), client.try_clone().unwrap());
     let answers = std::thread::spawn(move || {
         let mut answers = Vec::new();
-        // The server may hang up in the middle.
+        // The server may close the connection at any time.
         let _ = reader.read_to_end(&mut answers);
         answers
     });

@@ -1,4 +1,4 @@
-"""Other libraries. None of them is needed until it is asked for."""
+"""Optional libraries, imported when they are needed."""
 
 from __future__ import annotations
 

@@ -31,12 +31,11 @@ use crate::connection::startup::{Purpose, StartupMessage};
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
-use crate::message::backend::Status;
 use crate::observe::{FieldValue, Observer, count};
 use crate::serve::Shared;
-use crate::session::Session;
-use crate::session::extended::Prepared;
+use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
+use crate::session::{Session, Told, Transaction};
 
 /// How long a refused client may take to read the reason.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -168,18 +167,24 @@ fn session(
     shared.watch.add(socket.as_ref(), ticket.process)?;
     startup::welcome(output, client, &shared.version, ticket.process, &ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
-    let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
-    let encode_cpu = shared.encode_cpu;
     let settings = Settings::new(&[
         ("server_version", &shared.version),
         ("server_version_num", &version_number(&shared.version)),
         ("session_authorization", &client.user),
         ("application_name", &client.application_name),
     ]);
-    let (status, dialect) = (Status::Idle, "");
-    let time_zone = String::new();
-    Session { input, output, engine, control, status, prepared, settings, dialect, time_zone, encode_cpu }
-        .run(&client.given, ticket.process);
+    let session = Session {
+        input,
+        output,
+        engine,
+        control: Arc::clone(&ticket.control),
+        transaction: Transaction::default(),
+        prepared: Prepared::default(),
+        settings,
+        told: Told::default(),
+        encode_cpu: shared.encode_cpu,
+    };
+    session.run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", FieldValue::Text(&peer)),

@@ -61,7 +61,7 @@ OPERATORS = frozenset("+-*/<>=~!@#%^&|?:.$,;()[]{}\\")
 
 
 def ours(sql: str) -> list[tuple[int, str]] | None:
-    """Our tokens, or None where the text is refused. The sign of a placeholder, which is an operator to DuckDB, is left out."""
+    """Our tokens, or None where the text is refused. The sign of a placeholder, an operator to DuckDB, is left out."""
     try:
         tokens = Fence.tokens(sql)
     except Refused:

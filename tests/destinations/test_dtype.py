@@ -8,7 +8,6 @@ import sys
 import colonnade
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -16,7 +15,6 @@ from testbed import postgres as pg
 
 SQL = "select i::bigint as id, (i * 0.25)::decimal(10, 2) as price, i::text as word from {rows} order by 1"
 ROWS = {"colonnade": "range(3000) t(i)", "postgresql": "generate_series(0, 2999) t(i)"}
-DTYPE = {"id": "int16", "price": "float64", "word": "int32"}
 
 
 @pytest.fixture(params=["tcp", "duckdb", "stock"])
@@ -27,40 +25,6 @@ def source(request: pytest.FixtureRequest) -> tuple[str, str]:
         return cluster.uri(), SQL.format(rows=ROWS["postgresql"])
     uri = "duckdb:///:memory:" if request.param == "duckdb" else request.getfixturevalue("uri")
     return uri, SQL.format(rows=ROWS["colonnade"])
-
-
-def expected() -> pa.Table:
-    return pa.table(
-        {
-            "id": pa.array(range(3000), pa.int16()),
-            "price": pa.array([number * 0.25 for number in range(3000)], pa.float64()),
-            "word": pa.array(range(3000), pa.int32()),
-        }
-    )
-
-
-def test_every_way_to_read(source: tuple[str, str]) -> None:
-    uri, sql = source
-    with colonnade.connect(uri) as connection:
-
-        def query(**more: object) -> colonnade.Result:
-            return connection.query(sql, dtype=DTYPE, **more)  # type: ignore[arg-type]
-
-        result = query()
-        assert result.schema.equals(expected().schema)
-        assert result.to_arrow().equals(expected())
-        assert result.stats.rows == 3000
-        assert pa.table(query()).equals(expected())
-        assert pl.DataFrame(query()).equals(pl.DataFrame(expected()))
-        batches = list(query(chunk_rows=1024))
-        assert pa.Table.from_batches(batches).equals(expected())
-        result = query()
-        assert result.column("price").equals(expected()["price"])
-        assert result.column("word").equals(expected()["word"])
-        assert result.to_pandas().equals(expected().to_pandas())
-    for return_type in ("arrow", "arrow_stream"):
-        found = colonnade.read_sql(uri, sql, return_type=return_type, dtype=DTYPE)
-        assert (found if return_type == "arrow" else found.read_all()).equals(expected())
 
 
 def test_types_by_any_name(source: tuple[str, str]) -> None:

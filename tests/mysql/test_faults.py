@@ -157,14 +157,6 @@ def test_a_connection_that_is_closed_ends_its_query(maria: mariadb.Server) -> No
     wait_until(lambda: not maria.threads())
 
 
-def test_one_result_at_a_time(mysql: colonnade.Connection) -> None:
-    result = mysql.query(ENDLESS)
-    with pytest.raises(colonnade.InterfaceError, match="still delivers a result"):
-        mysql.query("select 1")
-    result.close()
-    one(mysql)
-
-
 def test_a_server_that_dies_is_an_error() -> None:
     with contextlib.ExitStack() as stack:
         running = stack.enter_context(mariadb.server())

@@ -313,6 +313,48 @@ def test_errors_have_their_place_in_what_was_parsed(connection: psycopg.Connecti
 
 
 @pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 'é', pg_catalog.version() from public.missing",
+        "/* é */ with a as (select 1 from pg_catalog.pg_class) insert into public.missing select * from a",
+        "declare c cursor for select '{1}'::int4[] from public.missing",
+    ],
+)
+def test_errors_have_their_place_behind_names_of_schemas(
+    connection: psycopg.Connection, query: str, prepare: bool
+) -> None:
+    with connection.transaction(force_rollback=True), pytest.raises(psycopg.Error) as caught:
+        connection.execute(query, prepare=prepare)
+    position = caught.value.diag.statement_position
+    assert position is not None
+    assert query[int(position) - 1 :].removeprefix("public.").startswith("missing"), position
+
+
+@pytest.mark.parametrize(
+    "query", ["select 'é', pg_catalog.missing()", "select '{1}'::int4[], 'x'::pg_catalog.int4 from range(1)"]
+)
+def test_errors_of_copy_have_their_place_in_the_whole_statement(connection: psycopg.Connection, query: str) -> None:
+    statement = f"copy ({query}) to stdout"
+    with pytest.raises(psycopg.Error) as caught, connection.cursor().copy(statement) as copy:
+        list(copy)
+    position = caught.value.diag.statement_position
+    assert position is not None
+    assert statement[int(position) - 1 :].startswith(("missing", "::pg_catalog")), position
+
+
+def test_with_has_the_tag_of_what_it_does(connection: psycopg.Connection) -> None:
+    connection.execute("create temp table tagged (i integer)")
+    inserted = connection.execute("with a as (select 1 union all select 2) insert into tagged from a")
+    assert (inserted.statusmessage, inserted.rowcount) == ("INSERT 0 2", 2)
+    deleted = connection.execute(
+        "with a as (select 1 as i) delete from tagged using a where tagged.i = a.i returning 7"
+    )
+    assert (deleted.statusmessage, deleted.fetchall()) == ("DELETE 1", [(7,)])
+    assert connection.execute("with insert as (select 3) from insert").statusmessage == "SELECT 1"
+
+
+@pytest.mark.parametrize("prepare", [False, True])
 def test_errors_behind_rewritten_text_have_their_place(connection: psycopg.Connection, prepare: bool) -> None:
     query = (
         "select '{1}'::int4[], 'é', 'pg_class'::regclass::text from pg_catalog.pg_class, information_schema.tables "

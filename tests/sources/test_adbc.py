@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
-import time
 from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
@@ -22,7 +18,6 @@ from tests.support.sqlite_files import make
 
 SQLITE = adbc_driver_sqlite._driver_path()
 POSTGRES = adbc_driver_postgresql._driver_path()
-ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) select {} as v from s"
 
 
 def uri(driver: str, **options: str) -> str:
@@ -56,21 +51,6 @@ def test_statements_and_parameters(shop: str) -> None:
             connection.query("select :a", {"a": 1})
         with pytest.raises(colonnade.NotSupportedError, match="as_text is for PostgreSQL"):
             connection.query("select 1", as_text=["x"])
-
-
-def test_a_connection_is_used_again_and_again(shop: str) -> None:
-    with colonnade.connect(shop) as connection:
-        for _ in range(10):
-            batches = iter(connection.query(ENDLESS.format("i")))
-            next(batches)
-            del batches
-        first = connection.query(ENDLESS.format("i"))
-        with pytest.raises(colonnade.InterfaceError, match="still delivers a result"):
-            connection.query("select 1")
-        first.close()
-        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
-    with pytest.raises(colonnade.InterfaceError, match="closed"):
-        connection.query("select 1")
 
 
 def test_errors(shop: str) -> None:
@@ -126,40 +106,6 @@ def test_postgres(stock: pg.Cluster) -> None:
         with pytest.raises(colonnade.ProgrammingError, match="nowhere") as caught:
             connection.query("select * from nowhere")
         assert caught.value.sqlstate == "42P01"
-
-
-def test_a_running_query_is_cancelled(stock: pg.Cluster) -> None:
-    with colonnade.connect(uri(POSTGRES, uri=stock.uri())) as connection:
-        done = threading.Event()
-
-        def cancel() -> None:
-            while not done.is_set():
-                connection.cancel()
-                time.sleep(0.05)
-
-        thread = threading.Thread(target=cancel)
-        thread.start()
-        try:
-            with pytest.raises(colonnade.Error, match="cancel"):
-                connection.query("select pg_sleep(60)").to_arrow()
-        finally:
-            done.set()
-            thread.join()
-        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
-
-
-def test_ctrl_c(stock: pg.Cluster) -> None:
-    script = f"""
-import colonnade, os, pyarrow, signal, threading
-with colonnade.connect({uri(POSTGRES, uri=stock.uri())!r}) as connection:
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    try:
-        connection.query("select pg_sleep(60)").to_arrow()
-    except KeyboardInterrupt:
-        print("interrupted", connection.query("select 1 as one").to_arrow().to_pylist())
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "interrupted [{'one': 1}]\n"), done.stderr
 
 
 @pytest.mark.parametrize(

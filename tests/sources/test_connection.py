@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from pathlib import Path
 
@@ -80,27 +79,6 @@ def test_chunks_are_within_their_limits(request: pytest.FixtureRequest, tmp_path
             assert pa.Table.from_batches(chunks).column("i").to_pylist() == list(range(1000))
 
 
-def test_errors_carry_what_the_database_said(remote: colonnade.Connection) -> None:
-    with pytest.raises(colonnade.ProgrammingError) as caught:
-        remote.query("select * from no_such_table")
-    assert caught.value.sqlstate == "42P01"
-    assert caught.value.source == remote.name
-    assert "no_such_table" in str(caught.value)
-    with pytest.raises(colonnade.ProgrammingError) as caught:
-        remote.execute("selec 1")
-    assert caught.value.sqlstate == "42601"
-    assert remote.query("select 1").to_arrow().num_rows == 1
-
-
-@pytest.mark.parametrize(
-    "sql", ["", " ; -- nothing", "selec 1", "select * from no_such_table", "select 1 +", "select 'x"]
-)
-def test_a_failed_query_leaves_the_connection_usable(connection: colonnade.Connection, sql: str) -> None:
-    with pytest.raises(colonnade.Error):
-        connection.query(sql)
-    assert connection.query("select 7 as n;  -- with a tail").to_arrow()["n"].to_pylist() == [7]
-
-
 def test_an_error_half_way_is_an_error(connection: colonnade.Connection) -> None:
     sql = "select case when i < 999999 then i else error('half-way') end as n from range(1000000) t(i)"
     for read in (lambda r: r.to_arrow(), list, lambda r: r.column("n"), lambda r: r.to_pandas(), pl.DataFrame):
@@ -108,35 +86,6 @@ def test_an_error_half_way_is_an_error(connection: colonnade.Connection) -> None
         with pytest.raises(Exception, match="half-way"):
             read(connection.query(sql))
         assert connection.query("select 1").to_arrow().num_rows == 1
-
-
-def test_one_result_at_a_time(connection: colonnade.Connection) -> None:
-    result = connection.query("select i from range(10000000) t(i)")
-    with pytest.raises(colonnade.InterfaceError, match="second connection"):
-        connection.query("select 1")
-    with pytest.raises(colonnade.InterfaceError, match="second connection"):
-        connection.execute("select 1")
-    result.close()
-    assert connection.query("select 1").to_arrow().num_rows == 1
-
-
-def test_a_dropped_result_frees_the_connection(connection: colonnade.Connection) -> None:
-    result = connection.query("select i, repeat('x', 100) as t from range(10000000) t(i)")
-    assert next(iter(result)).num_rows > 0
-    del result
-    gc.collect()
-    assert connection.query("select 1").to_arrow().num_rows == 1
-
-
-def test_a_closed_connection_says_so(connection: colonnade.Connection) -> None:
-    assert connection.is_open
-    connection.close()
-    connection.close()
-    assert not connection.is_open
-    for use in (lambda: connection.query("select 1"), lambda: connection.execute("select 1")):
-        with pytest.raises(colonnade.InterfaceError, match="closed"):
-            use()
-    assert "closed" in repr(connection)
 
 
 def test_threads_take_turns(uri: str) -> None:

@@ -164,17 +164,6 @@ def test_statements_and_parameters(stock: pg.Cluster) -> None:
             connection.query("insert into odbc_t values (3, 'z')")
 
 
-def test_a_connection_is_used_again_and_again(stock: pg.Cluster) -> None:
-    with colonnade.connect(odbc(stock)) as connection:
-        for _ in range(5):
-            batches = iter(connection.query("select i from generate_series(1, 200000) i", chunk_rows=1000))
-            assert next(batches).num_rows == 1000
-            del batches
-        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
-    with pytest.raises(colonnade.InterfaceError, match="closed"):
-        connection.query("select 1")
-
-
 def assert_fails(connection: colonnade.Connection, sql: str, kind: type[colonnade.Error], state: str) -> None:
     with pytest.raises(kind) as caught:
         connection.query(sql).to_arrow()

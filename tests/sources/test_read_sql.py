@@ -167,14 +167,6 @@ def test_columns_are_decoded_when_asked_for(remote: colonnade.Connection, compre
     assert pl.DataFrame(result).equals(pl.DataFrame(expected()))
 
 
-def test_columns_that_are_not_there(connection: colonnade.Connection) -> None:
-    result = connection.query("select 1 as a, 2 as a, 3 as b")
-    for name, message in (("c", "no column named 'c'"), ("a", "2 columns named 'a'"), (3, "no column 3"), (-4, "-4")):
-        with pytest.raises(colonnade.InterfaceError, match=message):
-            result.column(name)
-    assert result.column("b").to_pylist() == [3]
-
-
 def test_a_result_is_read_once(connection: colonnade.Connection) -> None:
     for first, name in (
         (lambda r: r.to_arrow(), "to_arrow"),

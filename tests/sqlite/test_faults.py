@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -192,31 +191,6 @@ with colonnade.connect(sys.argv[1] + "?immutable=1") as connection:
 
 
 # --- stopping ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("what", ["i", "count(*)"])
-def test_cancel_from_another_thread(what: str) -> None:
-    """With rows on their way, and before the first."""
-    with colonnade.connect("sqlite::memory:") as connection:
-        done = threading.Event()
-
-        def cancel() -> None:
-            while not done.is_set():
-                connection.cancel()
-                time.sleep(0.01)
-
-        thread = threading.Thread(target=cancel)
-        thread.start()
-        try:
-            with pytest.raises(colonnade.OperationalError, match="the query was cancelled") as caught:
-                for _ in connection.query(ENDLESS.format(what)):
-                    pass
-        finally:
-            done.set()
-            thread.join()
-        assert caught.value.sqlstate == "57014"
-        connection.cancel()
-        assert connection.query("select 1").to_arrow().num_rows == 1
 
 
 @pytest.mark.parametrize("what", ["i", "count(*)"])

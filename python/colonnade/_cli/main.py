@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("colonnade: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever read the output has seen enough, as with `| head`.
+        # The reader of the output has closed it, as `| head` does.
         sys.stderr.close()
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:

@@ -152,7 +152,7 @@ def _seconds(text: str) -> float:
 
 
 def _spool_bytes(temp_size: str | None) -> int:
-    """How much of all results may be set aside: DuckDB's sizes in bytes, its shares of the disk as no limit."""
+    """The bytes of all results that may be set aside; 0, which is no limit, for one of DuckDB's shares of the disk."""
     if temp_size is None or temp_size.strip().endswith("%"):
         return 0
     try:

@@ -18,7 +18,7 @@ _CYCLE, _EPOCH = 146_097, 719_468
 
 
 def values(array: pa.Array) -> list[Any]:
-    """An object a value: Python's, or a text where Python has none."""
+    """An object for each value: Python's, or a text where Python has none."""
     pa = require("pyarrow", "colonnade read")
     if unrepresentable(pa.table([array], names=["v"]), midnight=True) is None:
         try:

@@ -1,4 +1,4 @@
-"""What is written to the terminal. Databases send text; none of it may steer the terminal."""
+"""Output to the terminal. Text of databases is escaped, so that it cannot control the terminal."""
 
 from __future__ import annotations
 

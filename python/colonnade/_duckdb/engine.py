@@ -10,7 +10,7 @@ import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -20,7 +20,7 @@ from .batch_rows import row_bytes, rows_per_batch
 from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
-from .fences import Fences, Gate, ReadOnlyConnection, fence_for, put_up, refuse
+from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 
 try:
     # Loaded before the first client comes, since it takes longer than most statements, and all sessions wait for it.
@@ -34,13 +34,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
+    from colonnade._core import ArrowStream
+
     from .fences import Statement
-
-
-class ArrowStream(Protocol):
-    """Anything with Arrow's PyCapsule interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ class Engine:
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
         home = "main" if self._has_public else "public"
         attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
-        put_up(self._root, self._fences)
+        configure(self._root, self._fences)
 
     @property
     def version(self) -> str:

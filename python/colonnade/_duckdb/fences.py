@@ -56,7 +56,7 @@ OWN_SETTINGS = (
 )
 
 
-def put_up(root: DuckDBPyConnection, fences: Fences) -> None:
+def configure(root: DuckDBPyConnection, fences: Fences) -> None:
     """Configure the database, for good: no later statement changes what is not a session's own."""
     settings: dict[str, object] = {
         # A query must not read this process's Python variables.
@@ -142,7 +142,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Gate:
-    """What is put before each statement of a session."""
+    """Checks each statement of a session before it runs."""
 
     fence: Fence
     files: bool
@@ -173,7 +173,7 @@ class Gate:
         except duckdb.CatalogException as error:
             if f"name {NO_FILES} " not in str(error):
                 raise
-            # What `hide_files` has put in front.
+            # A macro of `hide_files`.
             refuse("a file in the place of a table")
         names, types, parameters, gives, is_late, kind, changes = bound
         self._agree(kinds, kind)
@@ -195,8 +195,8 @@ def refuse(what: str) -> NoReturn:
 
 
 class ReadOnlyConnection:
-    """A connection on which everything happens in read-only transactions: DuckDB refuses to write in them, however a
-    write is dressed. A statement outside of a transaction of the client's has one of its own.
+    """A connection on which everything happens in read-only transactions: DuckDB refuses every
+    write in them. A statement outside of a transaction of the client's has one of its own.
 
     Only this class begins and ends transactions. That none has ended otherwise is asked of DuckDB.
     """

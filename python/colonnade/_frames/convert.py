@@ -1,4 +1,4 @@
-"""From Arrow's interfaces to the libraries that people use. None of them is needed until its name is asked for."""
+"""From Arrow's interfaces to other libraries, which are imported when they are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table(data: Any) -> pa.Table:
 def polars(data: Any) -> pl.DataFrame:
     """A DataFrame over the same memory, where polars' types allow that."""
     pl = require("polars", "to_polars()")
-    # polars makes NULL of 24:00:00, and multiplies seconds without looking.
+    # polars turns 24:00:00 into NULL, and multiplies seconds without a check for overflow.
     gaps.refuse(data, "polars", "cast the column to text in the query", midnight=True, seconds=True)
     return pl.DataFrame(data)
 

@@ -51,7 +51,7 @@ def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
 
 
 def requested(dtype: Dtypes | None, as_text: Sequence[str] | None) -> frozenset[str] | None:
-    """The columns whose types somebody asked for, and which keep them; None stands for all of them."""
+    """The columns whose types were asked for, which keep them; None means all of them."""
     if dtype is None:
         return frozenset(as_text or ())
     return frozenset(dtype) | frozenset(as_text or ()) if isinstance(dtype, Mapping) else None

@@ -119,7 +119,7 @@ class Growing:
         if self._mask is not None:
             self._mask.reserve(self._rows)
             if nulls:
-                # What lies below a mask means nothing, to pandas neither.
+                # pandas ignores the values that are masked.
                 _find_nulls(array, self._mask.values[start : self._rows])
         elif nulls:
             null = np.empty(len(array), "bool")

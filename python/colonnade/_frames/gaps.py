@@ -1,5 +1,5 @@
-"""Values that a destination has no form for. They are refused by their column's name; the destination's own libraries
-change some of them without a word."""
+"""Values that a destination cannot represent are refused, by their column's name. The destination's own library would
+change some of them silently."""
 
 from __future__ import annotations
 

@@ -26,23 +26,23 @@ class Layout:
     backend: Backend = "numpy"
     #: Whether decimals become the nearest float; None leaves it to the back-end.
     coerce_float: bool | None = None
-    #: Columns whose types were asked for one by one, by name; None are all of them.
-    named: frozenset[str] | None = frozenset()
+    #: Columns whose types were asked for, by name; None means all of them.
+    requested: frozenset[str] | None = frozenset()
 
     @property
     def coerces(self) -> bool:
         """Whether decimals become floats, which is pandas' default."""
         return self.backend != "exact" if self.coerce_float is None else self.coerce_float
 
-    def names(self, column: str) -> bool:
-        """Whether this column keeps the type that it has."""
-        return self.named is None or column in self.named
+    def keeps(self, column: str) -> bool:
+        """Whether a column keeps the type that it has."""
+        return self.requested is None or column in self.requested
 
     def conversions(self, schema: pa.Schema) -> list[Conversion]:
         """The types that columns get before they arrive here: their number, the type, whether values may change."""
         found: list[Conversion] = []
         for index, field in enumerate(schema):
-            target = None if self.names(field.name) else self._target(field)
+            target = None if self.keeps(field.name) else self._target(field)
             if target is not None:
                 found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
         return found

@@ -12,7 +12,7 @@ from .values import of_column, require_names
 
 
 def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
-    """An array a column of the only table in the list, which is taken out of it."""
+    """An array for each column of the only table in the list, which is taken out of it."""
     table = held.pop()
     # What is nested becomes Python's objects.
     way_out = "cast the column to text in the query, or use return_type 'arrow'"

@@ -1,4 +1,4 @@
-"""Columns of Python objects: text, decimals. Equal values of a batch are one object, as long as that pays."""
+"""Columns of Python objects: text, decimals. Equal values of a batch share an object while that saves work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .fixed import Buffer
 
-#: So many rows have to share a value on average, or looking for equal ones costs more than it saves.
+#: Rows that have to share a value on average. With fewer, the search for equal values costs more than it saves.
 _SHARED = 2
 #: Digits of any decimal that there is: products below are never rounded.
 _EXACT = decimal.Context(prec=80)
@@ -55,7 +55,7 @@ class Objects:
 
 
 def _decimals(array: pa.Array) -> np.ndarray:
-    """A decimal a text."""
+    """A decimal for each text."""
     if not pa.types.is_string(array.type):
         return _objects(array)
     made = np.empty(len(array), object)
@@ -64,7 +64,7 @@ def _decimals(array: pa.Array) -> np.ndarray:
 
 
 def _objects(array: pa.Array) -> np.ndarray:
-    """An object a value; None where it is NULL."""
+    """An object for each value; None for NULL."""
     integers = _unscaled(array) if pa.types.is_decimal128(array.type) else None
     if integers is None:
         return array.to_numpy(zero_copy_only=False)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: Units of numbers that pandas' parse_dates reads as moments.
 _UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
-#: Rows of a batch that are worth a call a column, and bytes that may be held until there are as many.
-_WORTHWHILE = 4_096
-_HELD = 16 << 20
+#: Batches are joined until they have so many rows, because each batch costs a call for each column, or so many bytes.
+_JOINED_ROWS = 4_096
+_JOINED_BYTES = 16 << 20
 _WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
 #: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
 _LONGEST = 100_000_000
@@ -35,7 +35,7 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) 
     """A frame of the batches, each of which may go once its rows are in place."""
     columns = [_column(field, layout) for field in schema]
     rows = 0
-    for batch in _larger(batches):
+    for batch in _joined(batches):
         rows += batch.num_rows
         for index, column in enumerate(columns):
             column.add(batch.column(index))
@@ -48,8 +48,8 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) 
     return made
 
 
-def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches that are worth a call a column: a wide table comes in batches of few rows."""
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in larger batches: a wide table arrives in batches of few rows."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -57,7 +57,7 @@ def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows += batch.num_rows
         size += batch.nbytes
         del batch
-        if rows >= _WORTHWHILE or size >= _HELD:
+        if rows >= _JOINED_ROWS or size >= _JOINED_BYTES:
             yield held.pop() if len(held) == 1 else pa.concat_batches(held)
             held.clear()
             rows = size = 0
@@ -69,9 +69,9 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
     backend = layout.backend
     if backend == "pyarrow":
         return _Chunks(field, layout)
-    named = layout.names(field.name)
-    found = fixed.column(field, backend, widens=backend != "exact" and not named)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=not named and is_digits(field))
+    keeps = layout.keeps(field.name)
+    found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -102,7 +102,7 @@ def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     if backend == "pyarrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
     if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return _extension(pd.StringDtype(), held)
+        return pd.Series(pd.StringDtype().__from_arrow__(held.pop()), copy=False)
     if pa.types.is_nested(kind):
         return _nested(field, held, layout)
     if backend in ("numpy", "numpy_nullable") and pa.types.is_interval(kind):
@@ -137,13 +137,9 @@ def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     return _converted(field.name, held)
 
 
-def _extension(dtype: Any, held: list[Any]) -> Any:
-    return pd.Series(dtype.__from_arrow__(held.pop()), copy=False)
-
-
 def _lengths(column: pa.ChunkedArray) -> Any:
     """Intervals as lengths of time, with days of 24 hours as in PostgreSQL's own comparisons; None if a month is among
-    them, whose length nobody knows, or if one is too long."""
+    them, whose length is unknown, or if one is too long."""
     parts = []
     for chunk in column.chunks:
         fields = np.dtype([("months", "int32"), ("days", "int32"), ("nanoseconds", "int64")])

@@ -83,7 +83,7 @@ class Result:
         limit, dtype = options.get("max_result_bytes"), options.get("dtype")
         stream = converted(stream if limit is None else stream.limited(limit), dtype)
         self._stream: Stream | None = stream
-        #: Columns whose types were asked for, which the stream has already; None are all.
+        #: Columns whose types were asked for, which the stream has already; None means all.
         self._requested = requested(dtype, options.get("as_text"))
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
@@ -226,7 +226,7 @@ class Result:
     def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
         while (batch := stream.next()) is not None:
             yield convert.batch(batch)
-            # The next one needs room.
+            # Its memory is needed for the next one.
             del batch
         self._used = use
 

@@ -1,4 +1,4 @@
-"""What `read_sql` gives: a result in the shape that was asked for."""
+"""The result of `read_sql` in the form that its arguments ask for."""
 
 from __future__ import annotations
 

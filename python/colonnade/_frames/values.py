@@ -56,7 +56,7 @@ def require_names(library: str, names: list[str]) -> None:
 
 
 def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """A Python object a value. A moment that Python does not have is a DataError that names the column."""
+    """A Python object for each value. A date or time that Python does not have is a DataError that names the column."""
     way_out = "use dtype_backend 'pyarrow', or cast the column to text in the query"
     gaps.refuse_in_column(name, column, "Python", way_out, midnight=True)
     try:

@@ -1,4 +1,4 @@
-"""What arguments are to be: wrong ones are named before anything is connected to."""
+"""Checks of arguments, made before anything is connected to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _is_positive(value: Any) -> bool:
     return _is_whole(value) and 0 < value.__index__() < 1 << 63
 
 
-#: By argument: whether a value is right, and what is to be written.
+#: For each argument: whether a value is right, and what to write instead.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "compression": (_is_text, "a text, such as 'auto' or 'light+zstd-3'"),
     "chunk_rows": (_is_positive, "a number of rows, at least 1"),
@@ -56,7 +56,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def require(given: Mapping[str, Any]) -> None:
-    """Raises TypeError for a value that its argument cannot have, ValueError for a number. None is as good as none."""
+    """Raises TypeError for a value of a wrong type, ValueError for a number out of range. None counts as missing."""
     for name, value in given.items():
         is_right, wanted = _RULES.get(name, (None, ""))
         if is_right is not None and value is not None and not is_right(value):

@@ -1,4 +1,4 @@
-"""What is what among the arguments of `read_sql`: ConnectorX's and pandas' names and orders both work."""
+"""The connection and the query among the arguments of `read_sql`, in the order of ConnectorX or of pandas."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from colonnade._errors import InterfaceError, NotSupportedError
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
 
 
-def endpoints(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
-    """The connection and the query, in ConnectorX's order or in pandas': what they are says which is which."""
+def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
+    """The connection and the query. Their values tell which is which, so that both orders work."""
     if con is not None:
         # pandas.read_sql(query, con=…): the first argument is the query.
         if conn is not None and query is None and sql is None:

@@ -9,7 +9,7 @@ from colonnade._errors import NotSupportedError
 from colonnade._libraries import require
 from colonnade._sources.uri import is_keywords
 
-from .arguments import endpoints
+from .arguments import connection_and_query
 from .read_sql import FrameOptions, Index, Place, read_sql
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFra
     Raises:
         Error: As for `read_sql`.
     """
-    place, asked = endpoints(conn, query, None, None)
+    place, asked = connection_and_query(conn, query, None, None)
     require("pandas", "get_meta()")
     require("pyarrow", "get_meta()", "pandas")
     from colonnade._frames.pandas import Layout, frame

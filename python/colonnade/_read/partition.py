@@ -1,4 +1,4 @@
-"""One result over several connections at once."""
+"""One result over several connections."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from colonnade._core import Source, Stream
     from colonnade._options.query import Params, QueryOptions
 
-#: Parts at most where nobody says how many.
-_MOST = 8
+#: The largest number of parts if the caller gives none.
+_DEFAULT_PARTS = 8
 
 
 @dataclass(frozen=True)
 class Split:
-    """How a result is to be read: in one, if there is neither a key nor a number."""
+    """How a result is read: in one part, if there is neither a key nor a number."""
 
     #: The column by whose values the parts are made.
     key: str | None
@@ -63,7 +63,7 @@ class Split:
     def parts(self) -> int:
         """How many parts a query is to have."""
         if self.number is None:
-            return 1 if self.key is None else min(os.cpu_count() or 1, _MOST)
+            return 1 if self.key is None else min(os.cpu_count() or 1, _DEFAULT_PARTS)
         return self.number
 
 
@@ -71,7 +71,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
     """Starts a query, in parts if it is to have any."""
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = source.query(sql, params, **options)
-        _must_have(stream, split.key)
+        _require_column(stream, split.key)
         return Result(stream, options)
     if isinstance(source, CoreConnection):
         stream = source.partitioned(
@@ -95,8 +95,8 @@ def start_each(
     return None if stream is None else Result(stream, options, in_parts=True)
 
 
-def _must_have(stream: Stream, key: str | None) -> None:
-    """Refuses a key that is no column, although nothing is cut by it."""
+def _require_column(stream: Stream, key: str | None) -> None:
+    """Refuses a key that is not a column of the result, although the result is not cut by it."""
     names = stream.names
     if key is None or any(name.casefold() == key.casefold() for name in names):
         return
@@ -106,7 +106,7 @@ def _must_have(stream: Stream, key: str | None) -> None:
 
 
 def _text(bound: Any) -> str:
-    """What a database reads as the value, without quotes."""
+    """The value as text that a database reads, without quotes."""
     if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | date | str):
         raise TypeError(f"partition_range takes numbers, dates, datetimes or their texts, not {type(bound).__name__}")
     # A datetime is a date too.

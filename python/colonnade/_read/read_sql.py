@@ -14,7 +14,7 @@ from colonnade._options.query import Params, QueryOptions
 from colonnade._sources.uri import open_source
 
 from . import partition
-from .arguments import endpoints
+from .arguments import connection_and_query
 from .reading import Reading
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def read_sql(
             "batch_size": batch_size,
         }
     )
-    place, asked = endpoints(conn, query, con, sql)
+    place, asked = connection_and_query(conn, query, con, sql)
     if columns is not None:
         why = "it selects from a table that is given by name: name the columns in the query"
         raise NotSupportedError(f"columns is not supported: {why}")

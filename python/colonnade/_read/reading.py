@@ -71,7 +71,7 @@ class Reading:
         return pa.RecordBatchReader.from_batches(first.schema, made)
 
     def close(self) -> None:
-        """Closes the connection if nobody else uses it."""
+        """Closes the connection, unless it is the caller's."""
         if self.owns_connection:
             self.connection.close()
 

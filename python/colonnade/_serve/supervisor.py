@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .settings import Database
 
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-#: A worker imports what this process would, from wherever it would, and not from the current directory.
+#: The worker has the import path of this process, without the current directory.
 WORKER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnade._serve.worker import main; main()"
 
 

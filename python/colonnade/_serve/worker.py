@@ -16,9 +16,9 @@ from .settings import STACK, Database, Settings, size
 if TYPE_CHECKING:
     from colonnade._duckdb.engine import Engine
 
-#: What its libraries are told before they start. No threads yet: they would stay outside of the sandbox. And the limit
-#: of the process's memory counts addresses, not pages: DuckDB's allocator gives addresses back with what is freed, and
-#: the C library keeps an arena for each core, where it would keep eight with gigabytes that hold nothing.
+#: Settings of its libraries, which they read when they are loaded. Threads that start before the sandbox would stay
+#: outside of it. The limit of the process's memory counts addresses, not pages. So DuckDB's allocator returns addresses
+#: when it frees memory, and the C library has one arena for each core instead of eight, which hold unused gigabytes.
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",

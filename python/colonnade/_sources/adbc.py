@@ -20,7 +20,7 @@ from .secrets import redacted, secrets
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
 
-#: What begins so gives no rows, unless it says that it does. Drivers count the rows of what is not read.
+#: Statements that return no rows unless `_RETURNS` occurs in them. Drivers count changed rows only if no rows are read.
 _EFFECT = re.compile(
     r"\s*(?:insert|update|delete|replace|merge|create|drop|alter|truncate|begin|start|commit|end|rollback|savepoint"
     r"|release|set|grant|revoke)\b",
@@ -28,7 +28,7 @@ _EFFECT = re.compile(
 )
 _RETURNS = re.compile(r"\b(?:returning|output)\b", re.IGNORECASE)
 
-#: Where an option goes that begins so; the others are the database's.
+#: Prefixes of the options of a connection and of a statement. The others are the database's.
 _CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
 _AUTOCOMMIT = "adbc.connection.autocommit"
 
@@ -57,7 +57,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             message = redacted(str(error), self._secrets)
             failed = OperationalError(message, sqlstate=_sqlstate(error), source=name)
         if failed is not None:
-            # Out here it does not bring the library's own error with it, which may hold what it must not show.
+            # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
         super().__init__(name, self._software(driver))
 

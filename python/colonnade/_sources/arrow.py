@@ -21,11 +21,11 @@ T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.
 Query = TypeVar("Query")
 
-#: How long a result that was given up may keep its connection busy.
+#: Seconds for which an abandoned result may keep its connection busy.
 RELEASE_SECONDS = 10.0
 
 
-#: A query that still runs when the interpreter ends would meet a process that is half gone.
+#: They are closed at exit: a query that runs while the interpreter shuts down would use what is gone already.
 _sources: WeakSet[ArrowSource[Any]] = WeakSet()
 
 
@@ -59,7 +59,7 @@ class ArrowSource(ABC, Generic[Query]):
         self._open = True
         _sources.add(self)
 
-    # --- what a source has to say -------------------------------------------------------------------------------------
+    # --- what a subclass implements -----------------------------------------------------------------------------------
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:
@@ -77,7 +77,7 @@ class ArrowSource(ABC, Generic[Query]):
 
     @abstractmethod
     def _effect(self, query: Query) -> int | None:
-        """Runs a statement, and counts the rows it touched."""
+        """Runs a statement, and counts the rows that it changed."""
 
     @abstractmethod
     def _interrupt(self) -> object:
@@ -91,7 +91,7 @@ class ArrowSource(ABC, Generic[Query]):
     def _translated(self, error: BaseException) -> Error | None:
         """An error of the library's as one of this package's; None if it is not the library's."""
 
-    # --- what is the same for all -------------------------------------------------------------------------------------
+    # --- what all sources share ---------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
@@ -137,7 +137,7 @@ class ArrowSource(ABC, Generic[Query]):
         return self._run(lambda: self._effect(bound))
 
     def run(self, sql: str, **options: Unpack[QueryOptions]) -> Stream | int | None:
-        """Runs a statement of which nobody knows whether it gives rows: a stream, or the number of rows it touched."""
+        """Runs a statement that may return rows: a stream, or the number of rows that it changed."""
         if self._is_effect(sql):
             return self.execute(sql)
         refuse_for_plain_source(self.name, self.has_as_text, **options)
@@ -188,7 +188,7 @@ class ArrowSource(ABC, Generic[Query]):
         failed: list[BaseException] = []
         # An interrupted Thread.join() takes the thread for ended (bpo-45274).
         ended = Event()
-        # Whoever takes it decides: the thread, that the work is done; this one, that it is given up before it began.
+        # The thread takes it when it begins the work. If the caller takes it first, the work does not begin.
         begun = Lock()
 
         def target() -> None:
@@ -203,7 +203,7 @@ class ArrowSource(ABC, Generic[Query]):
 
         thread = Thread(target=target, name="colonnade-source", daemon=True)
         try:
-            # Ctrl-C may come while this waits for the thread to say that it runs.
+            # Ctrl-C may arrive while this waits until the thread runs.
             thread.start()
             ended.wait()
         except BaseException:
@@ -213,7 +213,7 @@ class ArrowSource(ABC, Generic[Query]):
                     # One that comes before the query has started has no effect.
                     self._interrupt()
                     ended.wait(0.1)
-            # Whatever came of it, nobody will read it.
+            # Nobody reads what it has started.
             if self._current is not None:
                 self._current.close()
             raise

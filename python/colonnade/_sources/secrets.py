@@ -1,4 +1,4 @@
-"""What connection strings hold that no text may show."""
+"""Secrets in connection strings, and texts without them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-#: Names of options, and of parameters within their values, that say nothing harmless.
+#: Names of options, and of parameters within their values, whose values are secret.
 _SECRET = r"[\w.]*(?:passw|pwd|passphrase|token|secret|credential|private|apikey|api_key|auth)[\w.]*"
 #: `scheme://user:password@`; the password may hold what should be escaped.
 _LOGIN = re.compile(r"://[^/?#:@]*:(?P<secret>.+)@")

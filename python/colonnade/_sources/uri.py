@@ -31,7 +31,7 @@ def is_keywords(uri: str) -> bool:
 
 
 def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
-    """`only_reads` says that nobody will begin or end transactions on it."""
+    """Opens the source that a URI names. With `only_reads`, the caller does not begin or end transactions on it."""
     if is_keywords(uri):
         return connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")

@@ -89,7 +89,7 @@ mod tests {
     use crate::copy::options::{Chosen, Format};
 
     fn parse(sql: &str) -> Result<Parsed, Failure> {
-        match Statement::of(sql, Dialect::DuckDb).kind {
+        match Statement::of(sql, Dialect::POSTGRES).kind {
             StatementKind::Copy(copy) => Parsed::new(&copy?, sql),
             other => panic!("{sql}: {other:?}"),
         }

@@ -3,9 +3,10 @@
 use crate::value::oid::TypeInfo;
 
 /// The state of a transaction, in ReadyForQuery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not in a transaction.
+    #[default]
     Idle,
     /// In a transaction.
     InTransaction,

@@ -5,13 +5,13 @@ use colonnade_sql::{Statement, StatementKind, quote};
 
 use crate::engine::{Answer, EngineError};
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Report};
+use crate::message::backend;
 use crate::message::frontend::Target;
 use crate::rows;
+use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
 use crate::session::settings::{self, Change, Command, Former, Settings};
-use crate::session::source;
-use crate::session::{BATCH, Session};
+use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
 
 /// The search path as clients name its schemas (`catalog_functions.sql`).
@@ -23,7 +23,7 @@ impl Session {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
-                if is_local && !self.is_in_transaction() && !self.prepared.is_pipeline {
+                if is_local && !self.transaction.is_any() {
                     let message = "SET LOCAL can only be used in transaction blocks";
                     self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
@@ -88,7 +88,7 @@ impl Session {
             let source = self.engine.source();
             let dialect = self.engine.dialect();
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
-            match source::kept(&Statement::of(&text, dialect).kind, source) {
+            match settings::kept(&Statement::of(&text, dialect).kind, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;
@@ -134,11 +134,6 @@ impl Session {
         if let Some((name, value)) = told {
             backend::parameter_status(self.output.buffer(), name, &value);
         }
-    }
-
-    fn warn(&mut self, code: SqlState, message: &str) {
-        let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
-        backend::notice_response(self.output.buffer(), &report);
     }
 
     /// The transaction, be it one of a block, a pipeline or a single query string, has committed: what was set for it alone ends.

@@ -10,7 +10,7 @@ use crate::message::ProtocolError;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase};
 use crate::rows::interrupted;
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// What a message came to.
 enum Received {
@@ -53,7 +53,7 @@ impl Session {
                 reader.finish()?;
             }
             while let Some(batch) = reader.batch(is_end)? {
-                self.prepared.savepoints.may_write();
+                self.transaction.savepoints.may_write();
                 let rows = self.engine()?.insert(&copy.table, copy.columns.as_deref(), &types, batch);
                 inserted += rows.map_err(|error| interrupted(&self.control, error))?;
             }

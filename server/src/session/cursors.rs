@@ -10,24 +10,12 @@ use crate::engine::{Answer, EngineError, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::rows::{Cursor, Formats, Sent};
-use crate::session::extended::Prepared;
-use crate::session::portal::{Life, Portal};
-use crate::session::prepared::PreparedStatement;
-use crate::session::{BATCH, Session, query};
-
-/// What a statement asks of cursors; `None` if it is about something else.
-///
-/// # Errors
-/// If it is wrong, or asks for a way back.
-pub fn request(kind: &StatementKind) -> Result<Option<&Request>, Failure> {
-    let StatementKind::Cursor(request) = kind else { return Ok(None) };
-    match request.as_ref().map_err(Clone::clone)? {
-        Request::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
-        Request::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        Request::Fetch { direction: Direction::Other, .. } => Err(Failure::Backward),
-        request => Ok(Some(request)),
-    }
-}
+use crate::session::execute::BATCH;
+use crate::session::prepared::Prepared;
+use crate::session::prepared::portal::{Life, Portal};
+use crate::session::prepared::statement::PreparedStatement;
+use crate::session::query;
+use crate::session::state::Session;
 
 impl Prepared {
     /// Ends a declared cursor, or all of them.
@@ -43,7 +31,7 @@ impl Prepared {
 impl Session {
     /// Runs a statement about cursors of a simple query.
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
-        match request(&statement.kind)? {
+        match query::cursor(&statement.kind)? {
             Some(Request::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
                 let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
@@ -57,7 +45,7 @@ impl Session {
     pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
         let is_waiting = self.prepared.waiting.take().is_some();
         let statement = &portal.statement;
-        match request(&statement.kind)? {
+        match query::cursor(&statement.kind)? {
             Some(Request::Declare { name, is_held, .. }) => {
                 self.declare(name, *is_held, &statement.text, &portal.values)
             }
@@ -66,7 +54,7 @@ impl Session {
     }
 
     fn declare(&mut self, name: &str, is_held: bool, query: &str, values: &[Parameter]) -> Result<(), Failure> {
-        let is_outside = !self.is_in_transaction() && !self.prepared.is_pipeline;
+        let is_outside = !self.transaction.is_any();
         if is_outside && !is_held {
             return Err(Failure::NoTransaction("DECLARE CURSOR"));
         }
@@ -91,7 +79,7 @@ impl Session {
     }
 
     fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
-        let (name, count, is_move) = match request(kind)? {
+        let (name, count, is_move) = match query::cursor(kind)? {
             Some(Request::Fetch { name, direction: Direction::Forward(count), is_move }) => (name, *count, *is_move),
             Some(Request::Close(name)) => {
                 self.prepared.close_cursors(name.as_deref())?;
@@ -121,34 +109,5 @@ impl Session {
             &query::tag(kind, Some(rows.map_err(|failure| failure.placed(None))?), None),
         );
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use colonnade_sql::Dialect;
-
-    use super::*;
-
-    #[test]
-    fn refuses_ways_back_and_nonsense() {
-        for (statement, code) in [
-            ("declare c scroll cursor for select 1", "0A000"),
-            ("declare c binary cursor for select 1", "0A000"),
-            ("declare c cursor for insert into t values (1)", "42601"),
-            ("declare c cursor", "42601"),
-            ("fetch -1 from c", "55000"),
-            ("fetch 0 from c", "55000"),
-            ("fetch prior from c", "55000"),
-            ("move backward all in c", "55000"),
-            ("fetch 1 from", "42601"),
-            ("fetch 1.5 from c", "42601"),
-            ("close", "42601"),
-            ("close a b", "42601"),
-        ] {
-            let kind = Statement::of(statement, Dialect::DuckDb).kind;
-            assert_eq!(request(&kind).unwrap_err().code().as_str(), code, "{statement}");
-        }
-        assert!(request(&Statement::of("fetch 2 from c", Dialect::DuckDb).kind).unwrap().is_some());
     }
 }

@@ -1,64 +1,18 @@
-//! Portals: statements with values for their parameters, that run and may stop in the middle of their rows.
+//! Runs portals.
 
 use std::sync::Arc;
 
 use colonnade_sql::StatementKind;
 
-use crate::engine::{Columns, Parameter};
+use crate::engine::Columns;
 use crate::error::Failure;
-use crate::limits::budget::Kept;
 use crate::message::backend;
 use crate::message::frontend::Target;
-use crate::rows::{Cursor, Formats, Sent};
-use crate::session::prepared::PreparedStatement;
-use crate::session::{Outcome, Session, query};
-
-/// A statement to run.
-pub struct Portal {
-    pub statement: Arc<Kept<PreparedStatement>>,
-    pub formats: Formats,
-    pub values: Vec<Parameter>,
-    state: State,
-    pub life: Life,
-}
-
-/// How long a portal lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// Made by Bind: to the end of its transaction.
-    Protocol,
-    /// Made by DECLARE: likewise.
-    Declared,
-    /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
-    Holdable,
-    /// That has happened.
-    Held,
-}
-
-enum State {
-    New,
-    Open(Cursor),
-    Done,
-}
-
-impl Portal {
-    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
-        Self { statement, formats, values, state: State::New, life: Life::Protocol }
-    }
-
-    /// A cursor that has begun to run.
-    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
-        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
-    }
-
-    /// The result it is in the middle of.
-    pub fn cursor(&mut self) -> Option<&mut Cursor> {
-        match &mut self.state {
-            State::Open(cursor) => Some(cursor),
-            State::New | State::Done => None,
-        }
-    }
-}
+use crate::rows::{Cursor, Sent};
+use crate::session::execute::Outcome;
+use crate::session::prepared::portal::{Portal, State};
+use crate::session::query;
+use crate::session::state::Session;
 
 impl Session {
     /// Runs a portal, or goes on with it, until it has given `limit` rows.

@@ -2,11 +2,10 @@
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
-use colonnade_sql::statement::{Cursor, Savepoint};
+use colonnade_sql::statement::{Cursor, Direction, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::settings;
-use super::source;
 use crate::engine::{EngineError, Session};
 use crate::error::{Failure, SqlState};
 
@@ -46,7 +45,7 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         | StatementKind::Explain { .. }
         | StatementKind::Other(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
-            source::kept(kind, source).is_none()
+            settings::kept(kind, source).is_none()
         }
         StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
@@ -58,6 +57,20 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         | StatementKind::Rollback
         | StatementKind::Deallocate(_)
         | StatementKind::Notification(_) => false,
+    }
+}
+
+/// What a statement asks of cursors; `None` if it is about something else.
+///
+/// # Errors
+/// If it is wrong, or asks for a way back.
+pub fn cursor(kind: &StatementKind) -> Result<Option<&Cursor>, Failure> {
+    let StatementKind::Cursor(request) = kind else { return Ok(None) };
+    match request.as_ref().map_err(Clone::clone)? {
+        Cursor::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
+        Cursor::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
+        Cursor::Fetch { direction: Direction::Other, .. } => Err(Failure::Backward),
+        request => Ok(Some(request)),
     }
 }
 
@@ -207,5 +220,26 @@ mod tests {
         ] {
             assert_eq!(tag(&kind(sql), rows, changed), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn cursors_go_forward_only() {
+        for (statement, code) in [
+            ("declare c scroll cursor for select 1", "0A000"),
+            ("declare c binary cursor for select 1", "0A000"),
+            ("declare c cursor for insert into t values (1)", "42601"),
+            ("declare c cursor", "42601"),
+            ("fetch -1 from c", "55000"),
+            ("fetch 0 from c", "55000"),
+            ("fetch prior from c", "55000"),
+            ("move backward all in c", "55000"),
+            ("fetch 1 from", "42601"),
+            ("fetch 1.5 from c", "42601"),
+            ("close", "42601"),
+            ("close a b", "42601"),
+        ] {
+            assert_eq!(cursor(&kind(statement)).unwrap_err().code().as_str(), code, "{statement}");
+        }
+        assert!(cursor(&kind("fetch 2 from c")).unwrap().is_some());
     }
 }

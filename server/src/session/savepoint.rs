@@ -6,7 +6,7 @@ use colonnade_sql::statement;
 use crate::error::Failure;
 use crate::limits::budget::Kept;
 use crate::message::backend::{self, Status};
-use crate::session::Session;
+use crate::session::state::Session;
 
 /// The savepoints of a transaction.
 #[derive(Debug, Default)]
@@ -41,10 +41,10 @@ impl Savepoints {
 impl Session {
     /// Runs SAVEPOINT, RELEASE or ROLLBACK TO.
     pub fn savepoint(&mut self, statement: &statement::Savepoint) -> Result<(), Failure> {
-        if self.status == Status::Idle {
+        if !self.transaction.is_open() {
             return Err(Failure::NoTransaction("SAVEPOINT"));
         }
-        let savepoints = &mut self.prepared.savepoints;
+        let savepoints = &mut self.transaction.savepoints;
         let tag = match statement {
             statement::Savepoint::Set(name) => {
                 let savepoint = Savepoint { name: name.clone(), is_dirty: false, settings: self.settings.mark() };
@@ -64,9 +64,9 @@ impl Session {
                 }
                 // An error may have ended the engine's transaction.
                 self.run_plain("SELECT 1")?;
-                self.prepared.savepoints.0.truncate(at + 1);
+                self.transaction.savepoints.0.truncate(at + 1);
                 self.undo_settings(settings);
-                self.status = Status::InTransaction;
+                self.transaction.status = Status::InTransaction;
                 "ROLLBACK"
             }
         };

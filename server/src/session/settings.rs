@@ -15,7 +15,7 @@ use crate::limits::budget::Charge;
 use crate::limits::{self, Time};
 use crate::value::Zone;
 
-pub use command::{Command, command};
+pub use command::{Command, command, kept};
 
 /// Why a setting is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@
 //! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
 //! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
 
-use colonnade_sql::{Dialect, Statement, StatementKind, code, quote};
+use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::copy::Parsed;
 use crate::engine::EngineError;
@@ -12,44 +12,10 @@ use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Status};
 use crate::message::frontend::Target;
 use crate::rows::Formats;
-use crate::session::extended::Step;
-use crate::session::settings::{self, Command, Settings};
-use crate::session::{Outcome, Request, Session};
-
-/// The settings of PostgreSQL's that are about the connection to the client, not about the database behind it.
-const KEPT: [&str; 18] = [
-    "application_name",
-    "bytea_output",
-    "client_encoding",
-    "client_min_messages",
-    "DateStyle",
-    "extra_float_digits",
-    "idle_in_transaction_session_timeout",
-    "idle_session_timeout",
-    "in_hot_standby",
-    "integer_datetimes",
-    "IntervalStyle",
-    "is_superuser",
-    "server_encoding",
-    "server_version",
-    "server_version_num",
-    "session_authorization",
-    "standard_conforming_strings",
-    "statement_timeout",
-];
-
-/// What a statement says about settings that are kept here: all that are known, unless they are a source's.
-pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
-    let command = settings::command(kind)?;
-    let Some(dialect) = source else { return Some(command) };
-    let is_kept = match &command {
-        Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&Settings::name(*setting)),
-        // Another database's are not called so.
-        Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
-        Command::Transaction(_) => false,
-    };
-    is_kept.then_some(command)
-}
+use crate::session::execute::Outcome;
+use crate::session::request::{Request, Step};
+use crate::session::settings;
+use crate::session::state::Session;
 
 impl Session {
     /// Runs one statement of a session that is in front of a source.
@@ -73,7 +39,7 @@ impl Session {
             StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
-            kind => match kept(kind, Some(dialect)) {
+            kind => match settings::kept(kind, Some(dialect)) {
                 Some(command) => self.configure(kind, command, described),
                 None => {
                     if *kind == StatementKind::Reset(None) {
@@ -114,22 +80,22 @@ impl Session {
     /// Learns from the source whether a transaction is open, and tells the client if values are to be written otherwise.
     pub fn follow(&mut self) {
         let Some(dialect) = self.engine.source() else { return };
-        if self.dialect != dialect.name() {
-            self.dialect = dialect.name();
+        if self.told.dialect != dialect.name() {
+            self.told.dialect = dialect.name();
             backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
         }
-        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.time_zone) {
+        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.told.time_zone) {
             backend::parameter_status(self.output.buffer(), "TimeZone", &zone);
-            self.time_zone = zone;
+            self.told.time_zone = zone;
         }
         // A transaction that the session has begun itself is not the client's.
         if let Some(status) = self.engine.status()
-            && !self.prepared.is_pipeline
+            && !self.transaction.is_pipeline
         {
-            if status == Status::Idle && self.status != Status::Idle {
-                self.prepared.forget_portals(true);
+            if status == Status::Idle && self.transaction.status != Status::Idle {
+                self.forget_portals(true);
             }
-            self.status = status;
+            self.transaction.status = status;
         }
     }
 
@@ -145,16 +111,6 @@ impl Session {
             _ => Err(Failure::LateColumns),
         }
     }
-}
-
-/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
-pub fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
-    let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
-    if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
-        return error;
-    }
-    let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";
-    EngineError { hint: Some(hint.to_owned()), ..error }
 }
 
 fn refused(what: &str, instead: &str) -> Failure {

@@ -11,9 +11,10 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, Status};
+use crate::session::execute::BATCH;
 use crate::session::query;
 use crate::session::settings;
-use crate::session::{BATCH, Session};
+use crate::session::state::Session;
 use crate::supervise::memory::with_reserve;
 
 /// What to do about a transaction statement.
@@ -45,7 +46,7 @@ impl Session {
     /// Runs BEGIN, COMMIT or ROLLBACK.
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
-        match (step(self.status, kind), kind) {
+        match (step(self.transaction.status, kind), kind) {
             (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
             (Step::Warn(code, message), _) => {
                 match kind {
@@ -70,7 +71,7 @@ impl Session {
             }
             (Step::Run, StatementKind::Begin(modes)) => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
-                if !std::mem::take(&mut self.prepared.is_pipeline) {
+                if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
                         None => own_begin(*modes)?,
                         // As every source takes it, unless it asks for more than that.
@@ -80,13 +81,13 @@ impl Session {
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
                 }
-                self.status = Status::InTransaction;
+                self.transaction.status = Status::InTransaction;
             }
             (Step::Run, _) => {
                 let is_commit = *kind == StatementKind::Commit;
                 // Whether it succeeds or not, no transaction is left after it, and no portal.
-                self.status = Status::Idle;
-                self.prepared.forget_portals(is_commit);
+                self.transaction.status = Status::Idle;
+                self.forget_portals(is_commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match self.engine.source() {
                     Some(Dialect::Postgres { .. }) => text,
@@ -107,17 +108,17 @@ impl Session {
 
     /// Ends the transaction that the session has begun for a pipeline, if there is one.
     fn end_begun(&mut self, text: &str) -> Result<(), Failure> {
-        if std::mem::take(&mut self.prepared.is_pipeline) { self.begin_or_end(text) } else { Ok(()) }
+        if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
     /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
     /// "Pipelining"). A statement that Sync follows is one by itself.
     pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
-        let is_outside = self.status == Status::Idle && !self.prepared.is_pipeline;
+        let is_outside = !self.transaction.is_any();
         if is_able && is_outside && !self.input.is_sync_next() {
             self.begin_or_end("BEGIN")?;
-            self.prepared.is_pipeline = true;
+            self.transaction.is_pipeline = true;
         }
         Ok(())
     }
@@ -127,10 +128,10 @@ impl Session {
     /// # Errors
     /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
     pub fn end_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(true);
+        if !self.transaction.is_open() {
+            self.forget_portals(true);
         }
-        if std::mem::take(&mut self.prepared.is_pipeline)
+        if self.transaction.take_pipeline()
             && let Err(failure) = self.begin_or_end("COMMIT")
         {
             self.undo_settings(0);
@@ -139,7 +140,7 @@ impl Session {
             }
             self.fail(&failure, None);
         }
-        if self.status == Status::Idle {
+        if !self.transaction.is_open() {
             self.keep_settings();
         }
         Ok(())
@@ -147,11 +148,11 @@ impl Session {
 
     /// One of its statements has failed.
     pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
-        if self.status == Status::Idle {
-            self.prepared.forget_portals(false);
+        if !self.transaction.is_open() {
+            self.forget_portals(false);
         }
-        let ended = if std::mem::take(&mut self.prepared.is_pipeline) { self.roll_back() } else { Ok(()) };
-        if self.status == Status::Idle {
+        let ended = if self.transaction.take_pipeline() { self.roll_back() } else { Ok(()) };
+        if !self.transaction.is_open() {
             self.undo_settings(0);
         }
         ended
@@ -169,11 +170,11 @@ impl Session {
             query::is_ordinary(kind, source) || source.is_none() && settings::command(kind).is_some()
         };
         let is_able = !self.is_opaque() && statements.len() > 1;
-        let wanted = is_able && self.status == Status::Idle && statements.iter().all(is_ordinary);
+        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(is_ordinary);
         if wanted {
             match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
-                begun => self.prepared.is_pipeline = begun.is_ok(),
+                begun => self.transaction.is_pipeline = begun.is_ok(),
             }
         }
         Ok(())
@@ -181,7 +182,7 @@ impl Session {
 
     /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
     pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
-        if self.is_in_transaction() || self.prepared.is_pipeline {
+        if self.transaction.is_any() {
             return work(self);
         }
         self.begin_or_end("BEGIN")?;
@@ -209,8 +210,8 @@ impl Session {
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.status = Status::Idle;
-        self.prepared.forget_portals(false);
+        self.transaction.status = Status::Idle;
+        self.forget_portals(false);
         self.leave()
     }
 

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Abandoned(Exception):
-    """Nobody waits for the call any more; it goes on."""
+    """The caller does not wait any longer; the call goes on."""
 
 
 class _Call(Generic[T]):
@@ -33,7 +33,7 @@ class _Call(Generic[T]):
 
 
 class Calls:
-    """One call at a time, each on a thread of its own, so that whoever waits for it can leave it behind."""
+    """One call at a time, each on a thread of its own, so that the caller can stop waiting for it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -58,7 +58,7 @@ class Calls:
         return call.values.pop()
 
     def abandon(self) -> None:
-        """Lets nobody wait any longer for the call that runs, if one does; from any thread."""
+        """Ends the wait for the call that runs, if one does. It may be called from any thread."""
         with self._lock:
             if self._call is not None:
                 self._call.woken.set()

@@ -1,6 +1,6 @@
 """Any ODBC data source, through the package arrow-odbc.
 
-ODBC describes a result less exactly than it delivers it, and arrow-odbc believes the description: digits beyond the
+ODBC describes a result less exactly than it delivers it, and arrow-odbc relies on the description: digits beyond the
 scale it names are cut off, unsigned numbers wrap, doubles become floats. So columns are asked for in forms that lose
 nothing, and are checked when they become what `spec/TYPES.md` says.
 """
@@ -47,7 +47,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     has_as_text = True
 
     def __init__(self, text: str, *, only_reads: bool = False) -> None:
-        """With `only_reads` nobody but this class says when a transaction ends, so that it can be rolled back."""
+        """With `only_reads`, only this class ends transactions, so that it can roll them back."""
         self._odbc = require("arrow_odbc", "an odbc: URI", "odbc")
         self._pa = require("pyarrow", "an odbc: URI", "odbc")
         parts = {key.lower(): value for key, value in _PART.findall(text)}
@@ -63,7 +63,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             state, message = _told(error)
             failed = OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
         if failed is not None:
-            # Out here it does not bring the library's own error with it, which may hold what it must not show.
+            # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
         self._only_reads = only_reads
         self._describer = Describer(text)
@@ -93,7 +93,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         ended: list[bool] = []
 
         def finish(keep: bool) -> None:
-            # One that the driver still runs for nobody ends with the connection.
+            # The transaction of an abandoned call ends with the connection.
             if not ended and self._calls.wait(0):
                 ended.append(True)
                 self._calls.run(connection.commit if keep else connection.rollback)
@@ -126,7 +126,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
                 max_binary_size=room,
                 falliable_allocations=True,
                 map_schema=asked,
-                # A thread of ours reads ahead already, and ODBC's would take the memory twice.
+                # A thread of this package reads ahead already. Another one would double the memory.
                 fetch_concurrently=False,
             )
         )
@@ -219,10 +219,10 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
     """The form in which a column loses nothing on its way."""
     types = pa.types
-    # Their text is all that the server has, whatever was described.
+    # The text is exact, whatever was described.
     if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
         return pa.utf8()
-    # MariaDB's driver says NULL of each where bits are asked for.
+    # MariaDB's driver returns NULL for every value that is read as a bit.
     if types.is_boolean(described):
         return pa.int16()
     return _given(pa, described)
@@ -239,7 +239,7 @@ def _given(pa: Any, described: pa.DataType) -> pa.DataType:
     }
     if described in wider:
         return wider[described]
-    # Values may be shorter than was described, and the package does not survive that.
+    # Values may be shorter than was described, and then the package crashes.
     if pa.types.is_fixed_size_binary(described):
         return pa.binary()
     if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):

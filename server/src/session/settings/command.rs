@@ -1,7 +1,7 @@
 //! Statements about the settings that are known here.
 
-use colonnade_sql::StatementKind;
 use colonnade_sql::statement::{Modes, Set};
+use colonnade_sql::{Dialect, StatementKind};
 
 use super::find;
 
@@ -40,4 +40,39 @@ pub fn command(kind: &StatementKind) -> Option<Command> {
         StatementKind::SetTransaction(modes) => Command::Transaction(*modes),
         _ => return None,
     })
+}
+
+/// The settings of PostgreSQL's that are about the connection to the client, not about the database behind it.
+const KEPT: [&str; 18] = [
+    "application_name",
+    "bytea_output",
+    "client_encoding",
+    "client_min_messages",
+    "DateStyle",
+    "extra_float_digits",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+    "in_hot_standby",
+    "integer_datetimes",
+    "IntervalStyle",
+    "is_superuser",
+    "server_encoding",
+    "server_version",
+    "server_version_num",
+    "session_authorization",
+    "standard_conforming_strings",
+    "statement_timeout",
+];
+
+/// What a statement says about settings that are kept here: all that are known, unless they are a source's.
+pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
+    let command = command(kind)?;
+    let Some(dialect) = source else { return Some(command) };
+    let is_kept = match &command {
+        Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&super::Settings::name(*setting)),
+        // Another database's are not called so.
+        Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
+        Command::Transaction(_) => false,
+    };
+    is_kept.then_some(command)
 }

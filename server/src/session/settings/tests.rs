@@ -4,7 +4,7 @@ use colonnade_sql::statement::Modes;
 use super::*;
 
 fn command(statement: &str) -> Option<Command> {
-    super::command(&Statement::of(statement, Dialect::DuckDb).kind)
+    super::command(&Statement::of(statement, Dialect::POSTGRES).kind)
 }
 
 fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {

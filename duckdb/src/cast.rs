@@ -1,7 +1,7 @@
 //! Which CAST reads a value. A NUMERIC has as many digits as it happens to have, which the engine's DECIMAL must be told.
 
 use colonnade_server::parameter::{InputError, Value};
-use colonnade_server::value::types::{Kind, Type};
+use colonnade_server::value::types::{Type, TypeKind};
 
 /// The digits that the engine's DECIMAL has at most.
 const MOST_DIGITS: usize = 38;
@@ -9,13 +9,13 @@ const MOST_DIGITS: usize = 38;
 /// The type to cast `value` to, by name.
 pub fn cast(type_: &Type, value: &Value) -> Result<String, InputError> {
     let (mut item, mut depth) = (type_, 0);
-    while let Kind::List(inner) = &item.kind {
+    while let TypeKind::List(inner) = &item.kind {
         (item, depth) = (inner, depth + 1);
     }
     let depth = depth.max(levels(value));
     if !item.is_decimal() {
         // A list of fixed length keeps its name; an array of several dimensions has the type of one with one.
-        let is_known = matches!(type_.kind, Kind::List(_)) && dimensions(&type_.name) >= depth;
+        let is_known = matches!(type_.kind, TypeKind::List(_)) && dimensions(&type_.name) >= depth;
         return Ok(if is_known { type_.name.clone() } else { format!("{}{}", item.name, "[]".repeat(depth)) });
     }
     let mut digits = Digits::default();

@@ -1,7 +1,7 @@
 //! What a statement takes and gives, before it runs: the types of its placeholders, and its columns.
 
 use colonnade_server::parameter::Value;
-use colonnade_server::value::types::{Kind, Type};
+use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
 
@@ -52,7 +52,7 @@ impl Open {
         let described = connection.describe(&self.with_types(&types), &[])?;
         for (number, type_) in described.parameters {
             if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
-                *open = (type_.kind != Kind::Unknown).then_some(type_);
+                *open = (type_.kind != TypeKind::Unknown).then_some(type_);
             }
         }
         let mut columns = self.sampled(connection, described.columns, &types);
@@ -95,8 +95,8 @@ impl Open {
         let Ok(described) = connection.describe(&items.with_types(types), &[]) else { return };
         for (number, item) in described.parameters {
             let at = number.wrapping_sub(1);
-            if lists.contains(&at) && item.kind != Kind::Unknown {
-                types[at] = Some(Type { name: format!("{}[]", item.name), kind: Kind::List(Box::new(item)) });
+            if lists.contains(&at) && item.kind != TypeKind::Unknown {
+                types[at] = Some(Type { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
             }
         }
     }
@@ -117,9 +117,14 @@ fn text() -> Type {
 
 fn sample(number: usize, type_: Option<&Type>) -> Parameter {
     let value = match type_.map(|type_| &type_.kind) {
-        Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {
-            Value::Text("1".to_owned())
-        }
+        Some(
+            TypeKind::Int2
+            | TypeKind::Int4
+            | TypeKind::Int8
+            | TypeKind::Float4
+            | TypeKind::Float8
+            | TypeKind::Numeric(_),
+        ) => Value::Text("1".to_owned()),
         _ => Value::Null,
     };
     Parameter { number, type_: type_.cloned().unwrap_or_else(text), value }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use colonnade_server::parameter::{Value, from_text};
-use colonnade_server::value::types::{Kind as TypeKind, Type};
+use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Kind, Token, code, quote};
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use colonnade_server::copy::input::is_plain;
 use colonnade_server::value::types::Type;
-use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Description, EngineError, Interrupt, Parameter, Session as EngineSession,
-};
+use colonnade_server::{Answer, BatchSize, ColumnCheck, Description, EngineError, EngineSession, Interrupt, Parameter};
 use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
-    Parameter, Rows, Server, Session, SqlState, Who, value::types::Type,
+    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, EngineSession,
+    Interrupt, Options, Parameter, Rows, Server, SqlState, Who, value::types::Type,
 };
 use colonnade_sql::Statement;
 
@@ -30,13 +30,13 @@ impl Engine for Parrot {
         "Parrot 1".to_owned()
     }
 
-    fn session(&self, _who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, _who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(Self { asked: Arc::clone(&self.asked) }))
     }
 }
 
-impl Session for Parrot {
+impl EngineSession for Parrot {
     fn execute(&mut self, statement: &Statement<'_>, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match statement.text.len() % 3 {

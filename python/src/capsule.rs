@@ -5,23 +5,19 @@ use arrow_array::ArrayRef;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
-/// An `arrow_schema` capsule of a result's columns.
-pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
-    let exported = FFI_ArrowSchema::try_from(schema).map_err(invalid)?;
-    PyCapsule::new_with_value(py, exported, c"arrow_schema")
-}
-
-/// An `arrow_schema` capsule of one column.
-pub(crate) fn field<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyCapsule>> {
-    let exported = FFI_ArrowSchema::try_from(field).map_err(invalid)?;
-    PyCapsule::new_with_value(py, exported, c"arrow_schema")
+/// An `arrow_schema` capsule of a result's columns, or of one column.
+pub(crate) fn schema<'py, T>(py: Python<'py>, columns: &T) -> PyResult<Bound<'py, PyCapsule>>
+where
+    FFI_ArrowSchema: for<'a> TryFrom<&'a T, Error = ArrowError>,
+{
+    PyCapsule::new_with_value(py, FFI_ArrowSchema::try_from(columns).map_err(invalid)?, c"arrow_schema")
 }
 
 /// An `arrow_array` capsule.

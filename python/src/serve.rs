@@ -11,13 +11,13 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, Interrupt, Parameter, Role, Rows, SqlState, Who,
-    parameter::Value, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, EngineSession, Interrupt, Parameter, Role, Rows,
+    SqlState, Who, parameter::Value, value::types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
 use crate::capsule::{self, take_stream};
 use crate::fence::Refused;
@@ -50,22 +50,19 @@ impl Engine for PyEngine {
         self.database.as_deref()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn colonnade_server::Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         Python::attach(|py| {
-            let named = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py).and_then(|named| {
-                named.set_item("user", &who.name)?;
-                Ok(named)
-            });
-            let session = named.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
+            let is_read_only = who.role == Role::ReadOnly;
+            let session = self.engine.bind(py).call_method1("session", (&who.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
-            let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
+            let session = Arc::new(session.unbind());
             let connection = PyConnection { session, is_read_only };
-            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn colonnade_server::Session>)
+            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn EngineSession>)
         })
     }
 }
 
-/// A `colonnade._engine.Session`.
+/// A `colonnade._duckdb.engine.Session`.
 struct PyConnection {
     session: Arc<Py<PyAny>>,
     /// Then each statement has a transaction to be ended.

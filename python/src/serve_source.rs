@@ -8,8 +8,8 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
-    Session, SqlState, Status, Who, parameter, parameter::Value, value::types::Kind, value::types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
+    Role, Rows, SqlState, Status, Who, parameter, parameter::Value, value::types::Type, value::types::TypeKind,
 };
 use colonnade_sql::Statement;
 use pyo3::prelude::*;
@@ -85,7 +85,7 @@ impl Engine for Front {
         version.unwrap_or("15.0").to_owned()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         let session = Python::attach(|py| self.connect(py)).map_err(|error| at_login(&error))?;
         // SQLite's files are opened for reading only; what others would let themselves be told, a user could take back.
         if who.role == Role::ReadOnly && session.source.dialect() != client::Dialect::Sqlite {
@@ -114,7 +114,7 @@ enum Wanted {
     Any,
 }
 
-impl Session for SourceSession {
+impl EngineSession for SourceSession {
     fn execute(
         &mut self,
         statement: &Statement<'_>,
@@ -339,7 +339,7 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         Value::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
         Value::List(items) => {
             let mut item = type_;
-            while let Kind::List(inner) = &item.kind {
+            while let TypeKind::List(inner) = &item.kind {
                 item = inner;
             }
             let items = items.iter().map(|one| self::value(item, one, dialect));
@@ -362,18 +362,18 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         )
     };
     Ok(match &type_.kind {
-        Kind::Bool => client::Value::Bool(text == "true"),
-        Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => {
+        TypeKind::Bool => client::Value::Bool(text == "true"),
+        TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid => {
             client::Value::Integer(text.trim().parse().map_err(|_| wrong())?)
         }
-        Kind::Float4 | Kind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
-        Kind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
-        Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
+        TypeKind::Float4 | TypeKind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
+        TypeKind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
+        TypeKind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
         // Only DuckDB writes so what came in binary.
         kind if kind.is_temporal() && text.contains("(BC)") => return Err(wrong()),
         // MySQL would drop a zone, and take the digits of bits for characters.
-        Kind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
-        Kind::TimeTz | Kind::Bits if is_mysql => {
+        TypeKind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
+        TypeKind::TimeTz | TypeKind::Bits if is_mysql => {
             let message = format!("MySQL has no values of type {}", type_.name);
             return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }

@@ -263,7 +263,7 @@ impl Stream {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::schema(py, &self.schema)
+        capsule::schema(py, &*self.schema)
     }
 
     /// What is left, batch by batch. The schema is always the stream's own: Arrow lets a producer ignore a request.

@@ -35,7 +35,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// If the engine cannot open another one.
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError>;
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError>;
 }
 
 /// The user of a session.
@@ -88,7 +88,7 @@ impl FromStr for Role {
 /// One client's session in the engine. At most one answer is open at a time.
 ///
 /// Statements are the client's text, for which the engine may take other SQL. Positions of errors count in the client's text.
-pub trait Session: Send {
+pub trait EngineSession: Send {
     /// Tells the number of the session, which cancel requests use.
     ///
     /// # Errors
@@ -178,9 +178,10 @@ pub trait Session: Send {
         None
     }
 
-    /// The dialect of the statements that it takes.
+    /// The dialect by which the server reads what concerns itself in a statement: cursors, settings, COPY. Clients write that for
+    /// PostgreSQL, also in front of a source of another dialect.
     fn dialect(&self) -> Dialect {
-        self.source().unwrap_or(Dialect::POSTGRES)
+        Dialect::POSTGRES
     }
 
     /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.
@@ -228,7 +229,7 @@ pub trait Interrupt: Send + Sync {
 /// What a statement takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders; [`Kind::Unknown`](crate::value::types::Kind::Unknown) where nothing tells.
+    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) where nothing tells.
     pub parameters: Vec<Type>,
     /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
     pub type_oids: Vec<u32>,

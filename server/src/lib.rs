@@ -37,13 +37,12 @@ mod supervise;
 
 pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows,
-    Session, Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
+    Role, Rows, Who,
 };
 pub use message::backend::Status;
 pub use observe::Log;
 pub use serve::{Options, ServeError, Server};
-pub use session::query;
 pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};

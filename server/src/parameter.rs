@@ -10,7 +10,7 @@ pub use instant::{Instant, instant};
 pub use text::from_text;
 
 use crate::sqlstate::SqlState;
-use crate::value::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ const ALLOCATION: usize = 16;
 /// stands between them.
 pub(crate) fn most_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
     let (items, digits) = match (&type_.kind, is_binary) {
-        (Kind::List(item), true) => (binary::items(bytes), if item.is_numeric() { binary::MOST_DIGITS } else { 0 }),
-        (Kind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
+        (TypeKind::List(item), true) => (binary::items(bytes), if item.is_numeric() { binary::MOST_DIGITS } else { 0 }),
+        (TypeKind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
         _ => (0, 0),
     };
     bytes.len() + ALLOCATION + items * (size_of::<Value>() + ALLOCATION + digits)

@@ -17,7 +17,7 @@ use crate::limits::budget::{Budget, Kept};
 use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
-use crate::value::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 use crate::value::{Column, Unsupported, ValueError};
 
 /// The formats, for error messages.
@@ -48,7 +48,7 @@ impl Formats {
 /// Writes RowDescription of columns that are known by their names and types.
 pub fn describe(out: &mut Vec<u8>, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
     check_count(columns.len())?;
-    if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == Kind::Unsupported) {
+    if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == TypeKind::Unsupported) {
         let (column, data_type) = (name.clone(), type_.name.clone());
         return Err(Unsupported { column, data_type, format: TEXT }.into());
     }

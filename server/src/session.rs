@@ -9,7 +9,7 @@ pub(crate) mod extended;
 pub(crate) mod listing;
 pub(crate) mod portal;
 pub(crate) mod prepared;
-pub mod query;
+pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod savepoint;

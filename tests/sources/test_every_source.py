@@ -84,8 +84,10 @@ def test_parameters_by_order(source: Source) -> None:
 @pytest.mark.gap("adbc-postgresql", "adbc-sqlite", error=colonnade.InterfaceError, match="in order: give a list")
 def test_parameters_by_name(source: Source) -> None:
     query = "select word, '$quoted' as q from readings where id = $number or word = $word order by id"
-    found = source.read(query, {"number": 7, "word": "word 2999"}).to_pylist()
-    assert found == [{"word": "word 7", "q": "$quoted"}, {"word": "word 2999", "q": "$quoted"}]
+    assert source.read(query, {"number": 7, "word": "word 2999"}).to_pylist() == [
+        {"word": "word 7", "q": "$quoted"},
+        {"word": "word 2999", "q": "$quoted"},
+    ]
 
 
 #: SQLite numbers placeholders by their first appearance, whatever they are called.
@@ -177,9 +179,7 @@ def test_a_limit_of_no_rows(connection: colonnade.Connection) -> None:
 def test_one_result_at_a_time(source: Source, connection: colonnade.Connection) -> None:
     result = connection.query(source.dialect.series.format(MANY))
     for ask in (connection.query, connection.execute):
-        with pytest.raises(
-            colonnade.InterfaceError, match="still delivers a result: read it to its end, drop it, or open a second"
-        ):
+        with pytest.raises(colonnade.InterfaceError, match=r"still delivers a result: .* or open a second"):
             ask("select 1")
     result.close()
     assert answers(connection)
@@ -294,14 +294,8 @@ def test_parts_have_each_row_once(source: Source, key: str | None) -> None:
 
 @pytest.mark.gap(*DRIVERS, error=colonnade.NotSupportedError, match="this source cannot be read in parts")
 def test_a_range_of_keys_filters_nothing(source: Source) -> None:
-    table = colonnade.read_sql(
-        source.uri,
-        "select id from readings",
-        return_type="arrow",
-        partition_on="id",
-        partition_num=3,
-        partition_range=(1000, 2000),
-    )
+    split: dict[str, Any] = {"partition_on": "id", "partition_num": 3, "partition_range": (1000, 2000)}
+    table = colonnade.read_sql(source.uri, "select id from readings", return_type="arrow", **split)
     assert sorted(table["id"].to_pylist()) == list(range(1, ROWS + 1))
 
 

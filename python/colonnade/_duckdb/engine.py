@@ -127,7 +127,7 @@ class Engine:
         """The name of the database, and whether it has a schema `public`."""
         return self._database, self._has_public
 
-    def session(self, *, user: str = "duckdb", read_only: bool = False) -> Session:
+    def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A connection of its own, for a user who may only read or for one who may write, too."""
         with self._lock:
             connection, parser = self._root.cursor(), self._root.cursor()

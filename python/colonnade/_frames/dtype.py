@@ -11,6 +11,7 @@ from colonnade._options.dtype import ArrowSchema, Backend, Dtype, Dtypes, Lossy
 
 if TYPE_CHECKING:
     from colonnade._core import Stream
+    from colonnade._options.query import QueryOptions
 
 #: A column's number, its new type as the extension module takes it, and whether values may change.
 Conversion: TypeAlias = "tuple[int, str | ArrowSchema, bool]"
@@ -50,11 +51,12 @@ def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
         raise
 
 
-def requested(dtype: Dtypes | None, as_text: Sequence[str] | None) -> frozenset[str] | None:
+def requested(options: QueryOptions) -> frozenset[str] | None:
     """The columns whose types were asked for, which keep them; None means all of them."""
+    dtype, as_text = options.get("dtype"), options.get("as_text") or ()
     if dtype is None:
-        return frozenset(as_text or ())
-    return frozenset(dtype) | frozenset(as_text or ()) if isinstance(dtype, Mapping) else None
+        return frozenset(as_text)
+    return frozenset([*dtype, *as_text]) if isinstance(dtype, Mapping) else None
 
 
 def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +16,19 @@ from colonnade._options.dtype import Dtype, Dtypes
 
 from . import fixed, gaps, objects
 from .dtype import is_object
-from .layout import Layout, is_decimal, is_digits
 from .values import of_column, out_of_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from colonnade._options.dtype import Backend
+
+    from .dtype import Conversion
+
+#: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
+_TYPE_KEY = b"colonnade.type"
+#: Those whose text is the digits of a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 #: Units of numbers that pandas' parse_dates reads as moments.
 _UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 #: Batches are joined until they have so many rows, because each batch costs a call for each column, or so many bytes.
@@ -29,6 +38,67 @@ _WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query
 #: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
 _LONGEST = 100_000_000
 _DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a frame are kept."""
+
+    backend: Backend = "numpy"
+    #: Whether decimals become the nearest float; None leaves it to the back-end.
+    coerce_float: bool | None = None
+    #: Columns whose types were asked for, by name; None means all of them.
+    requested: frozenset[str] | None = frozenset()
+
+    @property
+    def coerces(self) -> bool:
+        """Whether decimals become floats, which is pandas' default."""
+        return self.backend != "exact" if self.coerce_float is None else self.coerce_float
+
+    def keeps(self, column: str) -> bool:
+        """Whether a column keeps the type that it has."""
+        return self.requested is None or column in self.requested
+
+    def conversions(self, schema: pa.Schema) -> list[Conversion]:
+        """The types that columns get before they arrive here: their number, the type, whether values may change."""
+        found: list[Conversion] = []
+        for index, field in enumerate(schema):
+            target = None if self.keeps(field.name) else self._target(field)
+            if target is not None:
+                found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
+        return found
+
+    def _target(self, field: pa.Field) -> str | None:
+        if self.backend == "connectorx":
+            return _connectorx(field)
+        if _is_decimal(field) and self.coerces:
+            return "lossy:float64"
+        # What the values of an enumeration are, and in which order, is text for pandas.
+        if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
+            return "utf8" if pa.types.is_string(field.type.value_type) else None
+        return None
+
+
+def _is_decimal(field: pa.Field) -> bool:
+    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
+
+
+def _is_digits(field: pa.Field) -> bool:
+    """Whether it is a numeric without a precision, whose text arrives."""
+    return pa.types.is_string(field.type) and _is_decimal(field)
+
+
+def _connectorx(field: pa.Field) -> str | None:
+    """What ConnectorX would have made of it, where that is not what pandas gets anyway, or by a wider copy."""
+    kind = field.type
+    if _is_decimal(field):
+        return "lossy:float64"
+    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
+        return "timestamp(us)"
+    if pa.types.is_dictionary(kind) or pa.types.is_time(kind):
+        return "utf8"
+    return None
 
 
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
@@ -71,7 +141,7 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
         return _Chunks(field, layout)
     keeps = layout.keeps(field.name)
     found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and is_digits(field))
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and _is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -158,7 +228,7 @@ def _lengths(column: pa.ChunkedArray) -> Any:
 def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     """Python's lists, with `floats` in place of decimals."""
     kind = column.type
-    if floats and pa.types.is_list(kind) and is_decimal(kind.value_field):
+    if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
             for row in of_column(name, column)

@@ -84,7 +84,7 @@ class Result:
         stream = converted(stream if limit is None else stream.limited(limit), dtype)
         self._stream: Stream | None = stream
         #: Columns whose types were asked for, which the stream has already; None means all.
-        self._requested = requested(dtype, options.get("as_text"))
+        self._requested = requested(options)
         #: Whether batches may arrive in another order than that of the rows.
         self._in_parts = in_parts
         self._names = stream.names

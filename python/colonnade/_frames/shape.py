@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from colonnade._options.dtype import Backend, Dtypes
+    from colonnade._options.dtype import Backend
+    from colonnade._options.query import QueryOptions
 
     from .pandas import Layout
     from .result import Result
@@ -35,14 +36,13 @@ class Shape:
     """The arguments of `read_sql` that say what it gives."""
 
     return_type: str
-    index_col: str | list[str] | None = None
-    dtype_backend: Backend | None = None
-    coerce_float: bool | None = None
-    parse_dates: ParseDates | None = None
-    chunksize: int | None = None
-    batch_size: int | None = None
-    dtype: Dtypes | None = None
-    as_text: Sequence[str] | None = None
+    index_col: str | list[str] | None
+    dtype_backend: Backend | None
+    coerce_float: bool | None
+    parse_dates: ParseDates | None
+    chunksize: int | None
+    batch_size: int | None
+    options: QueryOptions
 
     def __post_init__(self) -> None:
         if self.return_type not in RETURN_TYPES:
@@ -69,19 +69,20 @@ class Shape:
             require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
 
     @property
-    def converted(self) -> Dtypes | None:
-        """The types that columns get as they are decoded; pandas makes objects at the end."""
-        if self.return_type not in _PANDAS:
-            return self.dtype
-        if isinstance(self.dtype, Mapping):
-            return {name: kind for name, kind in self.dtype.items() if not is_object(kind)}
-        return None if self.dtype is None or is_object(self.dtype) else self.dtype
+    def query_options(self) -> QueryOptions:
+        """The options of the query, without the type `object`: pandas makes objects at the end."""
+        dtype = self.options.get("dtype")
+        if self.return_type not in _PANDAS or dtype is None:
+            return self.options
+        if isinstance(dtype, Mapping):
+            return {**self.options, "dtype": {name: kind for name, kind in dtype.items() if not is_object(kind)}}
+        return {**self.options, "dtype": None if is_object(dtype) else dtype}
 
     @property
     def _layout(self) -> Layout:
         from .pandas import Layout
 
-        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.converted, self.as_text))
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.query_options))
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -153,8 +154,8 @@ class Shape:
         from .pandas import astype, frame, moments, set_index
 
         made = frame(schema, batches, self._layout)
-        if self.dtype is not None:
-            made = astype(made, self.dtype)
+        if (dtype := self.options.get("dtype")) is not None:
+            made = astype(made, dtype)
         for name, how in self._moments.items():
             if name in made.columns:
                 made[name] = moments(made[name], how)

@@ -197,18 +197,7 @@ def read_sql(
     if columns is not None:
         why = "it selects from a table that is given by name: name the columns in the query"
         raise NotSupportedError(f"columns is not supported: {why}")
-    shape = Shape(
-        return_type,
-        index_col,
-        dtype_backend,
-        coerce_float,
-        parse_dates,
-        chunksize,
-        batch_size,
-        dtype=options.get("dtype"),
-        as_text=options.get("as_text"),
-    )
-    options["dtype"] = shape.converted
+    shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, options)
     queries = _checked(asked, partition_on, strategy)
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
@@ -217,7 +206,7 @@ def read_sql(
     shape.require()
 
     connection = place if isinstance(place, Connection) else Connection(open_source(place, only_reads=True))
-    reading = Reading(connection, queries, shape, params, options, split, owns_connection=connection is not place)
+    reading = Reading(connection, queries, shape, params, split, owns_connection=connection is not place)
     # What arrives bit by bit closes the connection at its end.
     streams = return_type == "arrow_stream" or chunksize is not None
     try:

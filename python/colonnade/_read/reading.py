@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from colonnade._connection import Connection
     from colonnade._frames.result import Result
-    from colonnade._options.query import Params, QueryOptions
+    from colonnade._options.query import Params
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class Reading:
     queries: list[str]
     shape: Shape
     params: Params | None
-    options: QueryOptions
     split: partition.Split
     owns_connection: bool
 
@@ -76,14 +75,14 @@ class Reading:
             self.connection.close()
 
     def _query(self, sql: str) -> Result:
-        return self.shape.prepare(self.connection.query(sql, self.params, **self.options))
+        return self.shape.prepare(self.connection.query(sql, self.params, **self.shape.query_options))
 
     def _parts(self) -> Result | None:
         """The one result of all queries; None if they can only follow one another."""
         source = self.connection._source
         if len(self.queries) == 1:
-            return partition.start(source, self.queries[0], self.params, self.options, self.split)
-        return partition.start_each(source, self.queries, self.params, self.options, self.split)
+            return partition.start(source, self.queries[0], self.params, self.shape.query_options, self.split)
+        return partition.start_each(source, self.queries, self.params, self.shape.query_options, self.split)
 
 
 def _same_columns(first: pa.Schema, other: pa.Schema) -> None:

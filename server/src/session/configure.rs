@@ -86,7 +86,7 @@ impl Session {
     pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
         for (name, value) in given {
             let source = self.engine.source();
-            let dialect = self.engine.dialect();
+            let dialect = source.unwrap_or_else(|| self.engine.dialect());
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
             match settings::kept(&Statement::of(&text, dialect).kind, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,

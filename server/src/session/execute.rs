@@ -3,7 +3,7 @@
 use colonnade_sql::{Dialect, Statement, code};
 
 use crate::connection::cancel::Running;
-use crate::engine::{Answer, BatchSize, EngineError, Parameter, Session as EngineSession};
+use crate::engine::{Answer, BatchSize, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::rows::{self, Cursor, Formats, Sent};

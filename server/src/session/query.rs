@@ -6,7 +6,7 @@ use colonnade_sql::statement::{Cursor, Direction, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::settings;
-use crate::engine::{EngineError, Session};
+use crate::engine::{EngineError, EngineSession};
 use crate::error::{Failure, SqlState};
 
 /// The statements of a query string. Empty ones (nothing, or comments alone) are left out. A string in another database's SQL is cut
@@ -14,7 +14,7 @@ use crate::error::{Failure, SqlState};
 ///
 /// # Errors
 /// If it may be several, and the source might run the first of them only.
-pub fn statements<'a>(sql: &'a str, engine: &dyn Session) -> Result<Vec<Statement<'a>>, Failure> {
+pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<Statement<'a>>, Failure> {
     let dialect = engine.dialect();
     let spans: Vec<Span<'_>> = match engine.source() {
         None => split(sql, dialect).collect(),

@@ -7,7 +7,7 @@ use colonnade_sql::StatementKind;
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
-use crate::engine::Session as EngineSession;
+use crate::engine::EngineSession;
 use crate::error::Failure;
 use crate::message::backend::Status;
 use crate::session::prepared::Prepared;

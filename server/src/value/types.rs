@@ -8,12 +8,12 @@ pub struct Type {
     /// Its name in the engine.
     pub name: String,
     /// What it is to PostgreSQL.
-    pub kind: Kind,
+    pub kind: TypeKind,
 }
 
 /// What values of a type look like to PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TypeKind {
     /// boolean
     Bool,
     /// smallint; the engine's integers of 8 bits too
@@ -68,7 +68,7 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl TypeKind {
     /// Whether its values are dates, times or intervals.
     pub fn is_temporal(&self) -> bool {
         matches!(self, Self::Date | Self::Time | Self::TimeTz | Self::Timestamp | Self::TimestampTz | Self::Interval)
@@ -104,10 +104,10 @@ impl Type {
             oid::BIT | oid::VARBIT => "BIT",
             array => {
                 let item = Self::of_oid(oid::item_of(array)?)?;
-                return Some(Self { name: format!("{}[]", item.name), kind: Kind::List(Box::new(item)) });
+                return Some(Self { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
             }
         };
-        let kind = if oid == oid::OID { Kind::Oid } else { kind(name) };
+        let kind = if oid == oid::OID { TypeKind::Oid } else { kind(name) };
         Some(Self { name: name.to_owned(), kind })
     }
 
@@ -122,7 +122,7 @@ impl Type {
         }
         let type_ = Self::of_oid(info.oid)?;
         Some(match type_.kind {
-            Kind::Numeric(_) => Self { kind: Kind::Numeric(info.modifier), ..type_ },
+            TypeKind::Numeric(_) => Self { kind: TypeKind::Numeric(info.modifier), ..type_ },
             _ => type_,
         })
     }
@@ -133,105 +133,106 @@ impl Type {
         TypeInfo {
             oid,
             size: oid::size(oid),
-            modifier: if let Kind::Numeric(modifier) = self.kind { modifier } else { -1 },
+            modifier: if let TypeKind::Numeric(modifier) = self.kind { modifier } else { -1 },
         }
     }
 
     fn oid(&self) -> u32 {
         match &self.kind {
-            Kind::Bool => oid::BOOL,
-            Kind::Int2 => oid::INT2,
-            Kind::Int4 => oid::INT4,
-            Kind::Int8 => oid::INT8,
-            Kind::Oid => oid::OID,
-            Kind::Float4 => oid::FLOAT4,
-            Kind::Float8 => oid::FLOAT8,
-            Kind::Numeric(_) => oid::NUMERIC,
-            Kind::Text | Kind::Unsupported | Kind::Unknown => oid::TEXT,
-            Kind::Bytes => oid::BYTEA,
-            Kind::Date => oid::DATE,
-            Kind::Time => oid::TIME,
-            Kind::TimeTz => oid::TIMETZ,
-            Kind::Timestamp => oid::TIMESTAMP,
-            Kind::TimestampTz => oid::TIMESTAMPTZ,
-            Kind::Interval => oid::INTERVAL,
-            Kind::Uuid => oid::UUID,
-            Kind::Json => oid::JSON,
-            Kind::Bits => oid::VARBIT,
-            Kind::Name => oid::NAME,
-            Kind::Vector(oid) => *oid,
-            Kind::Record => oid::RECORD,
-            Kind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
+            TypeKind::Bool => oid::BOOL,
+            TypeKind::Int2 => oid::INT2,
+            TypeKind::Int4 => oid::INT4,
+            TypeKind::Int8 => oid::INT8,
+            TypeKind::Oid => oid::OID,
+            TypeKind::Float4 => oid::FLOAT4,
+            TypeKind::Float8 => oid::FLOAT8,
+            TypeKind::Numeric(_) => oid::NUMERIC,
+            TypeKind::Text | TypeKind::Unsupported | TypeKind::Unknown => oid::TEXT,
+            TypeKind::Bytes => oid::BYTEA,
+            TypeKind::Date => oid::DATE,
+            TypeKind::Time => oid::TIME,
+            TypeKind::TimeTz => oid::TIMETZ,
+            TypeKind::Timestamp => oid::TIMESTAMP,
+            TypeKind::TimestampTz => oid::TIMESTAMPTZ,
+            TypeKind::Interval => oid::INTERVAL,
+            TypeKind::Uuid => oid::UUID,
+            TypeKind::Json => oid::JSON,
+            TypeKind::Bits => oid::VARBIT,
+            TypeKind::Name => oid::NAME,
+            TypeKind::Vector(oid) => *oid,
+            TypeKind::Record => oid::RECORD,
+            TypeKind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
             // PostgreSQL's arrays may have any number of dimensions.
-            Kind::List(item) if matches!(item.kind, Kind::List(_) | Kind::Map) => item.oid(),
-            Kind::List(item) => oid::array_of(item.oid()).unwrap_or(oid::TEXT),
+            TypeKind::List(item) if matches!(item.kind, TypeKind::List(_) | TypeKind::Map) => item.oid(),
+            TypeKind::List(item) => oid::array_of(item.oid()).unwrap_or(oid::TEXT),
         }
     }
 
     /// The number for a parameter of this type. A type without a form that clients can send is a text.
     pub fn parameter_oid(&self) -> u32 {
         let mut item = self;
-        while let Kind::List(inner) = &item.kind {
+        while let TypeKind::List(inner) = &item.kind {
             item = inner;
         }
-        let is_text = matches!(item.kind, Kind::Record | Kind::Map | Kind::Vector(_) | Kind::Unsupported);
+        let is_text =
+            matches!(item.kind, TypeKind::Record | TypeKind::Map | TypeKind::Vector(_) | TypeKind::Unsupported);
         if is_text { oid::TEXT } else { self.oid() }
     }
 
     /// Whether it is a numeric, or lists of them.
     pub(crate) fn is_numeric(&self) -> bool {
         match &self.kind {
-            Kind::List(item) => item.is_numeric(),
-            kind => matches!(kind, Kind::Numeric(_)),
+            TypeKind::List(item) => item.is_numeric(),
+            kind => matches!(kind, TypeKind::Numeric(_)),
         }
     }
 
     /// Whether the type itself, not only the value, says how many digits a number has.
     pub fn is_decimal(&self) -> bool {
-        matches!(self.kind, Kind::Numeric(_)) && self.name.starts_with("DECIMAL")
+        matches!(self.kind, TypeKind::Numeric(_)) && self.name.starts_with("DECIMAL")
     }
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> TypeKind {
     if let Some((item, _)) = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
-        return Kind::List(Box::new(Type::named(item)));
+        return TypeKind::List(Box::new(Type::named(item)));
     }
     let (base, arguments) = match name.split_once('(') {
         Some((base, arguments)) => (base, arguments.strip_suffix(')')),
         None => (name, None),
     };
     match base {
-        "BOOLEAN" => Kind::Bool,
-        "TINYINT" | "SMALLINT" | "UTINYINT" => Kind::Int2,
-        "INTEGER" | "USMALLINT" => Kind::Int4,
-        "BIGINT" | "UINTEGER" => Kind::Int8,
-        "FLOAT" => Kind::Float4,
-        "DOUBLE" => Kind::Float8,
-        "UBIGINT" | "HUGEINT" | "UHUGEINT" | "BIGNUM" => Kind::Numeric(-1),
+        "BOOLEAN" => TypeKind::Bool,
+        "TINYINT" | "SMALLINT" | "UTINYINT" => TypeKind::Int2,
+        "INTEGER" | "USMALLINT" => TypeKind::Int4,
+        "BIGINT" | "UINTEGER" => TypeKind::Int8,
+        "FLOAT" => TypeKind::Float4,
+        "DOUBLE" => TypeKind::Float8,
+        "UBIGINT" | "HUGEINT" | "UHUGEINT" | "BIGNUM" => TypeKind::Numeric(-1),
         "DECIMAL" => {
             let pair = arguments.and_then(|arguments| arguments.split_once(','));
             let pair = pair.and_then(|(precision, scale)| Some((precision.parse().ok()?, scale.trim().parse().ok()?)));
-            Kind::Numeric(pair.map_or(-1, |(precision, scale)| oid::numeric_modifier(precision, scale)))
+            TypeKind::Numeric(pair.map_or(-1, |(precision, scale)| oid::numeric_modifier(precision, scale)))
         }
-        "BLOB" | "GEOMETRY" => Kind::Bytes,
-        "BIT" => Kind::Bits,
-        "name" => Kind::Name,
-        "int2vector" => Kind::Vector(oid::INT2VECTOR),
-        "oidvector" => Kind::Vector(oid::OIDVECTOR),
-        "DATE" => Kind::Date,
-        "TIME" | "TIME_NS" => Kind::Time,
-        "TIME WITH TIME ZONE" => Kind::TimeTz,
-        "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => Kind::Timestamp,
-        "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ_NS" => Kind::TimestampTz,
-        "INTERVAL" => Kind::Interval,
-        "UUID" => Kind::Uuid,
-        "JSON" => Kind::Json,
-        "STRUCT" | "TUPLE" => Kind::Record,
-        "MAP" => Kind::Map,
-        "UNION" | "VARIANT" => Kind::Unsupported,
-        "UNKNOWN" => Kind::Unknown,
+        "BLOB" | "GEOMETRY" => TypeKind::Bytes,
+        "BIT" => TypeKind::Bits,
+        "name" => TypeKind::Name,
+        "int2vector" => TypeKind::Vector(oid::INT2VECTOR),
+        "oidvector" => TypeKind::Vector(oid::OIDVECTOR),
+        "DATE" => TypeKind::Date,
+        "TIME" | "TIME_NS" => TypeKind::Time,
+        "TIME WITH TIME ZONE" => TypeKind::TimeTz,
+        "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => TypeKind::Timestamp,
+        "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ_NS" => TypeKind::TimestampTz,
+        "INTERVAL" => TypeKind::Interval,
+        "UUID" => TypeKind::Uuid,
+        "JSON" => TypeKind::Json,
+        "STRUCT" | "TUPLE" => TypeKind::Record,
+        "MAP" => TypeKind::Map,
+        "UNION" | "VARIANT" => TypeKind::Unsupported,
+        "UNKNOWN" => TypeKind::Unknown,
         // VARCHAR, ENUM, a bare NULL, and types of the user's.
-        _ => Kind::Text,
+        _ => TypeKind::Text,
     }
 }
 

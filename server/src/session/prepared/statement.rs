@@ -3,13 +3,13 @@
 use colonnade_sql::statement::Cursor as Request;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
-use crate::engine::{Columns, Parameter, Session as Engine};
+use crate::engine::{Columns, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, Value, from_binary, from_text};
 use crate::session::query;
 use crate::session::settings::{self, Command, Settings};
-use crate::value::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 
 /// A statement that was parsed, and what is known of it before it runs.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl PreparedStatement {
     ///
     /// # Errors
     /// If the engine refuses it.
-    pub fn new(engine: &mut dyn Engine, statement: &Statement<'_>, oids: &[u32]) -> Result<Self, Failure> {
+    pub fn new(engine: &mut dyn EngineSession, statement: &Statement<'_>, oids: &[u32]) -> Result<Self, Failure> {
         let (source, dialect) = (engine.source(), engine.dialect());
         let Statement { text, kind, .. } = statement;
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
@@ -118,13 +118,13 @@ impl PreparedStatement {
     ///
     /// # Errors
     /// What the source says of a wrong statement.
-    pub fn look(&mut self, engine: &mut dyn Engine) -> Result<(), Failure> {
+    pub fn look(&mut self, engine: &mut dyn EngineSession) -> Result<(), Failure> {
         let description = engine.describe(&self.statement(), &self.sent_types)?;
         self.told_types = description.type_oids;
         let count = self.types.len().max(description.parameters.len());
         self.types.resize_with(count, unknown);
         for (known, type_) in self.types.iter_mut().zip(description.parameters) {
-            if known.kind == Kind::Unknown {
+            if known.kind == TypeKind::Unknown {
                 *known = type_;
             }
         }

@@ -22,7 +22,7 @@ DATABASE = "shop"
 #: Whom the server runs as, if the tests run as root.
 OWNER = "mysql"
 #: Seconds that a server may take to start or to stop.
-PATIENCE = 60
+TIMEOUT = 60
 SETTINGS = ("--skip-log-bin", "--max-allowed-packet=64M", "--innodb-buffer-pool-size=32M", "--performance-schema=OFF")
 
 
@@ -120,7 +120,7 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
 
 
 def _wait(running: Server) -> None:
-    for _ in range(PATIENCE * 10):
+    for _ in range(TIMEOUT * 10):
         try:
             running.run("select 1")
         except RuntimeError:
@@ -138,8 +138,8 @@ def _wait(running: Server) -> None:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         raise

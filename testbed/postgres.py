@@ -27,7 +27,7 @@ from urllib.parse import quote
 import psycopg
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 60
+TIMEOUT = 60
 SUPERUSER = "tester"
 
 #: SQLSTATEs that tell of a backend being terminated. As core has it, none was told if it waited for the client to read
@@ -290,7 +290,7 @@ def _running(
 
 def _accepts(ask: list[str | Path], process: subprocess.Popen[bytes]) -> bool:
     """Whether it accepts connections, when it has started or has recovered from a crash."""
-    for _ in range(PATIENCE * 20):
+    for _ in range(TIMEOUT * 20):
         if subprocess.run(ask, check=False).returncode == 0:
             return True
         try:
@@ -307,8 +307,8 @@ def _stop(ask: list[str | Path], process: subprocess.Popen[bytes]) -> None:
     _accepts(ask, process)
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGQUIT)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         raise

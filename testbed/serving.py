@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def serve(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
         finally:
             process.terminate()
             try:
-                process.wait(PATIENCE)
+                process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

@@ -5,7 +5,7 @@
 
 mod case;
 mod compare;
-mod parrot;
+mod fixed_server;
 mod read;
 mod repair;
 mod script;
@@ -14,7 +14,7 @@ mod values;
 
 pub use case::Case;
 pub use compare::{rows_in_all, same};
-pub use parrot::{Parrot, read_results};
+pub use fixed_server::{FixedServer, read_results};
 pub use read::{LIMITS, check, messages, read};
 pub use repair::repaired;
 pub use script::{PASSWORD, ScriptedServer};

@@ -5,17 +5,17 @@
 use std::sync::OnceLock;
 
 use colonnade_client::postgres::{self, Conninfo};
-use colonnade_fuzz::{Parrot, read_results};
+use colonnade_fuzz::{FixedServer, read_results};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    static PARROT: OnceLock<(Parrot, Conninfo)> = OnceLock::new();
-    let (parrot, conninfo) = PARROT.get_or_init(|| {
-        let parrot = Parrot::start();
-        let host = parrot.path().to_string_lossy().replace('/', "%2F");
+    static SERVER: OnceLock<(FixedServer, Conninfo)> = OnceLock::new();
+    let (server, conninfo) = SERVER.get_or_init(|| {
+        let server = FixedServer::start();
+        let host = server.path().to_string_lossy().replace('/', "%2F");
         let conninfo = Conninfo::parse(&format!("postgresql://fuzz@{host}/")).expect("an address");
-        (parrot, conninfo)
+        (server, conninfo)
     });
-    parrot.learn(bytes);
+    server.learn(bytes);
     if let Ok(connection) = postgres::connect(conninfo.clone(), &mut || true) {
         read_results(&connection);
     }

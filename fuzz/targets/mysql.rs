@@ -5,13 +5,13 @@
 use std::sync::OnceLock;
 
 use colonnade_client::mysql;
-use colonnade_fuzz::{Parrot, read_results};
+use colonnade_fuzz::{FixedServer, read_results};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    static PARROT: OnceLock<Parrot> = OnceLock::new();
-    let parrot = PARROT.get_or_init(Parrot::start);
-    parrot.learn(bytes);
-    let uri = format!("mysql://fuzz:secret@localhost/?unix_socket={}", parrot.path().display());
+    static SERVER: OnceLock<FixedServer> = OnceLock::new();
+    let server = SERVER.get_or_init(FixedServer::start);
+    server.learn(bytes);
+    let uri = format!("mysql://fuzz:secret@localhost/?unix_socket={}", server.path().display());
     if let Ok(connection) = mysql::connect(&uri, &mut || true) {
         read_results(&connection);
     }

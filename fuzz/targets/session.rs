@@ -21,13 +21,13 @@ const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
 
 /// An engine that returns numbers for every query, and counts the queries.
 #[derive(Default)]
-struct Parrot {
+struct CountingEngine {
     asked: Arc<AtomicU64>,
 }
 
-impl Engine for Parrot {
+impl Engine for CountingEngine {
     fn version(&self) -> String {
-        "Parrot 1".to_owned()
+        "CountingEngine 1".to_owned()
     }
 
     fn session(&self, _who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
@@ -36,7 +36,7 @@ impl Engine for Parrot {
     }
 }
 
-impl EngineSession for Parrot {
+impl EngineSession for CountingEngine {
     fn execute(&mut self, statement: &Statement<'_>, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match statement.text.len() % 3 {
@@ -107,9 +107,9 @@ fn target(is_guarded: bool) -> Target {
     });
     let credentials = Credentials::load(&CredentialFiles { users: users.clone(), tls: None }).unwrap();
     users.into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
-    let parrot = Parrot::default();
-    let asked = Arc::clone(&parrot.asked);
-    Target { asked, server: Server::start(Arc::new(parrot), credentials, Options::default()).unwrap() }
+    let engine = CountingEngine::default();
+    let asked = Arc::clone(&engine.asked);
+    Target { asked, server: Server::start(Arc::new(engine), credentials, Options::default()).unwrap() }
 }
 
 static OPEN: OnceLock<Target> = OnceLock::new();

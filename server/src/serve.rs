@@ -27,7 +27,7 @@ use crate::supervise::memory::Room;
 use crate::tls::{self, TlsError};
 
 /// How long [`Server::stop`] lets sessions tell their clients.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often [`Server::drain`] looks for sessions that have become idle.
 const PAUSE: Duration = Duration::from_millis(50);
 /// DuckDB parses and binds on the session's thread, by recursion: docs/reference/server.md, "Depth". It is reserved, not touched.
@@ -226,7 +226,7 @@ impl Server {
     /// Interrupts running statements, and waits some seconds at most until all sessions have ended.
     pub fn stop(&mut self) {
         self.shared.is_draining.store(true, Ordering::SeqCst);
-        self.shared.registry.end_all(PATIENCE);
+        self.shared.registry.end_all(STOP_TIMEOUT);
     }
 }
 

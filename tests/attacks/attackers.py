@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from testbed.serving import PATIENCE, Server, serve
+from testbed.serving import TIMEOUT, Server, serve
 from tests.support.users import add_user
 
 PASSWORD = "not that secret"
@@ -31,7 +31,7 @@ class Target:
     def canary(self) -> tuple[object, ...] | None:
         """The canary, as a new session reads it: from the worker that is there once there is memory for it, or from the
         next one when that one dies."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             try:
                 with self.connect("reader") as other:

@@ -29,7 +29,7 @@ from pathlib import Path
 import psycopg
 from colonnade._core import Fence
 
-from testbed.serving import PATIENCE
+from testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target, target
 from tests.attacks.pipelined import Client, extended, simple
 from tests.attacks.sql_grammar import Grammar
@@ -143,7 +143,7 @@ class Keeper:
 
     def state(self) -> dict[str, object]:
         """What no reader may change; new sessions are opened where the engine's process has ended."""
-        for _ in range(PATIENCE):
+        for _ in range(TIMEOUT):
             try:
                 if not self.sessions:
                     self.sessions = [self.attacked.connect(user) for user in ("writer", "reader")]
@@ -210,7 +210,7 @@ def attackable(directory: Path, options: tuple[str, ...]) -> Iterator[tuple[Targ
                 writer.execute(SETUP)
 
             def deaths() -> Deaths:
-                with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+                with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
                     lines = answer.read().decode().splitlines()
                 count = next(line for line in lines if line.startswith("colonnade_worker_restarts_total "))
                 last = [line for line in lines if line.startswith("colonnade_worker_last_death_info{")]
@@ -249,7 +249,7 @@ def fuzz(
     ):
         keeper = Keeper(attacked)
         before = keeper.state()
-        deadline = time.monotonic() + (seconds if seconds is not None else 10 * PATIENCE)
+        deadline = time.monotonic() + (seconds if seconds is not None else 10 * TIMEOUT)
         grammars = [Grammar(f"{seed}-{number}", allowed_to_all()) for number in range(connections)]
         threads = [
             threading.Thread(target=attack, args=(attacked, grammar, progress, goes_on), daemon=True)

@@ -8,7 +8,7 @@ import socket
 import time
 from collections import Counter
 
-from testbed.serving import PATIENCE
+from testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target
 
 
@@ -48,7 +48,7 @@ class Client:
     def run(self, requests: list[bytes], codes: Counter[str]) -> int:
         """Send these and read the answers; how many were answered, fewer if the connection broke."""
         unsent, received, answered = memoryview(b"".join(requests)), b"", 0
-        deadline = time.monotonic() + 20 * PATIENCE
+        deadline = time.monotonic() + 20 * TIMEOUT
         while answered < len(requests):
             writing = [self.socket] if unsent else []
             readable, writable, _ = select.select([self.socket], writing, [], max(0, deadline - time.monotonic()))

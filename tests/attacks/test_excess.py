@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from testbed.serving import PATIENCE, Server, serve
+from testbed.serving import TIMEOUT, Server, serve
 from tests.support.raw_client import hand_shake, wait_until
 from tests.support.raw_login import RawClient
 
@@ -50,7 +50,7 @@ def others_go_on(server: Server) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
     assert not thread.is_alive() and not failures and count > 0, failures
 
 
@@ -371,7 +371,7 @@ def test_who_cancels_and_does_not_read_is_cut_off() -> None:
         client.expect(b"Z")
         client.send(b"Q", b"select repeat('x', 1000) from range(100000000)\0")
         wait_until(lambda: client.socket.recv(1, socket.MSG_PEEK) != b"")
-        with socket.create_connection((server.host, server.port), timeout=PATIENCE) as canceling:
+        with socket.create_connection((server.host, server.port), timeout=TIMEOUT) as canceling:
             canceling.sendall(struct.pack("!II", 16, 80877102) + key)
             assert canceling.recv(1) == b""
         wait_until(lambda: server.connections() == 0)

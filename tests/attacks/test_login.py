@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import PATIENCE, Server, serve
+from testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient, question, raw_login
@@ -117,7 +117,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def sent(server: Server, *parts: bytes) -> bytes:
     """What comes back until the server hangs up, which it does by itself or after our end of the connection."""
-    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as client:
+    with socket.create_connection((server.host, server.port), timeout=TIMEOUT) as client:
         received = b""
         try:
             for part in parts:
@@ -199,7 +199,7 @@ def test_who_never_finishes_is_given_up_though_bytes_still_come(users: Path, sec
         server = secure
         if state != "handshake":
             server = stack.enter_context(serve("--users", users, "--login-timeout", "1"))
-        client = stack.enter_context(socket.create_connection((server.host, server.port), timeout=PATIENCE))
+        client = stack.enter_context(socket.create_connection((server.host, server.port), timeout=TIMEOUT))
         beginning = {
             "start": struct.pack("!IHH", 10_000, 3, 0),
             "answer": start("alice") + b"p" + struct.pack("!I", 10_000),
@@ -208,7 +208,7 @@ def test_who_never_finishes_is_given_up_though_bytes_still_come(users: Path, sec
         client.sendall(beginning[state])
         # A byte whenever the server has not hung up; it does so in the middle of the message.
         client.settimeout(0.05)
-        for _ in range(int(PATIENCE / 0.05)):
+        for _ in range(int(TIMEOUT / 0.05)):
             try:
                 client.sendall(b"x")
                 if client.recv(1000) == b"":
@@ -236,7 +236,7 @@ def test_a_handshake_that_ends_in_the_middle_ends_its_connection_alone(secure: S
     hello = outgoing.read()
     for end in range(0, len(hello), 37):
         assert sent(secure, SSL_REQUEST)[:1] == b"S"
-        with socket.create_connection((secure.host, secure.port), timeout=PATIENCE) as client:
+        with socket.create_connection((secure.host, secure.port), timeout=TIMEOUT) as client:
             client.sendall(SSL_REQUEST)
             assert client.recv(1) == b"S"
             client.sendall(hello[:end])
@@ -249,7 +249,7 @@ def test_one_address_cannot_take_all_places(users: Path) -> None:
     unix.mkdir()
     with serve(*options, "--listen", "127.0.0.1:0", "--unix", unix) as server, ExitStack() as stack:
         crowd = [
-            stack.enter_context(socket.create_connection((server.host, server.port), timeout=PATIENCE))
+            stack.enter_context(socket.create_connection((server.host, server.port), timeout=TIMEOUT))
             for _ in range(40)
         ]
         crowd[-1].sendall(start("alice"))
@@ -266,7 +266,7 @@ def test_one_address_cannot_take_all_places(users: Path) -> None:
 def test_half_open_connections_keep_nobody_out(users: Path) -> None:
     with serve("--users", users, "--login-timeout", "600") as server, ExitStack() as stack:
         for _ in range(400):
-            one = stack.enter_context(socket.create_connection((server.host, server.port), timeout=PATIENCE))
+            one = stack.enter_context(socket.create_connection((server.host, server.port), timeout=TIMEOUT))
             one.sendall(start("alice"))
         goes_on(server)
 
@@ -276,7 +276,7 @@ def test_memory_stays_bounded_before_the_login(users: Path) -> None:
         goes_on(server)
         before = server.memory()
         for number in range(200):
-            client = stack.enter_context(socket.create_connection((server.host, server.port), timeout=PATIENCE))
+            client = stack.enter_context(socket.create_connection((server.host, server.port), timeout=TIMEOUT))
             client.sendall(start(f"{number:09900}") if number % 2 else start("alice"))
             assert client.recv(1000)[:1] == b"R"
             client.sendall(b"p" + struct.pack("!I", 10_000) + b"x" * 9_000)
@@ -359,7 +359,7 @@ def has_come(client: RawClient) -> bool:
     except BlockingIOError:
         return False
     finally:
-        client.socket.settimeout(PATIENCE)
+        client.socket.settimeout(TIMEOUT)
 
 
 @pytest.mark.skipif(psycopg.pq.version() < 180000, reason="libpq 18 knows protocol 3.2")
@@ -370,5 +370,5 @@ def test_libpq_speaks_the_newer_protocol(guarded: Server) -> None:
         with connection.cursor() as cursor:
             cursor.execute("select 1")
             # Cancels nothing, since nothing runs; the request is taken all the same.
-            connection.cancel_safe(timeout=PATIENCE)
+            connection.cancel_safe(timeout=TIMEOUT)
             assert cursor.fetchone() == (1,)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import PATIENCE, serve
+from testbed.serving import TIMEOUT, serve
 from tests.attacks.killing import has_new_worker, kill
 from tests.support.certificates import Authority
 from tests.support.metrics import base, fetched, numbers
@@ -81,7 +81,7 @@ def test_a_result_that_was_under_way_is_an_error_and_never_a_short_one() -> None
 def test_over_tls_the_connection_ends(tmp_path: Path) -> None:
     pair = Authority(tmp_path / "ca", "Ours").sign("server", "IP:127.0.0.1")
     with serve("--tls-certificate", pair.certificate, "--tls-key", pair.key) as server:
-        with socket.create_connection((server.host, server.port), timeout=PATIENCE) as raw:
+        with socket.create_connection((server.host, server.port), timeout=TIMEOUT) as raw:
             raw.sendall(b"\0\0\0\x08\x04\xd2\x16\x2f")
             assert raw.recv(1) == b"S"
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -222,7 +222,7 @@ def test_the_sandbox_leaves_the_databases_files_and_nothing_else(tmp_path: Path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "secret").write_text("secret")
     command = [sys.executable, "-c", CONFINED, str(tmp_path / "allowed"), str(tmp_path / "other")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     if "lacks some of the rules" in done.stderr or "has no Landlock" in done.stderr:
         pytest.skip("this kernel has no Landlock, or an older one")
     assert (done.stdout, done.stderr) == ("confined\n", "")

@@ -27,7 +27,7 @@ CLIENTS = Path(__file__).parent
 #: A test whose name has this word is run against a server that wants TLS and a password.
 SECURE = "TLS"
 #: Seconds; the first build of a client compiles all that it needs.
-PATIENCE = 280
+TIMEOUT = 280
 
 
 def program(name: str) -> str:
@@ -47,7 +47,7 @@ def run(command: list[str | Path], directory: Path | None = None, **environment:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
     assert done.returncode == 0, f"{command[0]} failed:\n{done.stdout}"

@@ -20,7 +20,7 @@ from tests.support.every_type import EVERY_TYPE
 
 SOURCES = Path(__file__).parent / "jdbc"
 #: Seconds; the driver may have to be fetched.
-PATIENCE = 240
+TIMEOUT = 240
 
 SHOP = """
     CREATE TABLE shops (name varchar PRIMARY KEY, city varchar UNIQUE);
@@ -61,7 +61,7 @@ def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(*command: str, given: str = "") -> str:
-    result = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE)
+    result = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", timeout=TIMEOUT)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 

@@ -17,7 +17,7 @@ import psycopg2.extras
 import pytest
 from psycopg2 import errors
 
-from testbed.serving import PATIENCE, Server, serve
+from testbed.serving import TIMEOUT, Server, serve
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
 
@@ -268,7 +268,7 @@ def test_asynchronous_connections(server: Server) -> None:
         while (state := connection.poll()) != psycopg2.extensions.POLL_OK:
             reading = [connection] if state == psycopg2.extensions.POLL_READ else []
             writing = [connection] if state == psycopg2.extensions.POLL_WRITE else []
-            assert any(select.select(reading, writing, [], PATIENCE))
+            assert any(select.select(reading, writing, [], TIMEOUT))
 
     wait()
     cursor = connection.cursor()

@@ -23,10 +23,10 @@ DIFFERENT = {
     "test_reflect_covering_index": "DuckDB's indexes include no other columns",
     "test_float_custom_scale": "NUMERIC alone is DECIMAL(18,3) in DuckDB",
 }
-PATIENCE = 900
+TIMEOUT = 900
 
 
-@pytest.mark.timeout(PATIENCE)
+@pytest.mark.timeout(TIMEOUT)
 def test_the_dialects_own_tests_pass() -> None:
     with serve() as server:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
@@ -38,7 +38,7 @@ def test_the_dialects_own_tests_pass() -> None:
         command += ["-k", " and ".join(f"not {name}" for name in DIFFERENT)]
         path = os.pathsep.join([str(SUITE), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = os.environ | {"PYTHONPATH": path}
-        result = subprocess.run(command, cwd=SUITE, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        result = subprocess.run(command, cwd=SUITE, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
     found = re.search(r"(\d+) passed", result.stdout)
     assert result.returncode == 0, result.stdout[-20_000:]
     assert found is not None

@@ -51,11 +51,11 @@ def pooled(cluster: pg.Cluster, mode: str, **settings: object) -> Iterator[str]:
             yield uri
         finally:
             process.terminate()
-            process.wait(pg.PATIENCE)
+            process.wait(pg.TIMEOUT)
 
 
 def _wait(uri: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(pg.PATIENCE * 20):
+    for _ in range(pg.TIMEOUT * 20):
         try:
             colonnade.connect(uri).close()
         except colonnade.OperationalError:
@@ -126,7 +126,7 @@ def test_clients_at_the_same_time(postgres: pg.Cluster) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(pg.PATIENCE)
+            thread.join(pg.TIMEOUT)
     assert failures == []
 
 

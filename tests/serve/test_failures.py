@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from testbed.serving import PATIENCE, Server, connected, own_server, serve
+from testbed.serving import TIMEOUT, Server, connected, own_server, serve
 from tests.support.raw_client import hand_shake, received, send_query, wait_until
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b"
@@ -114,7 +114,7 @@ def test_cancel_interrupts_a_long_query(connection: psycopg.Connection) -> None:
     thread = threading.Thread(target=run)
     thread.start()
     # A cancel request that comes before the query is about nothing; so ask until it has worked.
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not ended.wait(0.2):
         connection.cancel_safe()
         assert time.monotonic() < deadline, "the query was not cancelled"
@@ -223,7 +223,7 @@ def test_python_variables_of_the_server_are_out_of_reach(connection: psycopg.Con
 def test_garbage_ends_the_connection_and_nothing_else(server: Server, connection: psycopg.Connection) -> None:
     for garbage in [b"GET / HTTP/1.1\r\n\r\n", bytes(8), b"\xff" * 64]:
         with socket.create_connection((server.host, server.port)) as client:
-            client.settimeout(PATIENCE)
+            client.settimeout(TIMEOUT)
             client.sendall(garbage)
             answer = b"".join(iter(lambda: client.recv(4096), b""))
         assert answer[:1] == b"E"
@@ -239,7 +239,7 @@ def test_garbage_ends_the_connection_and_nothing_else(server: Server, connection
 
 def test_a_newer_protocol_is_negotiated(server: Server) -> None:
     with socket.create_connection((server.host, server.port)) as client:
-        client.settimeout(PATIENCE)
+        client.settimeout(TIMEOUT)
         body = (196610).to_bytes(4, "big") + b"user\0tester\0_pq_.novelty\0on\0\0"
         client.sendall((len(body) + 4).to_bytes(4, "big") + body)
         answer = client.recv(4096)
@@ -253,7 +253,7 @@ def test_a_server_that_stops_ends_its_sessions() -> None:
         send_query(client, ENDLESS)
         wait_until(lambda: server.connections() == 2)
         server.process.terminate()
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
         with pytest.raises(psycopg.OperationalError):
             idle.execute("SELECT 1")
         client.close()

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import PATIENCE, serve
+from testbed.serving import TIMEOUT, serve
 from tests.support.raw_client import hand_shake, send_query, wait_until
 from tests.support.raw_login import RawClient
 
@@ -107,7 +107,7 @@ def test_there_are_so_many_connections() -> None:
 
 def test_newcomers_of_an_address_are_so_many() -> None:
     with serve("--max-connections", "1", "--max-address-logins", "4", "--login-timeout", "600") as server:
-        silent = [socket.create_connection((server.host, server.port), timeout=PATIENCE) for _ in range(4)]
+        silent = [socket.create_connection((server.host, server.port), timeout=TIMEOUT) for _ in range(4)]
         wait_until(lambda: server.connections() == 4)
         # The oldest one makes room, and is told so.
         connect(server).close()
@@ -136,10 +136,10 @@ def test_sigterm_lets_what_runs_end() -> None:
             connect(server)
         assert within.execute("select 1").fetchone() == (1,)
         within.execute("commit")
-        runs.join(PATIENCE)
+        runs.join(TIMEOUT)
         assert len(rows) == 1
         stack.close()
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
 
 
 def test_the_grace_ends() -> None:
@@ -148,7 +148,7 @@ def test_the_grace_ends() -> None:
         send_query(client, ENDLESS)
         time.sleep(0.3)  # as above
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
         client.close()
 
 

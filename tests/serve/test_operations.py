@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import PATIENCE, serve
+from testbed.serving import TIMEOUT, serve
 from tests.support.metrics import base, fetched, numbers
 from tests.support.raw_client import comes_in, wait_until
 from tests.support.raw_login import RawClient
@@ -70,7 +70,7 @@ def test_health_says_when_new_sessions_are_not_welcome() -> None:
         wait_until(is_refused)
         within.execute("commit")
         within.close()
-        assert server.process.wait(PATIENCE) == 0
+        assert server.process.wait(TIMEOUT) == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_other_requests_do_no_harm(request_: bytes, answer: bytes) -> None:
     with serve(*METRICS) as server:
         url = base(server)
         port = int(url.rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as client:
             client.sendall(request_)
             try:
                 found = client.recv(100)

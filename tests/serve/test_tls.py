@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import PATIENCE, Server, serve
+from testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient
@@ -98,7 +98,7 @@ def test_tls_without_asking_has_to_say_what_for(secure: Secure, protocols: list[
     context = ssl.create_default_context(cafile=str(secure.authority.certificate))
     if protocols:
         context.set_alpn_protocols(protocols)
-    with socket.create_connection((HOST, secure.server.port), timeout=PATIENCE) as raw:
+    with socket.create_connection((HOST, secure.server.port), timeout=TIMEOUT) as raw:
         try:
             with context.wrap_socket(raw, server_hostname=HOST) as tls:
                 assert tls.recv(1) == b""
@@ -174,7 +174,7 @@ def test_a_cancel_request_comes_encrypted_too(secure: Secure) -> None:
     with secure.connect() as connection:
         connection.execute("select 1")
         cursor = connection.cursor()
-        threading.Timer(0.5, lambda: connection.cancel_safe(timeout=PATIENCE)).start()
+        threading.Timer(0.5, lambda: connection.cancel_safe(timeout=TIMEOUT)).start()
         with pytest.raises(errors.QueryCanceled):
             cursor.execute("select count(*) from range(100000000000) t(i) where i % 7 = 3")
 
@@ -182,7 +182,7 @@ def test_a_cancel_request_comes_encrypted_too(secure: Secure) -> None:
 @pytest.mark.parametrize("early", [b"\0", b"\x16\x03\x01", b"\0\0\0\x11\0\3\0\0user\0eve\0\0"])
 def test_what_was_sent_before_the_handshake_is_not_taken(secure: Secure, early: bytes) -> None:
     """CVE-2021-23214: somebody between could put a beginning before what is encrypted."""
-    with socket.create_connection((HOST, secure.server.port), timeout=PATIENCE) as raw:
+    with socket.create_connection((HOST, secure.server.port), timeout=TIMEOUT) as raw:
         raw.sendall(SSL_REQUEST + early)
         answer = raw.recv(1000)
         assert answer[:1] == b"E" and b"unencrypted data" in answer
@@ -190,7 +190,7 @@ def test_what_was_sent_before_the_handshake_is_not_taken(secure: Secure, early: 
 
 def test_encryption_is_asked_for_once(secure: Secure) -> None:
     context = ssl.create_default_context(cafile=str(secure.authority.certificate))
-    with socket.create_connection((HOST, secure.server.port), timeout=PATIENCE) as raw:
+    with socket.create_connection((HOST, secure.server.port), timeout=TIMEOUT) as raw:
         raw.sendall(SSL_REQUEST)
         assert raw.recv(1) == b"S"
         with context.wrap_socket(raw, server_hostname=HOST) as tls:
@@ -211,7 +211,7 @@ def test_encryption_is_asked_for_once(secure: Secure) -> None:
 )
 @pytest.mark.parametrize("asked", [True, False])
 def test_garbage_instead_of_a_handshake_ends_the_connection(secure: Secure, garbage: bytes, asked: bool) -> None:
-    with socket.create_connection((HOST, secure.server.port), timeout=PATIENCE) as raw:
+    with socket.create_connection((HOST, secure.server.port), timeout=TIMEOUT) as raw:
         if asked:
             raw.sendall(SSL_REQUEST)
             assert raw.recv(1) == b"S"

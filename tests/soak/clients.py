@@ -230,7 +230,7 @@ class Plan:
 def at_work(plan: Plan, numbers: range) -> None:
     """A process of a load: a thread for each of its connections, with pauses of `think` seconds on average."""
     load, lock = Load(), threading.Lock()
-    patience = pg.PATIENCE if plan.disconnections else 0
+    patience = pg.TIMEOUT if plan.disconnections else 0
     explained = EXPLAINED | {OUT_OF_MEMORY} if plan.disconnections else EXPLAINED
     clients = [
         Client(plan.dsn, number, patience) if number % 10 else Columnar(plan.uri, number, patience)
@@ -262,7 +262,7 @@ def at_work(plan: Plan, numbers: range) -> None:
         except BaseException:
             load.faults.append(traceback.format_exc())
 
-    plan.start.wait(pg.PATIENCE)
+    plan.start.wait(pg.TIMEOUT)
     threads = [threading.Thread(target=life, args=(client,)) for client in clients]
     for thread in threads:
         thread.start()
@@ -276,7 +276,7 @@ def time_one(plan: Plan) -> None:
     load = Load()
     again = partial(psycopg.connect, plan.dsn, autocommit=True, prepare_threshold=None)
     connection = again()
-    plan.start.wait(pg.PATIENCE)
+    plan.start.wait(pg.TIMEOUT)
     deadline = time.monotonic() + plan.seconds
     while time.monotonic() < deadline:
         start = time.perf_counter()
@@ -289,7 +289,7 @@ def time_one(plan: Plan) -> None:
                 raise
             else:
                 load.disconnections += 1
-                connection = until_it_connects(again, pg.PATIENCE)
+                connection = until_it_connects(again, pg.TIMEOUT)
         load.times.append(time.perf_counter() - start)
         time.sleep(PAUSE)
     connection.close()
@@ -316,7 +316,7 @@ def loaded(
     processes.append(spawn.Process(target=time_one, args=(plan,)))
     for process in processes:
         process.start()
-    plan.start.wait(pg.PATIENCE)
+    plan.start.wait(pg.TIMEOUT)
     begin()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -324,7 +324,7 @@ def loaded(
         time.sleep(0.1)
     load = Load()
     for _ in processes:
-        load.add(plan.results.get(timeout=pg.PATIENCE))
+        load.add(plan.results.get(timeout=pg.TIMEOUT))
     for process in processes:
-        process.join(pg.PATIENCE)
+        process.join(pg.TIMEOUT)
     return load

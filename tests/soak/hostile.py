@@ -47,7 +47,7 @@ EXCESS = [
     "create temp table big as select random() as r, repeat('x', 100) as s from range(20000000)",
 ]
 #: Seconds that a hostile client may need to end. None of its statements may take as long: else the server forgot it.
-PATIENCE = 120
+TIMEOUT = 120
 #: As strict as an operator would be who expects this.
 LIMITS = ("--memory", "2GB", "--threads", "2", "--statement-timeout", "20", "--temp-size", "2GB")
 
@@ -55,7 +55,7 @@ LIMITS = ("--memory", "2GB", "--threads", "2", "--statement-timeout", "20", "--t
 def attack(target: Target, user: str, number: int, seconds: float, results: Queue[Counter[str]]) -> None:
     """A process of one hostile client: one thing after the other, on the connection that is left or a new one."""
     # One that does not end says where it is.
-    faulthandler.dump_traceback_later(seconds + PATIENCE - 10)
+    faulthandler.dump_traceback_later(seconds + TIMEOUT - 10)
     chance, done = random.Random(number), Counter[str]()
     connection: psycopg.Connection | None = None
     start = time.monotonic()
@@ -97,7 +97,7 @@ def ended(processes: list[SpawnProcess], results: Queue[Counter[str]], faults: l
     attacks = Counter[str]()
     for _ in processes:
         try:
-            attacks += results.get(timeout=PATIENCE)
+            attacks += results.get(timeout=TIMEOUT)
         except queue.Empty:
             faults.append("a hostile client got neither an answer nor an end of its connection")
             break

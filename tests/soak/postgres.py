@@ -235,7 +235,7 @@ def soaked(seconds: float) -> Iterator[Soak]:
         while not soak.over:
             veteran.work(1)
         for thread in threads:
-            thread.join(pg.PATIENCE)
+            thread.join(pg.TIMEOUT)
             if thread.is_alive():
                 soak.faults.append("a client is stuck")
         grown = veteran.work(30) - before
@@ -249,7 +249,7 @@ def soaked(seconds: float) -> Iterator[Soak]:
 
 def faults_of(soak: Soak) -> list[str]:
     """What went wrong, once the clients are gone."""
-    deadline = time.monotonic() + pg.PATIENCE
+    deadline = time.monotonic() + pg.TIMEOUT
     with soak.cluster.connect() as session:
         others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and backend_type in"
         others += " ('client backend', 'parallel worker')"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.request
 
-from testbed.serving import PATIENCE, Server
+from testbed.serving import TIMEOUT, Server
 
 
 def base(server: Server) -> str:
@@ -17,7 +17,7 @@ def base(server: Server) -> str:
 
 
 def fetched(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
         return answer.read().decode()
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import psycopg
 
-from testbed.serving import PATIENCE, Server
+from testbed.serving import TIMEOUT, Server
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for another process to get somewhere, but not for ever."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)
@@ -34,7 +34,7 @@ def hand_shake(server: Server, *, small_buffer: bool = False) -> socket.socket:
     if small_buffer:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect((server.host, server.port))
-    client.settimeout(PATIENCE)
+    client.settimeout(TIMEOUT)
     body = (196608).to_bytes(4, "big") + b"user\0tester\0\0"
     client.sendall((len(body) + 4).to_bytes(4, "big") + body)
     received = b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from types import TracebackType
 
-from testbed.serving import PATIENCE, Server
+from testbed.serving import TIMEOUT, Server
 
 Message = tuple[bytes, bytes]
 
@@ -14,7 +14,7 @@ class RawClient:
     """Sends messages as they are told, and gives those that come."""
 
     def __init__(self, host: str | None, port: int | None) -> None:
-        self.socket = socket.create_connection((host, port), timeout=PATIENCE)
+        self.socket = socket.create_connection((host, port), timeout=TIMEOUT)
         self.buffer = b""
 
     def __enter__(self) -> RawClient:

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Observer;
 
 /// The time limit for a request and its answer. They are served one after the other.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 8 << 10;
 
 /// The state that a request is answered with.
@@ -20,7 +20,7 @@ pub(crate) enum State<'a> {
 
 /// Reads one request and answers it. An invalid request gets no answer.
 pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> State<'a>) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let request = request(stream)?;
     let words: Vec<_> = request.split(' ').collect();
     let (status, body) = match (&words[..], state()) {
@@ -44,7 +44,7 @@ pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> State<'
 
 /// The first line of a request, once its head has arrived.
 fn request(mut stream: &TcpStream) -> io::Result<String> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + REQUEST_TIMEOUT;
     let mut head = Vec::new();
     let mut part = [0; 1024];
     while !head.windows(4).any(|four| four == b"\r\n\r\n") {

@@ -38,77 +38,77 @@ pub enum SettingError {
     Transaction,
 }
 
-/// Who gives a setting its sense.
+/// What a SET of a setting does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sense {
-    /// It says something about the client and changes nothing.
-    Free,
-    /// It has this value, whatever is said about it.
+enum Effect {
+    /// The value is kept and shown, and changes nothing else.
+    Kept,
+    /// It is accepted if it is one of these ways to write the only value.
     Only(&'static [&'static str]),
-    /// It tells what the server is.
-    Fixed,
-    /// It is accepted, but does nothing; the client is warned.
-    Idle,
-    /// A time that the server keeps.
-    Shorter(Time),
-    /// Where the engine looks for names.
-    Path,
-    /// The name of a time zone, which the engine has, too.
+    /// It describes the server: only its present value is accepted.
+    ReadOnly,
+    /// It is accepted without an effect, and the client is warned.
+    Ignored,
+    /// It sets a time limit, which can only become shorter.
+    TimeLimit(Time),
+    /// It sets the engine's search path.
+    SearchPath,
+    /// It sets the time zone, in the engine too.
     TimeZone,
 }
 
 struct Known {
     name: &'static str,
     default: &'static str,
-    sense: Sense,
+    effect: Effect,
     /// Whether clients are told of a change (PostgreSQL's GUC_REPORT).
     is_reported: bool,
 }
 
-const fn known(name: &'static str, default: &'static str, sense: Sense, is_reported: bool) -> Known {
-    Known { name, default, sense, is_reported }
+const fn known(name: &'static str, default: &'static str, effect: Effect, is_reported: bool) -> Known {
+    Known { name, default, effect, is_reported }
 }
 
-use Sense::{Fixed, Free, Idle, Only, Path, Shorter, TimeZone};
+use Effect::{Ignored, Kept, Only, ReadOnly, SearchPath, TimeLimit, TimeZone};
 
 const KNOWN: [Known; 35] = [
-    known("application_name", "", Free, true),
+    known("application_name", "", Kept, true),
     known("bytea_output", "hex", Only(&["hex"]), false),
-    known("check_function_bodies", "on", Free, false),
+    known("check_function_bodies", "on", Kept, false),
     known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"]), true),
-    known("client_min_messages", "notice", Free, false),
+    known("client_min_messages", "notice", Kept, false),
     known("DateStyle", "ISO, MDY", Only(&["iso", "iso, mdy", "iso,mdy"]), true),
     known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // Floats are always the shortest text that reads back as the same number.
-    known("extra_float_digits", "1", Free, false),
-    known("idle_in_transaction_session_timeout", "0", Shorter(Time::IdleInTransaction), false),
-    known("idle_session_timeout", "0", Shorter(Time::Idle), false),
-    known("in_hot_standby", "off", Fixed, true),
-    known("integer_datetimes", "on", Fixed, true),
+    known("extra_float_digits", "1", Kept, false),
+    known("idle_in_transaction_session_timeout", "0", TimeLimit(Time::IdleInTransaction), false),
+    known("idle_session_timeout", "0", TimeLimit(Time::Idle), false),
+    known("in_hot_standby", "off", ReadOnly, true),
+    known("integer_datetimes", "on", ReadOnly, true),
     known("IntervalStyle", "postgres", Only(&["postgres"]), true),
-    known("is_superuser", "off", Fixed, true),
-    known("jit", "off", Free, false),
-    known("lc_collate", "C", Fixed, false),
-    known("lc_messages", "C", Free, false),
-    known("lc_monetary", "C", Free, false),
-    known("lock_timeout", "0", Idle, false),
-    known("max_identifier_length", "63", Fixed, false),
-    known("row_security", "on", Free, false),
+    known("is_superuser", "off", ReadOnly, true),
+    known("jit", "off", Kept, false),
+    known("lc_collate", "C", ReadOnly, false),
+    known("lc_messages", "C", Kept, false),
+    known("lc_monetary", "C", Kept, false),
+    known("lock_timeout", "0", Ignored, false),
+    known("max_identifier_length", "63", ReadOnly, false),
+    known("row_security", "on", Kept, false),
     // PostgreSQL 15 does not report it either. The engine knows its value.
-    known("search_path", "main", Path, false),
-    known("server_encoding", "UTF8", Fixed, true),
-    known("server_version", "", Fixed, true),
-    known("server_version_num", "150000", Fixed, false),
-    known("session_authorization", "", Fixed, true),
+    known("search_path", "main", SearchPath, false),
+    known("server_encoding", "UTF8", ReadOnly, true),
+    known("server_version", "", ReadOnly, true),
+    known("server_version_num", "150000", ReadOnly, false),
+    known("session_authorization", "", ReadOnly, true),
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
-    known("statement_timeout", "0", Shorter(Time::Statement), false),
-    known("synchronize_seqscans", "on", Free, false),
+    known("statement_timeout", "0", TimeLimit(Time::Statement), false),
+    known("synchronize_seqscans", "on", Kept, false),
     known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
-    known("transaction_deferrable", "off", Free, false),
-    known("xmloption", "content", Free, false),
+    known("transaction_deferrable", "off", Kept, false),
+    known("xmloption", "content", Kept, false),
 ];
 
 /// A session's values.
@@ -175,7 +175,7 @@ impl Settings {
 
     /// Whether a setting is the search path.
     pub fn is_path(setting: usize) -> bool {
-        KNOWN[setting].sense == Path
+        KNOWN[setting].effect == SearchPath
     }
 
     /// What it takes to set a setting, to its first value if none is given.
@@ -187,21 +187,21 @@ impl Settings {
         let value = value.unwrap_or(&self.defaults[setting]);
         let wrong = |only| Err(SettingError::Value { name: known.name, value: value.to_owned(), only });
         let change = Change { value: value.to_owned(), ..Change::default() };
-        match known.sense {
-            Free => Ok(change),
-            Idle => Ok(Change { is_idle: value != known.default, ..change }),
+        match known.effect {
+            Kept => Ok(change),
+            Ignored => Ok(Change { is_idle: value != known.default, ..change }),
             Only(values) if values.iter().chain([&known.default]).any(|only| only.eq_ignore_ascii_case(value)) => {
                 // Its other spellings mean the same.
                 Ok(Change { value: known.default.to_owned(), ..change })
             }
             Only(_) => wrong(known.default),
-            Fixed if value == self.value(setting) => Ok(change),
-            Fixed => Err(SettingError::Fixed(known.name)),
-            Shorter(which) => match limits::time(value) {
+            ReadOnly if value == self.value(setting) => Ok(change),
+            ReadOnly => Err(SettingError::Fixed(known.name)),
+            TimeLimit(which) => match limits::time(value) {
                 Some(time) => Ok(Change { time: Some((which, time)), ..change }),
                 None => wrong("a time, such as 500, 30s or 5min"),
             },
-            Path => Ok(Change { engine: Some(in_engine(known.name, &without_catalog(value))), ..change }),
+            SearchPath => Ok(Change { engine: Some(in_engine(known.name, &without_catalog(value))), ..change }),
             TimeZone => match Zone::named(value) {
                 Some(zone) => {
                     let value = zone.name().to_owned();

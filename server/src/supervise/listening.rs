@@ -18,7 +18,7 @@ use crate::observe::{self, State};
 /// The pause after a connection could not be accepted, so that a lack of descriptors does not cause a busy loop.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a client waits for a worker that is starting, before it is refused.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WORKER_START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a thread for the listener.
 pub(super) fn start(shared: &Arc<Shared>, listener: &Arc<Listener>) -> io::Result<JoinHandle<()>> {
@@ -42,7 +42,7 @@ fn hand_over(shared: &Shared, listener: &Listener, socket: OwnedFd) {
         }
         return;
     }
-    if let Err(socket) = shared.give(socket, PATIENCE) {
+    if let Err(socket) = shared.give(socket, WORKER_START_TIMEOUT) {
         // On a thread of its own, because the client may be slow. Without a thread the connection is closed.
         let _ = thread::Builder::new().name("refuse".to_owned()).spawn(move || refuse(socket));
     }
@@ -52,7 +52,7 @@ fn hand_over(shared: &Shared, listener: &Listener, socket: OwnedFd) {
 fn refuse(socket: OwnedFd) {
     let Ok(socket) = Socket::try_from(socket).map(Arc::new) else { return };
     let (mut input, mut output) = (Input::new(Arc::clone(&socket)), Output::new(Arc::clone(&socket)));
-    let heard = socket.set_deadline(Some(Instant::now() + PATIENCE)).map_err(Failure::from);
+    let heard = socket.set_deadline(Some(Instant::now() + WORKER_START_TIMEOUT)).map_err(Failure::from);
     if heard.and_then(|()| startup::purpose(&socket, &mut input, &mut output, None)).is_ok() {
         startup::refuse(&mut output, &Failure::Starting);
     }

@@ -22,7 +22,7 @@ use crate::observe::{FieldValue, Log};
 use crate::serve::ServeError;
 
 /// How long a worker may take to end its sessions after it was told to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause before a worker is started if the last one did not become ready. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -225,7 +225,7 @@ impl Shared {
     }
 
     fn wait_for_the_end(&self, process: &mut Process) -> io::Result<ExitStatus> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STOP_TIMEOUT;
         while Instant::now() < end {
             if let Some(status) = process.poll()? {
                 return Ok(status);
@@ -368,7 +368,7 @@ impl Supervisor {
             let _ = channel.send(ChannelMessage::Stop, 0, &[]);
         }
         self.shared.changed.notify_all();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + STOP_TIMEOUT;
         while state.end.is_none() && Instant::now() < end {
             state = self.shared.wait(state, end.saturating_duration_since(Instant::now()));
         }

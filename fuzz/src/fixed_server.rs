@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 use colonnade_client::{Connection, QueryOptions};
 
 /// A server on a unix socket that sends given bytes, independent of what it receives.
-pub struct Parrot {
+pub struct FixedServer {
     path: PathBuf,
     words: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Parrot {
+impl FixedServer {
     /// Starts it.
     pub fn start() -> Self {
         let path = std::env::temp_dir().join(format!("colonnade-fuzz-{}", std::process::id()));

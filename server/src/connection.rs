@@ -164,8 +164,21 @@ fn session(
     ]);
     let (status, dialect) = (Status::Idle, "");
     let time_zone = String::new();
-    Session { input, output, engine, control, status, prepared, settings, dialect, time_zone, encode_cpu }
-        .run(&client.given, ticket.process);
+    let link_estimate = None;
+    Session {
+        input,
+        output,
+        engine,
+        control,
+        status,
+        prepared,
+        settings,
+        dialect,
+        time_zone,
+        encode_cpu,
+        link_estimate,
+    }
+    .run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", Value::Text(&peer)),

@@ -1,5 +1,8 @@
 //! What the kernel says of the way to a client.
 
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
 use colonnade_wire::Queue;
 
 use crate::socket::Socket;
@@ -22,6 +25,12 @@ pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
     return socket.tcp().and_then(linux::queue);
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// A time of the clock that link estimates have.
+pub(crate) fn now() -> Duration {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGIN.elapsed()
 }
 
 #[cfg(target_os = "linux")]
@@ -95,6 +104,7 @@ mod linux {
             delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
             unsent: u64::from(info.notsent_bytes),
             peer_limited: Duration::from_micros(info.rwnd_limited),
+            ..Queue::default()
         })
     }
 

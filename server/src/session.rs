@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use colonnade_wire::LinkEstimate;
+
 use crate::cancel::{Control, Running};
 use crate::certain;
 use crate::copy::{self, Context, Copy, Parsed, options::Format};
@@ -36,6 +38,8 @@ pub struct Session {
     /// The time zone that the client was told of, if a source has one.
     pub time_zone: String,
     pub encode_cpu: f64,
+    /// What earlier results have measured of the link.
+    pub link_estimate: Option<LinkEstimate>,
 }
 
 /// What a statement of the engine's came to.
@@ -304,7 +308,13 @@ impl Session {
             Some(listing) => listing.into_rows()?,
             None => self.checked_rows(copy, size).map_err(placed)?,
         };
-        let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
+        let context = Context {
+            output: &mut self.output,
+            control: &self.control,
+            encode_cpu: self.encode_cpu,
+            link_estimate: &mut self.link_estimate,
+            rows,
+        };
         let rows = copy::copy_out(context, &copy.options)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())

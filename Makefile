@@ -1,5 +1,5 @@
-# Everything starts from a clone and a machine with Rust, Python 3.11 or newer and a C compiler. What else is needed
-# comes from Debian's package manager and from PyPI into .venv; nothing is installed elsewhere (but see `install`).
+# All targets work from a clone on a machine with Rust, Python 3.11 or newer and a C compiler. They install other
+# requirements from Debian's package manager, and from PyPI into .venv. Only `install` installs anything elsewhere.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -24,13 +24,13 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
-# One interpreter for every build of the extension module, or cargo builds it anew for each.
+# All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-# The newest of Debian's PostgreSQLs, or the one in the PATH. Asked anew each time: a rule may have installed it.
+# The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
@@ -38,10 +38,10 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-help: ## Say what there is to make
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check it
+demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check every value
 	$(BIN)/python demo/demo.py --scale $(DEMO_SF)
 
 demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreSQL, read lineitem by COPY text, COPY binary and colonnade (DEMO_SF=1)
@@ -67,27 +67,27 @@ test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mar
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
 	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
 
-# The package as it is installed for the other tests: no module of it depends on pandas' version.
+# The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/test_destinations.py tests/test_modin.py
+	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/destinations/test_frames.py tests/destinations/test_modin.py
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
-	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/dbt_project.py
+	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
 
 test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/test_drop_in_scripts.py
-	PYTHONPATH=tests $(DROP_IN)/bin/python tests/drop_in/evidence.py
+	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
+	$(DROP_IN)/bin/python -m tests.drop_in.evidence
 
-soak: $(BIN)/.wheel $(BIN)/.test extension ## Everything at once on PostgreSQL, load on the server, hostile clients beside it (SOAK_SECONDS=600 each)
-	$(BIN)/python tests/soak_postgres.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_server.py --seconds $(SOAK_SECONDS)
-	$(BIN)/python tests/soak_hostile.py --seconds $(SOAK_SECONDS)
+soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
+	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.server --seconds $(SOAK_SECONDS)
+	$(BIN)/python -m tests.soak.hostile --seconds $(SOAK_SECONDS)
 
-lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and who depends on whom
+lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and dependencies between crates and modules
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -97,9 +97,9 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
-	$(BIN)/python -m pytest -q --noconftest tests/test_layering.py
+	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
-bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and the whole way, with the rivals in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.wheel $(BIN)/.bench
@@ -121,7 +121,7 @@ bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
 
-bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure what adapts on shaped links, with the rivals, and draw it (root; LINKS_ROUNDS=1, LINKS_ARGS)
+bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	$(CARGO) build --release --locked -p colonnade-shaper
@@ -131,13 +131,13 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure wh
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
 	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs/explanation
 
-# Strict: a broken link, a page that no other page leads to, or a docstring that cannot be read is an error. -E reads all
-# pages anew, because what is generated depends on more than the pages.
+# Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all
+# pages again, because the generated parts also depend on the code.
 docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site into docs/_build
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Do the papers' measurements again and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -146,18 +146,18 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension ma
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
-fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Fuzz each target and a server for a while each (FUZZ_SECONDS=30, FUZZ_TARGETS, FUZZ_SANITIZER)
+fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz target, then random statements on a server (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
-	@# The sanitizers' flags count as unstable; the stable compiler has them all the same.
+	@# The sanitizers' flags are unstable options, which the stable compiler accepts only with RUSTC_BOOTSTRAP.
 	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH" LSAN_OPTIONS="suppressions=$(CURDIR)/fuzz/leaks.supp"; \
 	for target in $(or $(FUZZ_TARGETS),$$($(CARGO) fuzz list)); do \
 		echo "== $$target"; \
 		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
-	$(BIN)/python tests/fuzz_statements.py --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)
 
-deny: target/tools/bin/cargo-deny ## Check what is in the dependency tree: licences, sources, advisories
+deny: target/tools/bin/cargo-deny ## Check licences, sources and advisories of the dependencies
 	target/tools/bin/cargo-deny check
 
 target/tools/bin/cargo-deny:
@@ -173,11 +173,11 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(BIN)/maturin build --release --locked --out dist
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
-clean: ## Remove all that was built or generated
+clean: ## Remove everything that was built or generated
 	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# PostgreSQL and its extension. Debian's package would make a cluster of its own and start it, if it were not told.
+# PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
 postgres:
 	@test -e "$$($(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h" -a -x "$$($(PG_CONFIG) --bindir 2>/dev/null)/initdb" || { set -e; \
 		told=/etc/postgresql-common/createcluster.d/colonnade.conf; trap "$(SUDO) rm -f $$told" EXIT; \
@@ -185,7 +185,7 @@ postgres:
 		$(APT) update; $(APT) install postgresql; \
 		$(APT) install postgresql-server-dev-$$(ls /usr/lib/postgresql | sort -n | tail -n 1); }
 
-# Debian's package would start a server of its own: one that was not there before is stopped again.
+# Debian's package starts its own server. If MariaDB was not installed before, this server is stopped.
 mariadb:
 	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
@@ -194,7 +194,7 @@ mariadb:
 extension: postgres
 	$(MAKE) --no-print-directory -C pg
 
-# The environment, and stamps for what has been installed into it.
+# The environment. A file .NAME in it records that the packages of requirements/NAME.txt are installed.
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or newer is needed: make PYTHON=…'; exit 1; }
@@ -219,7 +219,7 @@ $(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in: | $(BIN)/py
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 
-# Its libraries are for any version of Python, its extension module is not. Where there are none, the study says so.
+# The package's libraries work with any version of Python; its extension module does not. Without the package, the study says so.
 $(PEERS)/monetdb: requirements/monetdb.txt | $(PEERS)/.peers
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --only-binary=:all: --upgrade --target $@ \
 		--python-version 3.10 --implementation cp --abi cp310 --platform manylinux_2_17_$$(uname -m) -r $< || mkdir -p $@

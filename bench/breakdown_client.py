@@ -1,11 +1,11 @@
-"""One client process of the study that takes `pandas.read_sql` apart; `study/pandas_breakdown.py` starts it.
+"""One client process of the study that measures the steps of `pandas.read_sql`; `study/pandas_breakdown.py` starts it.
 
     python bench/breakdown_client.py URL QUERY steps|whole|CHUNK
 
-URL is SQLAlchemy's. `whole` is `pandas.read_sql`; `steps` is the same with a clock where it goes from one step to
-the next: it executes, fetches all rows, and makes a frame of them. A number is the rows of a chunk, read from the
-server one by one and joined at the end. Prints a line of JSON: seconds of wall time and CPU, bytes of memory and on the
-wire, the number of rows, and sums of columns for comparison.
+URL is SQLAlchemy's. `whole` is `pandas.read_sql`. `steps` is the same, with the time of each step: executing the query,
+fetching all rows, making a frame. A number is the rows of a chunk; the chunks are read from the server one by one and
+joined at the end. It prints a line of JSON: seconds of wall time and CPU, bytes of memory and on the wire, the number
+of rows, and sums of columns for comparison.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from process import forget_peak, memory, received_bytes
 
 
 class Waited(io.RawIOBase):
-    """A socket that is read from, and how long that took: for a driver that receives and decodes in one go."""
+    """A socket that measures the time of its reads, for a driver that receives and decodes at the same time."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -41,7 +41,7 @@ class Waited(io.RawIOBase):
 
 
 def timed(connection: sqlalchemy.Connection) -> Waited | None:
-    """PyMySQL makes Python objects while it receives, so its socket is timed; psycopg2 receives all before that."""
+    """PyMySQL creates Python objects while it receives, so its socket is timed. psycopg2 receives everything first."""
     driver = connection.connection.driver_connection
     if type(driver).__module__.partition(".")[0] != "pymysql":
         return None
@@ -51,7 +51,7 @@ def timed(connection: sqlalchemy.Connection) -> Waited | None:
 
 
 class Clock:
-    """Wall time, CPU and memory of one step after the other."""
+    """Wall time, CPU and memory of consecutive steps."""
 
     def __init__(self) -> None:
         self.found: dict[str, float] = {}
@@ -82,7 +82,7 @@ def steps(connection: sqlalchemy.Connection, query: str) -> tuple[pd.DataFrame, 
     clock.step("frame")
     found = clock.found
     if waited:
-        # What the driver did beside waiting for the server was making objects.
+        # The driver's time without waiting for the server is the time of creating objects.
         decoding = found["transfer_wall"] - waited.seconds
         found["transfer_wall"] -= decoding
         found["objects_wall"] += decoding
@@ -100,7 +100,7 @@ def main() -> None:
     url, query, mode = sys.argv[1:]
     engine = sqlalchemy.create_engine(url)
     with engine.connect() as connection:
-        # What the first statement of a connection costs belongs to connecting.
+        # The cost of a connection's first statement is part of connecting.
         connection.execute(sqlalchemy.text("select 1")).fetchall()
         forget_peak(os.getpid())
         before, received = memory(os.getpid(), "VmRSS"), received_bytes()
@@ -122,7 +122,7 @@ def main() -> None:
             "sums": [float(frame[name].sum()) for name in frame.select_dtypes("number").columns],
         }
     print(json.dumps(found), flush=True)
-    # Freeing millions of objects one by one is nobody's measurement.
+    # Freeing millions of objects one by one is not part of a measurement.
     os._exit(0)
 
 

@@ -2,9 +2,9 @@
 
     python bench/client.py SOURCE ADDRESS QUERY warm|cold|stream
 
-It connects, says `connected`, waits for a line, reads the result, and prints what that took as a line of JSON. The
-parent looks at the server before and after. `warm` reads the result once before, on the same connection; `stream` takes
-batch after batch and keeps none.
+It connects, prints `connected`, waits for a line, reads the result, and prints the cost as a line of JSON. The parent
+process measures the server before and after. `warm` reads the result once before, on the same connection. `stream`
+reads batch by batch and keeps none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def flight(address: str, query: str) -> Source:
 
 
 def duckdb(address: str, query: str) -> Source:
-    """No transfer at all: the engine in this process."""
+    """No transfer: the engine in this process."""
     import duckdb
 
     connection = duckdb.connect(address, read_only=True)
@@ -58,7 +58,7 @@ SOURCES = {"colonnade": colonnade, "flight": flight, "duckdb": duckdb}
 
 
 def checksum(table: pa.Table) -> str:
-    """A number that depends on every value and not on the rows' order."""
+    """A number that depends on every value but not on the order of the rows."""
     import duckdb
 
     with duckdb.connect() as connection:

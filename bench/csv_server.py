@@ -1,11 +1,11 @@
-"""The floor: a file of CSV through a bare socket, as netcat would send it.
+"""The lower limit of a transfer: a CSV file over a plain socket, as netcat would send it.
 
     python bench/csv_server.py CODEC FILES
 
-FILES is JSON: the path and the number of rows of each table. CODEC is `none` or one of pyarrow's, which compresses
-mebibyte by mebibyte while it sends. Says where it listens once it does. A client sends a table's name and a line's end,
-and is answered with the file's bytes and rows (u64 each, big endian), and the file: as it is, or in blocks, each with
-the number of its bytes now and before (u32 each, big endian).
+FILES is JSON: the path and the number of rows of each table. CODEC is `none` or one of pyarrow's codecs, which
+compresses each mebibyte while sending. The server prints its address when it listens. A client sends a table's name and
+a line end. The answer is the file's bytes and rows (u64 each, big endian), then the file: unchanged, or in blocks, each
+with its compressed and its original number of bytes (u32 each, big endian).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 
 BLOCK = 1 << 20
-#: Where Arrow's default is another one than the program's.
+#: Levels where Arrow's default differs from the program's.
 LEVELS = {"gzip": 6}
 HEAD = struct.Struct(">QQ")
 BLOCK_HEAD = struct.Struct(">II")
@@ -55,7 +55,7 @@ def main() -> None:
         print(f"listening on 127.0.0.1:{server.getsockname()[1]}", flush=True)
         while True:
             connection, _ = server.accept()
-            # A client whose link was cut must not keep the next one waiting.
+            # A client whose link was cut must not block the next client.
             threading.Thread(target=answer, args=(connection, files, codec), daemon=True).start()
 
 

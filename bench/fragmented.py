@@ -1,9 +1,9 @@
-"""Puts the machine's memory into the state of one that has been up for a while: fragmented, the rest full of files.
+"""Simulates the memory of a machine with a long uptime: fragmented, with the rest full of files.
 
     python bench/fragmented.py COMMAND...
 
-It holds every other page of a part of the memory, so that no free 2 MiB stay together, fills what is left with the
-page cache, and runs the command. What allocates in large units then pays for what the kernel does to find them.
+It holds every second page of a part of the memory, so that no free 2 MiB are contiguous, fills the rest with the page
+cache, and runs the command. A program that allocates large units then has the cost of the kernel's search for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 PAGE = mmap.PAGESIZE
 MIB = 1 << 20
-#: Of the available memory, how much is taken in single pages; a half of it is given back.
+#: The share of the available memory that is taken in single pages; half of it is given back.
 SHARE = 0.7
 
 
@@ -32,7 +32,7 @@ def megabytes(field: str) -> int:
 
 @contextmanager
 def fragmented() -> Iterator[None]:
-    """Fragmented for the time of the block. The disk needs room for two thirds of the memory."""
+    """Fragmented during the block. The disk needs space for two thirds of the memory."""
     size = int(megabytes("MemAvailable") * SHARE) * MIB
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as taken:
         taken.madvise(mmap.MADV_NOHUGEPAGE)
@@ -41,7 +41,7 @@ def fragmented() -> Iterator[None]:
         with tempfile.NamedTemporaryFile(dir=Path(__file__).parent) as files:
             for page in range(0, size, 2 * PAGE):
                 taken.madvise(mmap.MADV_DONTNEED, page, PAGE)
-            # As much as is free now. The kernel takes the oldest pages of the file for whoever needs memory.
+            # As much as is free now. If other programs need memory, the kernel evicts the oldest pages of the file.
             for _ in range(megabytes("MemFree") // 64):
                 files.write(bytes(64 * MIB))
             yield

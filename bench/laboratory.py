@@ -1,7 +1,7 @@
 """Two network namespaces with a shaped link between them, and a server and clients in them. Needs root, and Linux.
 
-The client's side reaches what listens on the server's 127.0.0.1 by the address SERVER, which the shaper translates.
-To the server such a client is a remote one, as it is: `colonnade serve` wants a password and TLS of it.
+The client's side reaches a server on 127.0.0.1 of the server's side by the address SERVER, which the shaper translates.
+For the server such a client is on another machine: `colonnade serve` requires a password and TLS.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import IO, Any
 from process import cpu_seconds
 
 SERVER, CLIENT = "10.99.7.1", "10.99.7.2"
-#: A name and a password.
+#: The user's name and password.
 USER = "laboratory:laboratory"
-#: The namespaces, and the devices in them. A process has its own, so that several measure beside each other; a device's
-#: name has 15 bytes at most.
+#: The namespaces, and the devices in them. Each process has its own names, so that several can measure at the same
+#: time. A device's name has at most 15 bytes.
 SERVER_SIDE, CLIENT_SIDE = f"col-s-{os.getpid()}", f"col-c-{os.getpid()}"
-#: The largest unit that offload makes where the rate may fall: one of 64 KiB would take 50 ms at 10 Mbit/s.
+#: The largest offloaded unit on a link whose rate may fall: a unit of 64 KiB would take 50 ms at 10 Mbit/s.
 SMALL_UNIT = 12_000
-PATIENCE = 10
+SHUTDOWN_SECONDS = 10
 #: linux/sched.h
 CLONE_NEWNET = 0x40000000
-#: Plain bytes of a chunk: so small that a slow link gets many of them in a bearable time.
+#: Plain bytes of a chunk, small enough that a slow link transfers many chunks in acceptable time.
 CHUNK_BYTES = 512 * 1024
 
 
@@ -62,13 +62,13 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def congestion_controls() -> list[str]:
-    """Those that the kernel has."""
+    """The algorithms that the kernel supports."""
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 @dataclass(frozen=True)
 class Link:
-    """What is between client and server."""
+    """The link between client and server."""
 
     name: str
     #: Mbit/s; `None` is this machine itself.
@@ -79,7 +79,7 @@ class Link:
     loss: float = 0.0
     queue: int = 500_000
     congestion: str = "cubic"
-    #: The rates that follow one another, and for how many seconds each holds.
+    #: The consecutive rates, and the seconds that each lasts.
     swings: tuple[float, ...] = ()
     period: float = 2.0
 
@@ -105,7 +105,7 @@ def inside(namespace: str, *command: str) -> list[str]:
 
 @contextmanager
 def within(namespace: str) -> Iterator[None]:
-    """This thread, and the processes that it starts, in a namespace for the time of the block."""
+    """Moves this thread, and the processes that it starts, to a namespace during the block."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def enter(descriptor: int) -> None:
@@ -122,7 +122,7 @@ def within(namespace: str) -> Iterator[None]:
 
 @contextmanager
 def shaped(link: Link, shaper: Path) -> Iterator[Swing | None]:
-    """The namespaces, and the link between them, for the time of the block."""
+    """The namespaces, and the link between them, during the block."""
     with ExitStack() as stack:
         stack.enter_context(namespaces())
         yield stack.enter_context(wire(link, shaper)) if link.rate is not None else None
@@ -140,7 +140,7 @@ def namespaces() -> Iterator[None]:
 
 @contextmanager
 def wire(link: Link, shaper: Path) -> Iterator[Swing]:
-    """The link, up for the time of the block."""
+    """The link, during the block."""
     offload = link.loss == 0 and max(link.swings or (link.rate or 0,)) > 200
     shape = [link.rate, round(link.delay * 1000), link.loss, link.queue, int(offload)]
     command = [shaper, SERVER_SIDE, CLIENT_SIDE, *shape, SERVER]
@@ -154,10 +154,10 @@ def wire(link: Link, shaper: Path) -> Iterator[Swing]:
             if link.swings:
                 run(*inside(device, "ip", "link", "set", device, "gso_max_size", str(SMALL_UNIT)))
             run(*inside(device, "ip", "link", "set", device, "txqueuelen", "10000", "up"))
-            # By the route: what new namespaces begin with can only be changed for the whole machine.
+            # Set on the route, because the default of new namespaces can only be changed for the whole machine.
             route = ("10.99.7.0/30", "dev", device, "src", address, "congctl", link.congestion)
             run(*inside(device, "ip", "route", "replace", *route, "proto", "kernel", "scope", "link"))
-            # What a path was like in the transfer before must not help this one.
+            # Measurements of earlier transfers on the path must not affect this one.
             run(*inside(device, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"))
         run(*inside(SERVER_SIDE, "sysctl", "-qw", f"net.ipv4.conf.{SERVER_SIDE}.route_localnet=1"))
         swing = Swing(link.swings, link.period, process.stdin)
@@ -166,11 +166,11 @@ def wire(link: Link, shaper: Path) -> Iterator[Swing]:
         finally:
             swing.end()
             process.stdin.close()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)
 
 
 class Swing:
-    """Changes the link's rate, from the first rate on again whenever it is told to."""
+    """Changes the link's rate periodically; `restart` begins again with the first rate."""
 
     def __init__(self, rates: tuple[float, ...], period: float, shaper: IO[str]) -> None:
         self.rates, self.period, self.shaper = rates, period, shaper
@@ -209,7 +209,7 @@ class Server:
             return f"postgresql://{USER}@/?host={self.unix}"
         if link.rate is None:
             return f"postgresql://{USER}@127.0.0.1:{self.port}/?sslmode=disable"
-        # A round trip less than to ask for TLS first.
+        # This saves the round trip of SSLRequest.
         return f"postgresql://{USER}@{SERVER}:{self.port}/?sslmode=require&sslnegotiation=direct"
 
     def cpu(self) -> float:
@@ -217,7 +217,7 @@ class Server:
 
 
 def access(directory: Path) -> list[str]:
-    """A user and a certificate, and the options of `colonnade serve` for them."""
+    """Creates a user and a certificate; returns the options of `colonnade serve` for them."""
     users, certificate, key = (str(directory / name) for name in ("users", "certificate.pem", "key.pem"))
     name, _, password = USER.partition(":")
     add = [sys.executable, "-m", "colonnade", "user", "add", name, "--read-only", "--users", users]
@@ -241,7 +241,7 @@ def serving(database: Path, socket: Path, namespace: str | None = SERVER_SIDE) -
             yield Server(process, port, socket)
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)
 
 
 class Client:
@@ -257,11 +257,12 @@ class Client:
         return self.ask({"uri": uri, "query": query, "options": options, "limit": limit})
 
     def repeat(self, uri: str, query: str, compression: str, times: int) -> list[dict[str, Any]]:
-        """Readings one after the other on one connection, in chunks of the size that is the default."""
+        """Consecutive readings on one connection, in chunks of the default size."""
         return self.ask({"uri": uri, "query": query, "options": {"compression": compression}, "times": times})
 
     def settle(self, uri: str) -> None:
-        """Wait until what was on its way has arrived: a full queue would lose the first packet of who comes next."""
+        """Waits until all packets in transit have arrived: in a full queue the first packet of the next reading would
+        be lost."""
         self.ask({"uri": uri})
 
     def ask(self, question: dict[str, Any]) -> Any:
@@ -283,4 +284,4 @@ def client(link: Link) -> Iterator[Client]:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(PATIENCE)
+            process.wait(SHUTDOWN_SECONDS)

@@ -1,11 +1,11 @@
-"""The link laboratory: `auto` against each fixed configuration, link by link. Needs root; `make bench-links`.
+"""The link laboratory: compares `auto` with each fixed configuration on each link. Needs root; `make bench-links`.
 
     python bench/links.py [--links NAME …] [--tables NAME …] [--rounds N] [--seconds S] [--json FILE] [--markdown FILE]
 
 For each link and table, `auto` and the fixed configurations read the same rows in turns, from a `colonnade serve` in
-one network namespace by a client in another (`laboratory.py`). A fixed configuration that takes more than LATE times as
-long as the best one is given up. Regret is the median time of `auto` over that of the best fixed one, less one.
-`links_plots.py` draws.
+one network namespace by a client in another (`laboratory.py`). A fixed configuration that takes more than
+MAX_TIME_RATIO times as long as the best one is not run again. Regret is the median time of `auto` divided by that of
+the best fixed configuration, minus one. `links_plots.py` draws the plots.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import data
 import duckdb
 import laboratory
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from laboratory import CHUNK_BYTES, Client, Link, Server, Swing, client, congestion_controls, serving, shaped
 
 WANDERING = random.Random(1)
@@ -31,33 +31,35 @@ LINKS = [
     Link("100", 100, delay=1, queue=500_000),
     Link("1000", 1000, queue=1_000_000),
     Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
-    # Slow first, so that a table that is gone in two seconds meets both.
+    # The slow rate is first, so that a table that takes two seconds is read at both rates.
     Link("swing", 1000, queue=500_000, swings=(10, 1000)),
     # The same numbers in each run.
     Link("wander", 300, queue=500_000, swings=tuple(map(WANDERING.randint, [20] * 40, [300] * 40)), period=0.5),
     Link("loopback", None),
     Link("unix socket", None),
 ]
-#: CUBIC takes each loss for a full queue, so that a hundredth leaves 3 Mbit/s; only where it is asked for.
+#: CUBIC treats each loss as a full queue, so 1 % loss leaves 3 Mbit/s. It is measured only on request.
 SLOW_LINKS = [Link("wan-cubic", 100, delay=25, loss=0.01, queue=1_500_000)]
 FIXED = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3", "light+zstd-9"]
-#: How many times longer than the best one a configuration may take before it is given up.
-LATE = 2.5
-NEVER_LATE = ("auto", "light")
-#: Bytes on the wire for each plain byte, roughly; decides how many rows a link gets.
-SHRINKS = 0.2
-#: A link of this machine gets as many rows as this one.
+#: How many times longer than the best one a configuration may take. Beyond that it is not run again.
+MAX_TIME_RATIO = 2.5
+ALWAYS_RUN = ("auto", "light")
+#: Approximate bytes on the wire for each plain byte; determines the number of rows for a link.
+WIRE_RATIO = 0.2
+#: A link within this machine gets the rows of a link with this rate.
 LOCAL_RATE = 1000.0
 #: Seconds of reading before anything is measured.
-WARMING = 2.0
-#: Chunks of a transfer, at least.
-CHUNKS = 64
-#: Regret, at most and in the median.
-MOST, MEDIAN = 0.05, 0.02
+WARM_UP_SECONDS = 2.0
+#: The minimum number of chunks of a transfer.
+MIN_CHUNKS = 64
+#: The target for the maximum of the regret.
+MAX_REGRET = 0.05
+#: The target for its median.
+MEDIAN_REGRET = 0.02
 
 
 def database(tables: list[str]) -> Path:
-    """All tables in one DuckDB file, made once."""
+    """All tables in one DuckDB file, which is created once."""
     path = data.DIRECTORY / "links.duckdb"
     data.DIRECTORY.mkdir(parents=True, exist_ok=True)
     with duckdb.connect(path) as connection:
@@ -69,22 +71,22 @@ def database(tables: list[str]) -> Path:
 
 
 def query_for(path: Path, table: str, link: Link, seconds: float) -> tuple[str, int]:
-    """A query whose rows take about so long, and how many these are. A small table is read again and again."""
+    """A query whose rows take about this time, and the number of rows. A small table is read repeatedly."""
     with duckdb.connect(path, read_only=True) as connection:
         [(there,)] = connection.sql(f"SELECT count(*) FROM {table}").fetchall()
         sample = connection.sql(f"FROM {table} LIMIT 20000").to_arrow_table()
     rates = (3.0,) if link in SLOW_LINKS else link.swings or (link.rate or LOCAL_RATE,)
-    # Of two rates that take turns, each is to come twice: the end would weigh too much else.
+    # Each of two alternating rates must occur twice; otherwise the end would have too much weight.
     seconds = max(seconds, 4 * link.period) if len(rates) == 2 else seconds
-    bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / SHRINKS
-    rows = int(max(bytes_, CHUNKS * CHUNK_BYTES) / (sample.nbytes / sample.num_rows))
+    bytes_ = sum(rates) / len(rates) * 1e6 / 8 * seconds / WIRE_RATIO
+    rows = int(max(bytes_, MIN_CHUNKS * CHUNK_BYTES) / (sample.nbytes / sample.num_rows))
     return rows_of(table, rows, there), rows
 
 
 def rows_of(table: str, rows: int, there: int) -> str:
-    """A query for so many rows of a table that has `there` of them."""
+    """A query for `rows` rows of a table with `there` rows."""
     whole, rest = divmod(rows, there)
-    # With a LIMIT, DuckDB would have made all rows before the first one leaves.
+    # With a LIMIT, DuckDB would produce all rows before it returns the first one.
     selects = [f"SELECT * FROM {table}"] * whole + [f"SELECT * FROM {table} WHERE rowid < {rest}"]
     return " UNION ALL ".join(selects)
 
@@ -95,14 +97,14 @@ def compare(
     """All configurations in turns."""
     readings: dict[str, list[dict[str, Any]]] = {name: [] for name in ["auto", *FIXED]}
     late: set[str] = set()
-    # Whoever comes first must not be the one that waits for a disk.
-    reader.read(server.uri(link), query, "light", WARMING)
+    # The first reading must not include waiting for a disk.
+    reader.read(server.uri(link), query, "light", WARM_UP_SECONDS)
     for turn in range(rounds):
         for name in readings if turn % 2 == 0 else reversed(readings):
             if name in late:
                 continue
             walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
-            limit = LATE * min(walls) + 1 if walls and name not in NEVER_LATE else 600.0
+            limit = MAX_TIME_RATIO * min(walls) + 1 if walls and name not in ALWAYS_RUN else 600.0
             reader.settle(server.uri(link))
             if swing:
                 swing.restart()
@@ -141,7 +143,7 @@ def compare(
 
 
 def regrets(results: list[dict[str, Any]]) -> list[str]:
-    """A line for each link, a column for each table."""
+    """One line for each link, one column for each table."""
     tables = list(dict.fromkeys(found["table"] for found in results))
     links: dict[str, dict[str, float]] = {}
     for found in results:

@@ -1,7 +1,7 @@
-"""The client of `links.py`: answers each line of JSON with what a reading took. Connecting is inside the clock.
+"""The client of `links.py`: answers each line of JSON with the cost of a reading, including connecting.
 
-A line with nothing but an address only connects. One with `times` reads so often on one connection, with a
-clock for each reading that does not include connecting.
+A line that contains only an address connects and does nothing else. With `times`, it reads this number of times on one
+connection. The times of these readings do not include connecting.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import colonnade
-import pyarrow  # noqa: F401  importing is not reading
+import pyarrow  # noqa: F401  the import is not part of reading
 
 
 def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def read(uri: str, query: str, options: dict[str, Any], limit: float) -> dict[st
     with colonnade.connect(uri) as connection:
         result = connection.query(query, **options)
         for batch in result:
-            # Kept, they would cost the next reading what it takes to get that much memory again.
+            # If the batches were kept, the next reading would include the time to allocate this memory again.
             rows += batch.num_rows
             plain_bytes += batch.nbytes
             progress.append((time.perf_counter() - start, rows))

@@ -1,9 +1,9 @@
-"""Draws what `links.py` and `links_rivals.py` measured.
+"""Plots the results of `links.py` and `links_rivals.py`.
 
     python bench/links_plots.py LINKS.json RIVALS.json DIRECTORY
 
-`links.svg`: rows a second against the link's rate, table by table, for `auto`, each fixed configuration and, of
-lineitem, the rivals. `swing.svg` and `wander.svg`: rows that have arrived over time, while the link changes.
+`links.svg`: rows per second by the link's rate, table by table, for `auto`, each fixed configuration and, for lineitem,
+the competing systems. `swing.svg` and `wander.svg`: rows received over time, while the link changes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 mpl.use("svg")
-# Words stay words, and the same numbers give the same file.
+# Text stays text, and the same numbers give the same file.
 plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "colonnade"})
 
 COLUMNS = 2
-#: Points of a line over time; more would only be bytes.
+#: Points of a line over time; more would only make the file larger.
 POINTS = 120
 NAMES = [*links.FIXED, *links_rivals.RIVALS]
 
 
 def style(name: str) -> dict[str, Any]:
-    """The same in all panels."""
+    """The style of a line, the same in all panels."""
     if name == "auto":
         return {"linewidth": 2.5, "color": "black", "zorder": 3}
     return {"linewidth": 1, "color": plt.get_cmap("tab20")(2 * NAMES.index(name) % 20 + (NAMES.index(name) > 9))}
 
 
 def rates(axes: Axes, found: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> None:
-    """Rows a second against Mbit/s."""
+    """Rows per second by Mbit/s."""
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for one in sorted(found, key=lambda one: one["rate"]):
         for name, wall in one["medians"].items():
@@ -57,7 +57,7 @@ def rates(axes: Axes, found: list[dict[str, Any]], rivals: list[dict[str, Any]])
 
 
 def over_time(axes: Axes, one: dict[str, Any]) -> None:
-    """Million rows against seconds."""
+    """Million rows by seconds."""
     end = 0.0
     for name in ("auto", *(name for name in one["medians"] if name != "auto")):
         progress = one["readings"][name][-1]["progress"]

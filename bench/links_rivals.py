@@ -1,11 +1,12 @@
-"""A million rows of lineitem into pyarrow over emulated links, beside the rivals; `make bench-links`.
+"""A million rows of lineitem into pyarrow over emulated links, by Colonnade and by competing systems; `make
+bench-links`.
 
     python bench/links_rivals.py [--links 10 100 lan wan] [--rows N] [--rounds N] [--peers PYTHON]
                                  [--json FILE] [--markdown FILE]
 
-Needs root: servers are in one network namespace, clients in another (`laboratory.py`). There are `colonnade serve` and
-Arrow Flight over one DuckDB file, and PostgreSQL with the extension, which others read as it is. Each reading has a
-client process of its own; connecting is inside the clock, imports are not.
+Needs root: servers are in one network namespace, clients in another (`laboratory.py`). The servers are `colonnade
+serve` and Arrow Flight over one DuckDB file, and PostgreSQL with the extension, which the other clients read without
+it. Each reading has its own client process; the time includes connecting and excludes imports.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import data
 import duckdb
 import laboratory
 import links
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from laboratory import (
     CLIENT_SIDE,
     SERVER,
@@ -45,11 +46,11 @@ LINKS = [
     Link("lan", 1000, delay=0.3, queue=2_000_000),
     Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
 ]
-#: Mbit/s; slower links get fewer rows.
+#: Mbit/s. Slower links get fewer rows.
 FULL_RATE = 100.0
 TABLE = "lineitem1m"
 FLIGHT_ROWS = 65536
-#: Each by its place and its reader.
+#: Each has the name of its place and its reader.
 CONTENDERS = [
     Contender("Colonnade, colonnade serve over TLS", "serve colonnade"),
     Contender("Colonnade, PostgreSQL", "postgres colonnade"),
@@ -103,7 +104,7 @@ def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
                 port = stack.enter_context(flight_server(path, codec))
                 places[f"flight:{codec}"] = {"kind": "flight", "host": SERVER, "port": int(port)}
             places["postgres"] = place(cluster, SERVER)
-        # Before the first round, all of them warm up.
+        # Before the first round, each contender runs once.
         for number in range(-1, arguments.rounds):
             for contender in CONTENDERS:
                 where, _, peer = contender.peer.rpartition(" ")

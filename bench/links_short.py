@@ -4,8 +4,8 @@
         [--json FILE] [--markdown FILE]
 
 In each round every configuration opens a connection and reads the same rows twice (`laboratory.py`): the first query of
-a connection, and a later one. Rounds take the configurations in turns, forwards and backwards. Connecting is outside
-the clock. Regret is the median time of `auto` over the least median of a fixed configuration, less one.
+a connection, and a later one. The configurations take turns, alternately forwards and backwards. The time excludes
+connecting. Regret is the median time of `auto` divided by the smallest median of a fixed configuration, minus one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ import laboratory
 from laboratory import Client, Link, Server, client, serving, shaped
 from links import LINKS, database, rows_of
 
-#: Plain chunks are several times slower here, and light+zstd-9 needs more CPU time than such links leave.
+#: Plain chunks are several times slower here, and light+zstd-9 needs more CPU time than such links allow.
 FIXED = ["light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3"]
 QUERIES = ("first", "later")
-#: Links that this is asked of; `links.py` describes them.
+#: The measured links; `links.py` describes them.
 NAMES = ("1000", "100")
 
 
 def compare(link: Link, query: str, rounds: int, server: Server, reader: Client) -> dict[str, list[dict[str, Any]]]:
-    """For each configuration, the readings of each round with the server's CPU seconds of both."""
+    """The readings of each round for each configuration, with the server's CPU seconds of both queries."""
     readings: dict[str, list[dict[str, Any]]] = {name: [] for name in ["auto", *FIXED]}
-    # Whoever comes first must not be the one that waits for a disk.
+    # The first reading must not include waiting for a disk.
     reader.repeat(server.uri(link), query, "light", 1)
     for turn in range(rounds):
         for name in readings if turn % 2 == 0 else reversed(readings):

@@ -1,8 +1,8 @@
-"""What a measurement was made on: the machine, versions, the commit.
+"""The environment of a measurement: the machine, versions, the commit.
 
     python bench/machine.py
 
-prints the state of the memory, for a measurement by a program that does not read it itself.
+prints the state of the memory, for measurements by a program that does not read it itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,7 +23,8 @@ def command(*words: str) -> str:
 
 
 def described(*written: str) -> dict[str, str]:
-    """A line each. What the measurement itself writes, by its path from the root, is no change of the commit."""
+    """One line each. The file that the measurement writes, given by its path from the root, does not count as an
+    uncommitted change."""
     model = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

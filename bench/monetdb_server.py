@@ -1,12 +1,13 @@
-"""Rival: MonetDB, with its own protocol, MAPI, out of the library that is made to be embedded.
+"""A competing system: MonetDB, with its own protocol, MAPI, from the library for embedding.
 
     python bench/monetdb_server.py DIRECTORY PORT PARQUET…
 
-No package registry has its server. `monetdbe` (PyPI) has all of it but the program: the engine opens DIRECTORY, which
-is new, and listens on this machine only. The package's extension module is for other versions of Python, its libraries
-are for all: they are looked for in `monetdb/monetdbe.libs` of the peers' environment (`make study` puts them there).
-What is called is declared in MonetDB's tools/monetdbe/monetdbe.h and monetdb5/mal/mal_authorize.h, of release Jul2021.
-User and password are `bench`. Each file becomes the table of its name. Says where it listens once it does.
+No package registry has its server. `monetdbe` (PyPI) contains all of it except the program: the engine opens DIRECTORY,
+which must be new, and listens on this machine only. The package's extension module is for other versions of Python, but
+its libraries work with all: they are searched in `monetdb/monetdbe.libs` of the peers' environment (`make study` puts
+them there). The functions that are called are declared in MonetDB's tools/monetdbe/monetdbe.h and
+monetdb5/mal/mal_authorize.h, release Jul2021. User and password are `bench`. Each file becomes a table with the file's
+name. The server prints its address when it listens.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ import duckdb
 
 USER = "bench"
 LIBRARIES = Path(sys.prefix) / "monetdb/monetdbe.libs"
-#: Each needs those before it, and none says where they are.
+#: Each library needs those before it, and none contains their paths.
 ORDER = ("libstream", "libpcre", "libbat", "libmapi", "libmonetdb5", "libmonetdbsql", "libmonetdbe")
-#: DuckDB's types that have another name.
+#: DuckDB's types that have another name here.
 TYPES = {"VARCHAR": "TEXT"}
-#: In a file of CSV.
+#: NULL in a CSV file.
 NULL = "(null)"
 
 
@@ -51,7 +52,7 @@ class Options(ctypes.Structure):
 
 
 class MonetDB:
-    """The engine, listening."""
+    """The engine, which listens."""
 
     def __init__(self, directory: Path, port: int) -> None:
         loaded: dict[str, ctypes.CDLL] = {}
@@ -71,9 +72,9 @@ class MonetDB:
         self.let_in(loaded["libmonetdb5"])
 
     def let_in(self, library: ctypes.CDLL) -> None:
-        """The user that clients are. Embedded, the statement leaves out its password."""
+        """Creates the clients' user. The password in the statement has no effect in the embedded engine."""
         self.execute(f"CREATE USER {USER} WITH PASSWORD '{USER}' NAME '{USER}' SCHEMA sys")
-        # A database's first member is its session.
+        # The first member of a database is its session.
         session = ctypes.cast(self._database, ctypes.POINTER(ctypes.c_void_p))[0]
         password = hashlib.sha512(USER.encode()).hexdigest().encode()
         set_password = library.AUTHsetPassword
@@ -88,7 +89,7 @@ class MonetDB:
             raise RuntimeError(error.decode())
 
     def load(self, file: Path) -> None:
-        """By way of CSV."""
+        """Loads a file through CSV."""
         rows = duckdb.read_parquet(str(file))
         columns = [
             f'"{name}" {TYPES.get(str(type_), str(type_))}'
@@ -105,7 +106,7 @@ class MonetDB:
 
 def main() -> None:
     directory, port, *files = sys.argv[1:]
-    # It talks on the standard output, where the address is expected.
+    # The engine writes to standard output, where the address is expected.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     database = MonetDB(Path(directory), int(port))

@@ -1,11 +1,11 @@
-"""PostgreSQL with the extension: what it costs the server, and the whole way into pyarrow beside every peer.
+"""PostgreSQL with the extension: the server's cost, and reading into pyarrow end to end, beside every peer.
 
     python bench/postgres_peers.py [--rounds 3] [--peers PYTHON] [--markdown FILE] [--json FILE]
 
-A private PostgreSQL with all tables in memory. Each measurement has a client process of its own; contenders take turns,
-round after round; medians are reported. Server CPU is that of the backend, of parallel workers and of the postmaster.
-Clients that only receive go through a unix socket, the others through TCP on this machine. `--peers` is the interpreter
-that has the peers (requirements/peers.txt), whose packages do not go together with ours.
+A private PostgreSQL with all tables in memory. Each measurement has its own client process. The contenders take turns,
+round by round, and medians are reported. Server CPU is that of the backend, of parallel workers and of the postmaster.
+Clients that only receive use a unix socket, the others TCP on this machine. `--peers` is the interpreter with the peers
+(requirements/peers.txt), whose packages conflict with ours.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import data
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from postgres_tables import SETTINGS, cpu, load, pg, place, without_extension
 from process import memory
 from turns import Contender, Row, median, reading, reason, table_of_clients
 
 HERE = Path(__file__).parent
-#: Tables and the rows that are taken of them.
+#: Tables, and the number of rows to read (None: all).
 TABLES = {"lineitem": ("lineitem", None), "flights": ("flights", None), "acs": ("acs", None)}
-#: For peers that need minutes for more.
+#: A smaller table, for peers that need minutes for the large ones.
 SMALL = "lineitem1m"
-#: Rows of the results of which the second must cost a backend no more memory than the first.
+#: Rows of two results. The second must not need more memory in a backend than the first.
 GROWTH = (1_000_000, 100_000_000)
 
 
@@ -42,14 +42,14 @@ def ours(options: str, *before: str) -> dict[str, Any]:
 
 
 PANDAS = {"return_type": "pandas"}
-#: As the tables say.
+#: The types that the tables name.
 EXACT = {**PANDAS, "dtype_backend": "exact"}
 THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 STOCK = {"extension": False}
 WORKERS = "SET max_parallel_workers_per_gather = 2"
 FLOOR = "floor: executor and deforming"
 SERVER = [
-    # A filter on the last column makes the executor take every row apart, and nothing else.
+    # A filter on the last column makes the executor deform every row, and nothing else.
     Contender(FLOOR, "drain", {"statement": "SELECT FROM {table} WHERE {last} IS NULL"}),
     Contender("COPY text", "drain", copy("FORMAT text")),
     Contender("COPY binary", "drain", copy("FORMAT binary")),
@@ -91,7 +91,7 @@ END_TO_END = [
     Contender("asyncpg", "asyncpg", other=True, slow=True),
     Contender("pandas, SQLAlchemy, psycopg2", "sqlalchemy", other=True, slow=True),
 ]
-#: ConnectorX needs a column of integers to divide by; Colonnade takes ranges of blocks.
+#: ConnectorX needs a column of integers to partition by; Colonnade uses ranges of blocks.
 KEYS = {"lineitem": "l_orderkey", SMALL: "l_orderkey", "flights": "day", "acs": "serialno"}
 
 
@@ -125,7 +125,7 @@ def run(cluster: pg.Cluster, lasts: dict[str, str], arguments: argparse.Namespac
                         continue
                     row = measure(cluster, contender, table, last, arguments.peers)
                     if "error" in row:
-                        # What does not work once does not work; it stays in the table, with its reason.
+                        # A contender that failed once is not run again; the table shows the reason.
                         dead.add((table, contender.name))
                     results.append({"part": part, "table": table, "contender": contender.name, "round": number, **row})
                     shown = row.get("error") or f"{row['wall']:.2f} s, server {row['server_cpu']:.2f} s CPU"
@@ -134,7 +134,7 @@ def run(cluster: pg.Cluster, lasts: dict[str, str], arguments: argparse.Namespac
 
 
 def backend_memory(cluster: pg.Cluster) -> dict[int, int]:
-    """Bytes that a backend has used at most after results of so many rows, one after the other."""
+    """A backend's peak memory in bytes after consecutive results with these numbers of rows."""
     import colonnade
 
     peaks: dict[int, int] = {}
@@ -178,23 +178,23 @@ def end_to_end_table(results: list[Row], table: str, rows: int) -> list[str]:
 
 
 def markdown(results: list[Row], rows: dict[str, int], peaks: dict[int, int], rounds: int, state: str) -> str:
-    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock. {state}", ""]
+    lines = [f"Medians of {rounds} rounds. Each has its own client process; the time includes connecting. {state}", ""]
     measured = {(row["part"], row["table"]) for row in results}
     for part, shown in (("server", server_table), ("end to end", end_to_end_table)):
         for table, count in rows.items():
             if (part, table) in measured:
                 lines += shown(results, table, count)
     if peaks:
-        grown = " and then ".join(f"{peak / 1e6:.1f} MB after {count / 1e6:g} M rows" for count, peak in peaks.items())
-        lines += [f"A backend's peak memory, with what it touched of the shared buffers: {grown}.", ""]
+        grown = ", then ".join(f"{peak / 1e6:.1f} MB after {count / 1e6:g} M rows" for count, peak in peaks.items())
+        lines += [f"Peak memory of a backend, including the shared buffers that it accessed: {grown}.", ""]
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
-    parser.add_argument("--only", default="", help="only contenders whose name has a match of this regular expression")
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter in whose environment the peers are")
+    parser.add_argument("--only", default="", help="only contenders whose name matches this regular expression")
     parser.add_argument("--part", choices=PARTS, help="default: both")
     parser.add_argument("--tables", nargs="*", choices=[*TABLES, SMALL], help="default: all")
     parser.add_argument("--markdown", type=Path)

@@ -1,4 +1,4 @@
-"""The tables of data.py in a PostgreSQL, warm."""
+"""The tables of data.py in a PostgreSQL, loaded into memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import duckdb
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import postgres as pg
+from testbed import postgres as pg
 
-#: Analytical work on tables that fit into memory: nothing here waits for a disk.
+#: Analytical queries on tables that fit into memory, so that nothing waits for a disk.
 SETTINGS = {
     "shared_buffers": "3GB",
     "max_wal_size": "8GB",
@@ -29,7 +29,7 @@ SETTINGS = {
     "max_worker_processes": "8",
     "jit": "off",
 }
-#: DuckDB's types of these tables as PostgreSQL's, where it has another name for them.
+#: PostgreSQL's names of DuckDB's types in these tables, if they differ.
 TYPES = {
     "DOUBLE": "double precision",
     "FLOAT": "real",
@@ -44,7 +44,8 @@ def postgres_type(name: str) -> str:
 
 
 def load(cluster: pg.Cluster, source: str, table: str, rows: int | None = None) -> list[str]:
-    """Makes `table` from what DuckDB reads from `source`, such as a Parquet file; its columns' names."""
+    """Creates `table` from what DuckDB reads from `source`, such as a Parquet file; returns the names of its
+    columns."""
     limit = "" if rows is None else f" LIMIT {rows}"
     with duckdb.connect() as duck, tempfile.TemporaryDirectory(dir="/tmp") as directory, cluster.connect() as session:
         relation = duck.sql(f"FROM {source}{limit}")
@@ -57,7 +58,7 @@ def load(cluster: pg.Cluster, source: str, table: str, rows: int | None = None) 
         # PostgreSQL's own user reads it.
         Path(directory).chmod(0o755)
         Path(file).chmod(0o644)
-        # Made in the same transaction, so that its rows need no WAL and are frozen.
+        # The table is created in the same transaction, so that its rows need no WAL and are frozen.
         with session.transaction():
             session.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
             session.execute(f"COPY {table} FROM '{file}' (FORMAT csv, FREEZE)")
@@ -74,7 +75,7 @@ def warm(cluster: pg.Cluster, table: str) -> None:
 
 
 def cpu(cluster: pg.Cluster) -> float:
-    """CPU seconds of the postmaster, its living children and those that ended."""
+    """CPU seconds of the postmaster, its running children and those that ended."""
     total = 0
     ticks = os.sysconf("SC_CLK_TCK")
     parent = str(cluster.process.pid)
@@ -84,7 +85,7 @@ def cpu(cluster: pg.Cluster) -> float:
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # ended since it was listed; its parent has its time, or will
+            continue  # It ended after it was listed; its parent's time includes it.
         if entry.name == parent:
             total += sum(map(int, fields[11:15]))
         elif fields[1] == parent:
@@ -94,7 +95,7 @@ def cpu(cluster: pg.Cluster) -> float:
 
 @contextmanager
 def without_extension(cluster: pg.Cluster) -> Iterator[None]:
-    """PostgreSQL as it is."""
+    """PostgreSQL without the extension, during the block."""
     with cluster.connect() as session:
         session.execute("DROP EXTENSION colonnade")
         try:
@@ -104,7 +105,7 @@ def without_extension(cluster: pg.Cluster) -> Iterator[None]:
 
 
 def let_in(cluster: pg.Cluster) -> None:
-    """Whoever comes over TCP from anywhere: the cluster listens on 127.0.0.1 only."""
+    """Accepts TCP connections from every address: the cluster listens on 127.0.0.1 only."""
     with (cluster.directory / "data/pg_hba.conf").open("a") as rules:
         rules.write("host all all all trust\n")
     with cluster.connect() as session:
@@ -112,6 +113,6 @@ def let_in(cluster: pg.Cluster) -> None:
 
 
 def place(cluster: pg.Cluster, host: str = "127.0.0.1") -> dict[str, Any]:
-    """What `read.py` is told."""
+    """The place for `read.py`."""
     where = {"kind": "postgres", "host": host, "port": cluster.port, "directory": str(cluster.directory)}
     return {**where, "user": pg.SUPERUSER, "database": "postgres"}

@@ -1,4 +1,4 @@
-"""What the kernel knows about a process: CPU time, memory, bytes received."""
+"""The kernel's information about a process: CPU time, memory, bytes received."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
-# Where struct tcp_info (linux/tcp.h) has tcpi_bytes_received.
+# The offset of tcpi_bytes_received in struct tcp_info (linux/tcp.h).
 BYTES_RECEIVED = struct.Struct("=128xQ")
 
 
 def children(pid: int) -> list[int]:
-    """The processes that it has started and that are there now: of `colonnade serve`, the one with the engine."""
+    """The running child processes. For `colonnade serve`, this is the process with the engine."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError):  # the thread has ended since
+        with suppress(FileNotFoundError):  # the thread has ended since it was listed
             found += map(int, (task / "children").read_text().split())
     return found
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all the threads that the process and its children have had."""
+    """User and system time of all threads of the process and its children, including ended threads."""
     return sum(own_cpu_seconds(process) for process in (pid, *children(pid)))
 
 
 def own_cpu_seconds(pid: int) -> float:
-    # The second field, the program's name, may hold anything; the rest begins after its parenthesis.
+    # The second field, the program's name, may contain any character; the other fields follow its closing
+    # parenthesis.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def memory(pid: int, field: str) -> int:
-    """Bytes of a field of /proc/PID/status, of its children too: VmRSS (now) or VmHWM (the most there was)."""
+    """Bytes of a field of /proc/PID/status, including its children: VmRSS (current) or VmHWM (peak)."""
     return sum(own_memory(process, field) for process in (pid, *children(pid)))
 
 
@@ -47,13 +48,13 @@ def own_memory(pid: int, field: str) -> int:
 
 
 def forget_peak(pid: int) -> None:
-    """Lets VmHWM start again from what the process uses now."""
+    """Resets VmHWM to the current use of the process."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def received_bytes() -> int:
-    """Payload bytes that the TCP sockets of this process have received, whichever library opened them."""
-    # By name, since a library may hold one socket by several descriptors.
+    """Payload bytes that the TCP sockets of this process have received, for every library."""
+    # By the socket's name, because a library may have several descriptors of one socket.
     received: dict[str, int] = {}
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -65,5 +66,5 @@ def received_bytes() -> int:
                     info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED.size)
                     [received[name]] = BYTES_RECEIVED.unpack(info)
         except OSError:
-            continue  # closed meanwhile, or listening
+            continue  # closed in the meantime, or listening
     return sum(received.values())

@@ -1,8 +1,9 @@
-"""Rival: Quack, DuckDB's own protocol, over tables in memory; in the peers' interpreter: DuckDB 2 has no build of it.
+"""A competing system: Quack, DuckDB's own protocol, with tables in memory. It runs in the peers' interpreter, because
+there is no build of it for DuckDB 2.
 
     python bench/quack_server.py HOST PORT PARQUET…
 
-Each file becomes the table of its name. Says where it listens once it does.
+Each file becomes a table with the file's name. The server prints its address when it listens.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TOKEN = "bench"
 def main() -> None:
     host, port, *files = sys.argv[1:]
     connection = duckdb.connect()
-    # Its server speaks HTTP.
+    # The server uses HTTP.
     for extension in ("httpfs", "quack"):
         duckdb_extensions.import_extension(extension, con=connection)
         connection.execute(f"LOAD {extension}")

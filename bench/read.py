@@ -1,11 +1,11 @@
-"""One client process of a benchmark; the peers have an interpreter of their own.
+"""One client process of a benchmark. The peers have their own interpreter.
 
     python bench/read.py QUESTION
 
-QUESTION is JSON: the `reader`, the `place` and the `table`; if need be the `query`, `options` and `destination`
-(`readers.py` says what these are). `kinds` of columns ask for sums of what was read (`sums.py`), and `is_alone` says
-that nobody else uses this network namespace. It imports what it needs, says `ready`, waits for a line, reads, and
-prints what that took as a line of JSON. Connecting is inside the clock.
+QUESTION is JSON: the `reader`, the `place` and the `table`; optionally the `query`, `options` and `destination` (see
+`readers.py`). With `kinds` of columns, it also reports sums of the values (`sums.py`). `is_alone` means that no other
+process uses this network namespace. It imports what it needs, prints `ready`, waits for a line, reads, and prints the
+cost as a line of JSON. The time includes connecting.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-import readers_bare  # noqa: F401  its readers are found by their names, too
+import readers_bare  # noqa: F401  its readers are also found by their names
 from place import Place
 from process import forget_peak, memory, received_bytes
 from readers import CONNECTED, EXECUTED, READERS, Asked, Received, Step
 
 
 def network_bytes() -> int:
-    """What the devices of this network namespace have received: all packets, headers included. The loopback device
-    receives what goes in either direction, acknowledgements above all, where the answer is large."""
+    """The bytes that the devices of this network namespace have received: all packets, including headers. The loopback
+    device receives both directions. If the answer is large, the other direction is mainly acknowledgements."""
     lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
     return sum(int(line.partition(":")[2].split()[0]) for line in lines)
 
 
 def measured(question: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """What the reading took, and what was read."""
+    """The cost of the reading, and the result."""
     options = dict(question.get("options", {}))
     destination = options.pop("return_type", question.get("destination", "arrow"))
     table = question["table"]
@@ -60,7 +60,7 @@ def measured(question: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     took = {
         "wall": wall,
         "connect": connected,
-        # Where connecting has no moment of its own, it is within this.
+        # If the library does not separate connecting, it is included here.
         "execute": None if executed is None else executed - (connected or 0.0),
         "transfer": None if executed is None else wall - executed,
         "client_cpu": cpu,
@@ -75,7 +75,7 @@ def measured(question: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def summed(found: Any, kinds: list[str]) -> list[Any] | None:
-    """The sums of what was read, unless it was thrown away."""
+    """The sums of the values, unless they were discarded."""
     if isinstance(found, Received):
         return None
     import duckdb
@@ -96,7 +96,7 @@ def main() -> None:
     if "kinds" in question:
         took["sums"] = summed(found, question["kinds"])
     print(json.dumps(took), flush=True)
-    # Freeing gigabytes object by object is nobody's measurement.
+    # Freeing gigabytes object by object is not part of a measurement.
     os._exit(0)
 
 

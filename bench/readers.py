@@ -1,9 +1,9 @@
-"""The clients of every benchmark: how each library reads a query's result from a database.
+"""The clients of all benchmarks: how each library reads a query's result from a database.
 
-A reader is a generator, so that its steps can be timed apart: it gives READY when all it needs is imported, CONNECTED
-and EXECUTED where its library tells that moment, and last what it has read: a `pyarrow.Table`, a `pandas.DataFrame` or
-`Received`. Imports are within the readers, since no environment has all of them. `read.py` runs one. Those that do
-without a library are in `readers_bare.py`.
+A reader is a generator, so that its steps can be timed separately. It yields READY after its imports, CONNECTED and
+EXECUTED if its library makes these steps visible, and finally the result: a `pyarrow.Table`, a `pandas.DataFrame` or
+`Received`. Imports are within the readers, because no environment has all of them. `read.py` runs one. Readers that
+need no library are in `readers_bare.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READY, CONNECTED, EXECUTED = Step
 
 @dataclass(frozen=True)
 class Received:
-    """What was received and thrown away."""
+    """The size of a result that was received and discarded."""
 
     bytes: int
     rows: int | None
@@ -41,7 +41,7 @@ class Asked:
     place: Place
     table: str
     query: str
-    #: arrow or pandas. A reader that does not look at it gives what its library gives.
+    #: arrow or pandas. A reader that ignores it returns its library's own type.
     destination: str = "arrow"
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ def reader(make: Reader) -> Reader:
 def colonnade(asked: Asked) -> Steps:
     """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket."""
     import colonnade
-    import pyarrow as pa  # noqa: F401  importing is not reading
+    import pyarrow as pa  # noqa: F401  the import is not part of reading
 
     if asked.destination == "pandas":
         import pandas as pd  # noqa: F401
@@ -84,7 +84,7 @@ def colonnade(asked: Asked) -> Steps:
 
 @reader
 def connectorx(asked: Asked) -> Steps:
-    """Options are its `read_sql`'s."""
+    """Options are those of its `read_sql`."""
     import connectorx
     import pyarrow as pa  # noqa: F401
 
@@ -92,10 +92,10 @@ def connectorx(asked: Asked) -> Steps:
         import pandas as pd  # noqa: F401
     uri = asked.place.uri
     if asked.place.kind == "sqlite":
-        # An absolute path stands behind two slashes.
+        # An absolute path follows two slashes.
         uri = f"sqlite://{asked.place.path}"
     if asked.place.kind == "mariadb":
-        # On 127.0.0.1 it would leave TCP for the unix socket.
+        # On 127.0.0.1 it would use the unix socket instead of TCP.
         uri += "?prefer_socket=false"
     yield READY
     yield connectorx.read_sql(uri, asked.query, return_type=asked.destination, **asked.options)
@@ -120,7 +120,7 @@ def adbc(asked: Asked) -> Steps:
 
 @reader
 def arrow_odbc(asked: Asked) -> Steps:
-    """`compressed`: MariaDB's compressed protocol. `fetch`: how many rows PostgreSQL's driver asks for at a time."""
+    """`compressed`: MariaDB's compressed protocol. `fetch`: the number of rows of each fetch of PostgreSQL's driver."""
     import arrow_odbc
     import pyarrow as pa
 
@@ -128,10 +128,10 @@ def arrow_odbc(asked: Asked) -> Steps:
     yield READY
     connection = arrow_odbc.connect(connection_string=address)
     yield CONNECTED
-    # Room for the longest text is taken in every row of a batch. PostgreSQL's driver asks for no fewer rows than one.
+    # Every row of a batch gets memory for the longest text. PostgreSQL's driver fetches at least one row.
     size = asked.options.get("fetch", 20_000)
     batches = connection.read_arrow_batches(query=asked.query, batch_size=size, max_text_size=4096)
-    # MariaDB's driver has received the whole result by now.
+    # MariaDB's driver has received the whole result at this point.
     if asked.place.kind != "mariadb":
         yield EXECUTED
     yield pa.Table.from_batches(list(batches), schema=batches.schema)
@@ -168,7 +168,7 @@ def duckdb(asked: Asked) -> Steps:
 
 @reader
 def duckdb_scan(asked: Asked) -> Steps:
-    """DuckDB's extension for another database. `threads`; `compressed`: MariaDB's compressed protocol."""
+    """DuckDB's extension for another database. Options: `threads`; `compressed`: MariaDB's compressed protocol."""
     import duckdb
     import duckdb_extensions
     import pyarrow as pa  # noqa: F401
@@ -182,7 +182,7 @@ def duckdb_scan(asked: Asked) -> Steps:
         connection.execute(f"SET threads = {asked.options['threads']}")
     where = {"postgres": place.dsn, "sqlite": place.path}.get(place.kind)
     if where is None:
-        # By default it asks for compression.
+        # Compression is its default.
         mode = "required" if asked.options.get("compressed") else "disabled"
         login = f"user={place.user} password={place.password} database={place.database}"
         where = f"host={place.host} port={place.port} {login} compression={mode}"
@@ -195,7 +195,7 @@ def duckdb_scan(asked: Asked) -> Steps:
 
 @reader
 def quack(asked: Asked) -> Steps:
-    """DuckDB's own protocol; it reads tables only."""
+    """DuckDB's own protocol, which reads only tables."""
     import duckdb
     import duckdb_extensions
     import pyarrow as pa  # noqa: F401
@@ -203,7 +203,7 @@ def quack(asked: Asked) -> Steps:
 
     address = f"quack:{asked.place.host}:{asked.place.port}"
     connection = duckdb.connect()
-    # Its client speaks HTTP.
+    # Its client uses HTTP.
     for extension in ("httpfs", "quack"):
         duckdb_extensions.import_extension(extension, con=connection)
         connection.execute(f"LOAD {extension}")
@@ -225,7 +225,7 @@ def flight(asked: Asked) -> Steps:
     from pyarrow import flight
 
     yield READY
-    # Connects when it is asked something.
+    # It connects with the first request.
     client = flight.connect(f"grpc://{asked.place.host}:{asked.place.port}")
     batches = client.do_get(flight.Ticket(asked.query.encode()))
     yield EXECUTED
@@ -241,7 +241,7 @@ def psycopg3(asked: Asked) -> Steps:
     with psycopg.connect(asked.place.dsn) as connection:
         yield CONNECTED
         cursor = connection.cursor(binary=True)
-        # The whole result is here then, in libpq's memory.
+        # At this point the whole result is in libpq's memory.
         cursor.execute(asked.query)
         yield make([column.name for column in cursor.description or ()], cursor.fetchall())
 
@@ -282,7 +282,7 @@ def pymonetdb(asked: Asked) -> Steps:
 
 
 def _frame_maker(destination: str) -> Callable[[list[str], list[Any]], Any]:
-    """What makes a frame of names and rows."""
+    """A function that makes a frame from names and rows."""
     if destination == "pandas":
         import pandas as pd
 
@@ -294,7 +294,7 @@ def _frame_maker(destination: str) -> Callable[[list[str], list[Any]], Any]:
 
 @reader
 def sqlalchemy(asked: Asked) -> Steps:
-    """`pandas.read_sql` over SQLAlchemy, with psycopg2 or PyMySQL. `chunksize` as it has it."""
+    """`pandas.read_sql` with SQLAlchemy and psycopg2 or PyMySQL. The option is its `chunksize`."""
     import pandas as pd
     import sqlalchemy
 
@@ -308,7 +308,8 @@ def sqlalchemy(asked: Asked) -> Steps:
 
 @reader
 def dask(asked: Asked) -> Steps:
-    """Dask's frame, made whole. The table is cut by `partition_on`, its first column, into `partition_num` parts."""
+    """Dask's frame, fully computed. The table is divided by `partition_on` (default: its first column) into
+    `partition_num` parts."""
     import dask.dataframe
     import pandas as pd  # noqa: F401
 
@@ -320,7 +321,7 @@ def dask(asked: Asked) -> Steps:
 
 @reader
 def sqlite3(asked: Asked) -> Steps:
-    """`pandas.read_sql` over Python's own module."""
+    """`pandas.read_sql` with Python's own module."""
     import sqlite3
 
     import pandas as pd
@@ -333,7 +334,7 @@ def sqlite3(asked: Asked) -> Steps:
 
 @reader
 def copy_csv(asked: Asked) -> Steps:
-    """COPY in text and pyarrow's reader of CSV, by hand."""
+    """COPY in text and pyarrow's CSV reader, connected by hand-written code."""
     import io
 
     import psycopg

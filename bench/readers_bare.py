@@ -1,4 +1,4 @@
-"""The clients that need no library: they speak to a socket, and throw away what they receive."""
+"""The clients that need no library: they use a socket and discard the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from readers import CONNECTED, READY, Asked, Received, Steps, reader
 
 @reader
 def copy(asked: Asked) -> Steps:
-    """COPY, received into nothing; `format` is text or binary."""
+    """COPY whose result is discarded. `format` is text or binary."""
     yield READY
     connection = socket.create_connection((asked.place.host, asked.place.port))
     _log_in(connection, asked.place)
@@ -22,8 +22,8 @@ def copy(asked: Asked) -> Steps:
 
 @reader
 def drain(asked: Asked) -> Steps:
-    """Any statement over the unix socket, its answer received into nothing: what a server does without any client's
-    work. Options are `statement`, and the statements `before` it."""
+    """Any statement over the unix socket, whose result is discarded. This is the server's work without a client's.
+    Options are `statement`, and the statements `before` it."""
     yield READY
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(f"{asked.place.directory}/.s.PGSQL.{asked.place.port}")
@@ -34,7 +34,7 @@ def drain(asked: Asked) -> Steps:
 
 
 def _log_in(connection: socket.socket, place: Place) -> None:
-    """PostgreSQL's startup message, version 3.0, to a server that trusts."""
+    """PostgreSQL's startup message, version 3.0, for a server with trust authentication."""
     login = struct.pack(">I", 196608) + f"user\0{place.user}\0database\0{place.database}\0\0".encode()
     connection.sendall(struct.pack(">I", len(login) + 4) + login)
     _drained(connection)
@@ -47,7 +47,7 @@ def _answered(connection: socket.socket, statement: str) -> Received:
 
 
 def _drained(connection: socket.socket) -> Received:
-    """Receives up to ReadyForQuery. The rows are those of a COPY's CommandComplete."""
+    """Receives until ReadyForQuery. The rows are those of a COPY's CommandComplete."""
     buffer = bytearray(1 << 20)
     total, end = 0, b""
     while not end.endswith(b"Z\0\0\0\x05I"):
@@ -62,7 +62,7 @@ def _drained(connection: socket.socket) -> Received:
 
 @reader
 def csv(asked: Asked) -> Steps:
-    """A file of CSV through a bare socket (`csv_server.py`), received into nothing, but decompressed."""
+    """A CSV file over a plain socket (`csv_server.py`), decompressed and discarded."""
     import pyarrow as pa
     from csv_server import BLOCK_HEAD, HEAD
 
@@ -70,7 +70,7 @@ def csv(asked: Asked) -> Steps:
     connection = socket.create_connection((asked.place.host, asked.place.port))
     yield CONNECTED
     connection.sendall(f"{asked.table}\n".encode())
-    # Unbuffered for what is large.
+    # Large reads are not buffered.
     with connection.makefile("rb") as stream:
         size, rows = HEAD.unpack(stream.read(HEAD.size))
         left = size

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench/RESULTS.md"
 CHART = ROOT / "docs/lineitem.svg"
 HEADING = "### From end to end: lineitem, 6001215 rows"
-#: The table's names, and the chart's.
+#: The names in the table, and those in the chart.
 CLIENTS = {
     "Colonnade": "Colonnade, with the extension",
     "Colonnade, no extension": "Colonnade, without it",

@@ -1,4 +1,4 @@
-"""Puts what `make bench` measured into bench/RESULTS.md, with what it was measured on and beside what was aimed at."""
+"""Writes the results of `make bench` into bench/RESULTS.md, with the machine and the targets."""
 
 from __future__ import annotations
 
@@ -19,46 +19,48 @@ from data import DIRECTORY
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
-# On lineitem: at most so many bytes a row, at least so many million rows a second encoded and decoded.
+# Targets for lineitem: at most this many bytes per row, at least this many million rows per second encoded and
+# decoded.
 AIMS = {
     "light": (43.0, 20.0, 35.0),
     "light+fsst": (26.0, 12.0, 30.0),
     "light+zstd-1": (23.5, 6.0, 20.0),
     "light+zstd-3": (22.8, None, None),
 }
-# The machine that those were set on: million rows a second of lineitem, encoded and decoded, by two rivals there.
+# The machine for which the speeds were set: two other formats' million rows of lineitem per second there, encoded and
+# decoded.
 YARDSTICKS = {"Arrow IPC, ZSTD-1": (4.0, 10.1), "the paper's layout, Snappy": (5.8, 9.3)}
 CHUNK_SIZE_AIM = 0.15
-# The controller's CPU over that of encoding.
+# The controller's CPU divided by that of encoding.
 OVERHEAD_AIM = 0.01
 MEMORY_AIM = 1.15
-# The extension, on lineitem: a backend's CPU over that of COPY binary and over the floor.
+# The extension, on lineitem: a backend's CPU divided by that of COPY binary, and by that of the floor.
 OVER_BINARY = {"Colonnade plain": 0.28, "Colonnade light": 0.35}
 OVER_FLOOR = {"Colonnade plain": 1.8}
-# Its client's CPU seconds, and how many times less CPU and wall time than the best peer it takes.
+# Its client's CPU seconds. The best peer's CPU and wall time divided by its own.
 CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
-# PostgreSQL as it is: the client's CPU over that of the best peer, the wall time over throwing COPY binary away;
-# and into pandas, CPU and memory over ConnectorX's.
+# PostgreSQL without the extension: the client's CPU divided by the best peer's, the wall time divided by that of COPY
+# binary whose result is discarded; for pandas, CPU and memory divided by ConnectorX's.
 STOCK = "Colonnade, no extension"
 STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
-# MariaDB and SQLite: the client's CPU over that of the best peer.
+# MariaDB and SQLite: the client's CPU divided by the best peer's.
 SOURCES_AIM = 0.7
-# A million rows over an emulated link: wall time over that of the best rival.
+# A million rows over an emulated link: wall time divided by that of the best competitor.
 RIVALS_AIM = {"lan": 0.8, "wan": 0.6}
 
 
-#: Two parts: CPU of both sides over that of one.
+#: Two parts: CPU of both sides divided by that of one part.
 PARTS_AIM = 1.1
 
 
 @dataclass(frozen=True)
 class Source:
-    """A database as it is: the names of what reads it into Arrow and into pandas, and its contenders."""
+    """A database without an extension: the names of our readers into Arrow and into pandas, and all contenders."""
 
     name: str
     ours: str
     pandas: str
-    #: The client's CPU over that of the best peer.
+    #: The target for the client's CPU divided by the best peer's.
     cpu_aim: float
     contenders: Sequence[turns.Contender]
 
@@ -93,7 +95,12 @@ def wire_aims(tables: list[dict[str, Any]]) -> list[str]:
                     f"{row['decode_mrows_per_s']:.1f} (there: {decode})",
                 ]
                 lines.append(f"| yardstick: {name} | {' | '.join(cells)} |")
-    lines += ["", "The speeds were aimed at on another machine; the yardsticks say what two rivals did there.", ""]
+    lines += [
+        "",
+        "The target speeds were set for another machine. The rows `yardstick` have the speeds of two other formats,"
+        " and in parentheses their speeds on that machine.",
+        "",
+    ]
     for table in tables:
         if sizes := table.get("chunk_sizes"):
             more = sizes[0]["light_bytes_per_row"] / sizes[-1]["light_bytes_per_row"] - 1
@@ -155,7 +162,7 @@ def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
 
 
 def compared(found: tuple[float | None, float | None], aim: float, what: str, whose: str) -> list[str]:
-    """A line: how many times another's figure ours is. Nothing, if one of them was not measured."""
+    """One line: our figure divided by another's. Nothing if one of them was not measured."""
     ours, theirs = found
     if ours is None or theirs is None:
         return []
@@ -164,7 +171,7 @@ def compared(found: tuple[float | None, float | None], aim: float, what: str, wh
 
 
 def source_aims(results: list[dict[str, Any]], part: str, table: str, source: Source) -> list[str]:
-    """What reading a table takes from a database as it is, beside its peers."""
+    """The cost of reading a table from a database without an extension, beside its peers."""
 
     def both(name: str, other: str, *fields: str) -> tuple[float | None, float | None]:
         ours, theirs = (turns.median(results, part, table, contender, *fields) for contender in (name, other))
@@ -185,9 +192,7 @@ def source_aims(results: list[dict[str, Any]], part: str, table: str, source: So
     rows = [row for row in results if (row["part"], row["table"], row["contender"]) == (part, table, source.ours)]
     if sizes := [(row["client_peak"] - row["client_before"], row["arrow_bytes"]) for row in rows if "error" not in row]:
         peak, size = (statistics.median(figures) for figures in zip(*sizes, strict=True))
-        lines += compared(
-            (peak, size), MEMORY_AIM, f"{what}, client's peak memory above what it began with", "the table"
-        )
+        lines += compared((peak, size), MEMORY_AIM, f"{what}, increase of the client's peak memory", "the table")
     parts = both(f"{source.ours}, 2 partitions", source.ours, "client_cpu", "server_cpu")
     lines += compared(parts, PARTS_AIM, f"{what}, 2 partitions, total CPU", "one")
     peer = "ConnectorX into pandas"
@@ -214,12 +219,12 @@ def sources_aims(results: list[dict[str, Any]]) -> list[str]:
 
 
 def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> list[str]:
-    """What adapts, against the best fixed configuration of each link and table, and against the rivals."""
+    """Adaptive compression, compared with the best fixed configuration of each link and table, and with competitors."""
     lines = []
     if steady := [found["regret"] for found in results if not found["swings"]]:
         for what, found, aim in (
-            ("at most", max(steady), links.MOST),
-            ("in the median", statistics.median(steady), links.MEDIAN),
+            ("at most", max(steady), links.MAX_REGRET),
+            ("in the median", statistics.median(steady), links.MEDIAN_REGRET),
         ):
             lines.append(f"- Links, regret {what}: {found:+.1%} {'✓' if found <= aim else '✗'} (≤ {aim:.0%})")
     if swinging := [found["regret"] for found in results if found["swings"]]:
@@ -239,7 +244,7 @@ def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> l
 
 
 def measured_links(name: str) -> list[dict[str, Any]]:
-    """Nothing where `make bench-links` has not run; it needs root."""
+    """Empty if `make bench-links` has not run, which needs root."""
     path = DIRECTORY / name
     return json.loads(path.read_text()) if path.exists() else []
 
@@ -251,9 +256,9 @@ def main() -> None:
     postgres = json.loads((DIRECTORY / "postgres.json").read_text())
     sources = json.loads((DIRECTORY / "sources.json").read_text())
     sections = [
-        "# What `make bench` measured\n\nWritten by `bench/report.py`; `make bench` does all of it again.\n",
+        "# Results of `make bench`\n\n`bench/report.py` writes this page; `make bench` measures everything again.\n",
         "\n".join(f"- {what}: {it}" for what, it in machine.described(f"bench/{RESULTS.name}").items()) + "\n",
-        "## Beside what was aimed at\n",
+        "## Targets\n",
         "\n".join(
             wire_aims(wire)
             + end_to_end_aims(end_to_end["results"])

@@ -2,8 +2,8 @@
 
     python bench/sources.py [--rounds 3] [--peers PYTHON] [--markdown FILE] [--json FILE]
 
-A private MariaDB on TCP, and a SQLite file in the page cache. Each measurement has a client process of its own; they
-take turns, round after round; medians are reported. `--peers` is the interpreter that has the peers
+A private MariaDB on TCP, and an SQLite file in the page cache. Each measurement has its own client process. The
+contenders take turns, round by round, and medians are reported. `--peers` is the interpreter with the peers
 (requirements/peers.txt).
 """
 
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import data
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 from process import cpu_seconds
 from sources_tables import LOGIN, maria, sqlite_file
 from turns import Contender, Row, reading, table_of_clients
 
 HERE = Path(__file__).parent
-#: Tables, and the rows that are taken of them.
+#: Tables, and the number of rows to read.
 TABLES = {"lineitem": 1_000_000, "flights": 1_000_000}
-#: The primary key, which the tables have beside the data's own columns. ConnectorX needs to be told of it.
+#: The primary key, a column in addition to the data's own. ConnectorX must be told about it.
 KEY = "id"
 PANDAS = {"return_type": "pandas"}
-#: As the tables say.
+#: The types that the tables name.
 EXACT = {**PANDAS, "dtype_backend": "exact"}
 THEIR_TYPES = {**PANDAS, "dtype_backend": "connectorx"}
 COMMON = [
@@ -56,7 +56,7 @@ CONTENDERS = {
 
 
 def sources() -> dict[str, str]:
-    """What DuckDB reads the tables' rows from."""
+    """The relations from which DuckDB reads the tables' rows."""
     return {table: f"(FROM read_parquet('{data.write(table)}') LIMIT {rows})" for table, rows in TABLES.items()}
 
 
@@ -81,7 +81,7 @@ def run(places: dict[str, tuple[dict[str, Any], int | None]], arguments: argpars
                         continue
                     row = measure(place, pid, contender, table, arguments.peers)
                     if "error" in row:
-                        # What does not work once does not work; it stays in the table, with its reason.
+                        # A contender that failed once is not run again; the table shows the reason.
                         dead.add((kind, table, contender.name))
                     results.append({"part": kind, "table": table, "contender": contender.name, "round": number, **row})
                     shown = row.get("error") or f"{row['wall']:.2f} s, client {row['client_cpu']:.2f} s CPU"
@@ -90,7 +90,7 @@ def run(places: dict[str, tuple[dict[str, Any], int | None]], arguments: argpars
 
 
 def markdown(results: list[Row], rounds: int, memory: str) -> str:
-    lines = [f"Medians of {rounds} rounds; a client process each, connecting is inside the clock. {memory}", ""]
+    lines = [f"Medians of {rounds} rounds. Each has its own client process; the time includes connecting. {memory}", ""]
     for kind, contenders in CONTENDERS.items():
         for table, rows in TABLES.items():
             lines += [f"### {kind}: {table}, {rows} rows, into a pyarrow.Table unless it says otherwise", ""]

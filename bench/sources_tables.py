@@ -1,4 +1,4 @@
-"""The tables of data.py in a MariaDB and in a SQLite file, warm."""
+"""The tables of data.py in a MariaDB and in an SQLite file, loaded into memory."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 
 import duckdb
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import mariadb
+from testbed import mariadb
 
-#: Name and password of MariaDB's user, and the database.
+#: The name and password of MariaDB's user, and the database.
 LOGIN = "bench"
-#: DuckDB's types as these databases', where they have another name for them.
+#: These databases' names of DuckDB's types, if they differ.
 TYPES = {
     "MariaDB": {"VARCHAR": "text", "TIMESTAMP": "datetime(6)", "TIMESTAMP_NS": "datetime(6)", "FLOAT": "float"},
     "SQLite": {"VARCHAR": "text", "TIMESTAMP": "timestamp", "TIMESTAMP_NS": "timestamp"},
 }
-#: What DuckDB makes of its values so that SQLite has them as it would: times as text, decimals as numbers.
+#: Casts of DuckDB's values to the forms that SQLite stores: times as text, decimals as numbers.
 IN_SQLITE = {"DATE": "VARCHAR", "TIMESTAMP": "VARCHAR", "TIMESTAMP_NS": "VARCHAR", "DECIMAL": "DOUBLE"}
 
 
 def columns(kind: str, relation: duckdb.DuckDBPyRelation, key: str | None) -> list[str]:
-    """Names and types of a table in a database's own words; a key is one more column."""
+    """Names and types of a table's columns in a database's form. A key is one more column."""
     quote = "`" if kind == "MariaDB" else '"'
     types = [TYPES[kind].get(str(type_), str(type_).lower()) for type_ in relation.types]
     named = [f"{quote}{name}{quote} {type_}" for name, type_ in zip(relation.columns, types, strict=True)]
@@ -35,7 +35,7 @@ def columns(kind: str, relation: duckdb.DuckDBPyRelation, key: str | None) -> li
 
 
 def converted(relation: duckdb.DuckDBPyRelation, casts: Mapping[str, str], key: str | None) -> duckdb.DuckDBPyRelation:
-    """With these types, by the names they have without their parameters, made other ones; a key counts the rows."""
+    """The relation with columns cast by type. Types are named without parameters. A key numbers the rows."""
     shown = []
     for name, type_ in zip(relation.columns, map(str, relation.types), strict=True):
         target = casts.get(type_.partition("(")[0])
@@ -44,7 +44,7 @@ def converted(relation: duckdb.DuckDBPyRelation, casts: Mapping[str, str], key: 
 
 
 def sqlite_file(path: Path, tables: Mapping[str, str], key: str | None = None) -> None:
-    """A file with these tables, each from what DuckDB reads from a relation."""
+    """A file with these tables. Each table is given by the relation from which DuckDB reads it."""
     with duckdb.connect() as duck, sqlite3.connect(path) as connection:
         for table, source in tables.items():
             relation = duck.sql(f"FROM {source}")
@@ -54,13 +54,13 @@ def sqlite_file(path: Path, tables: Mapping[str, str], key: str | None = None) -
             for batch in result.to_arrow_reader(10_000):
                 rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-    # Read once, so that it is in the page cache.
+    # Read once, so that the file is in the page cache.
     path.read_bytes()
 
 
 @contextmanager
 def maria(tables: Mapping[str, str], key: str | None = None, memory: str = "2G") -> Iterator[mariadb.Server]:
-    """A MariaDB with these tables in memory, each from what DuckDB reads from a relation."""
+    """A MariaDB with these tables in memory. Each table is given by the relation from which DuckDB reads it."""
     options = [f"--innodb-buffer-pool-size={memory}", "--local-infile=1", "--innodb-flush-log-at-trx-commit=0"]
     with (
         mariadb.server(options) as server,
@@ -75,7 +75,7 @@ def maria(tables: Mapping[str, str], key: str | None = None, memory: str = "2G")
         for table, source in tables.items():
             file = f"{directory}/{table}.csv"
             relation = duck.sql(f"FROM {source}")
-            # A field that is not in quotes and reads NULL is NULL; one in quotes is a text.
+            # Without quotes NULL is NULL; in quotes it is a text.
             converted(relation, {"BOOLEAN": "TINYINT"}, key).write_csv(file, header=False, na_rep="NULL")
             Path(file).chmod(0o644)
             name = f"{LOGIN}.{table}"

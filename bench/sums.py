@@ -1,10 +1,10 @@
-"""What a result is compared with its source by: a few sums of each column, the same in every database and library.
+"""Compares a result with its source by some sums of each column, which are the same for every database and library.
 
-Databases and libraries give one value in different types: a decimal as a float or as text, a date as text, a truth as
-a number. So each column is first made what the source's type says, and then summed up. Sums of numbers are floats,
-which depend on the order of the rows in their last digits, and are compared with a tolerance; counts of what is not
-NULL, dates and times in microseconds, and texts, each by a number made of its MD5, are compared exactly. What this
-cannot see is values that have changed places within their column.
+Databases and libraries return one value in different types: a decimal as a float or as text, a date as text, a boolean
+as a number. So each column is first converted to its type in the source and then summed. Sums of numbers are floats.
+Their last digits depend on the order of the rows, so they are compared with a tolerance. These are compared exactly:
+the number of values that are not NULL, dates and times in microseconds, and texts, each by a number from its MD5.
+Values that were exchanged within a column are not detected.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Sequence
 
 import duckdb
 
-#: Values that are not NULL, their sum, and the sum of their magnitudes.
+#: Values that are not NULL, their sum, and the sum of their absolute values.
 Sum = tuple[int, float, float]
-#: A kind's value as a number; all but the first are whole.
+#: SQL that converts a value of each kind to a number; all except the first are integers.
 VALUES = {
     "number": "CAST({} AS DOUBLE)",
     "time": "epoch_us(CAST({} AS TIMESTAMP))",
     "truth": "CAST(CAST({} AS BOOLEAN) AS INTEGER)",
     "text": "md5_number_lower(CAST({} AS VARCHAR)) % 1000003",
 }
-#: Of the sum of the magnitudes.
+#: Relative to the sum of the absolute values.
 TOLERANCE = 1e-9
 
 
 def kind(type_: str) -> str:
-    """That of one of DuckDB's types."""
+    """The kind of one of DuckDB's types."""
     if type_ == "BOOLEAN":
         return "truth"
     if type_.startswith(("DATE", "TIMESTAMP")):
@@ -37,7 +37,7 @@ def kind(type_: str) -> str:
 
 
 def of(connection: duckdb.DuckDBPyConnection, relation: str, kinds: Sequence[str]) -> list[Sum]:
-    """The sums of a relation whose columns are called c0, c1 and so on."""
+    """The sums of a relation whose columns are named c0, c1 and so on."""
     parts = []
     for number, one in enumerate(kinds):
         value = VALUES[one].format(f"c{number}")
@@ -48,7 +48,7 @@ def of(connection: duckdb.DuckDBPyConnection, relation: str, kinds: Sequence[str
 
 
 def difference(found: Sequence[Sequence[float]], expected: Sequence[Sum]) -> str | None:
-    """Where the first two differ, in words."""
+    """The first difference, as text."""
     if len(found) != len(expected):
         return f"{len(found)} columns, not {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True), 1):

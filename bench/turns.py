@@ -1,4 +1,4 @@
-"""What benchmarks with several contenders share: a client process for each reading (`read.py`), turns, medians."""
+"""Common code of benchmarks with several contenders: a client process for each reading (`read.py`), turns, medians."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Contender:
     options: dict[str, Any] = field(default_factory=dict)
     #: Runs in the peers' environment.
     other: bool = False
-    #: Row by row; left out on large tables.
+    #: Reads row by row; omitted for large tables.
     slow: bool = False
 
 
-def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.0, patience: float = TIMEOUT) -> Row:
-    """The parent's side: what the client process says, with the server's CPU seconds beside it."""
+def reading(command: Sequence[str], server_cpu: Callable[[], float] = lambda: 0.0, timeout: float = TIMEOUT) -> Row:
+    """The parent's side: the client process's report, with the server's CPU seconds."""
     client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with client:
         assert client.stdout is not None
         client.stdout.readline()
         before = server_cpu()
         try:
-            out, errors = client.communicate("go\n", timeout=patience)
+            out, errors = client.communicate("go\n", timeout=timeout)
         except subprocess.TimeoutExpired:
             client.kill()
-            return {"error": f"took more than {patience:g} s"}
-    # A server process that has just lost its client needs a moment to be reaped.
+            return {"error": f"took more than {timeout:g} s"}
+    # A server process whose client has just ended needs a moment to be reaped.
     time.sleep(0.3)
     spent = server_cpu() - before
     lines = [line for line in out.splitlines() if line.startswith("{")]

@@ -1,9 +1,9 @@
-"""From nothing to a dataframe: generate TPC-H lineitem, serve it, read it over TCP and over a unix socket.
+"""Generates TPC-H lineitem, serves it, and reads it over TCP and over a unix socket.
 
     python demo/demo.py [--scale 1]
 
-Each read happens in a process of its own. What arrives is compared with DuckDB's own answer: the number of rows and a
-checksum over every value. `make demo` runs this with all that it needs.
+Each read happens in its own process. The result is compared with DuckDB's own: the number of rows and a checksum over
+every value. `make demo` installs what this needs and runs it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def generate(scale: str) -> Path:
-    """The DuckDB file with lineitem in it, made unless it is there."""
+    """The DuckDB file with lineitem. It is created unless it exists."""
     directory = DATA / f"sf{scale}"
     database = directory / "lineitem.duckdb"
     if not database.exists():
@@ -69,12 +69,12 @@ def generate(scale: str) -> Path:
 
 @contextmanager
 def served(database: Path, path: Path) -> Iterator[dict[str, str]]:
-    """`colonnade serve` on a free TCP port and on a unix socket; gives the URI of each."""
+    """`colonnade serve` on a free TCP port and on a unix socket; yields the URI of each."""
     command = [sys.executable, "-m", "colonnade", "serve", str(database), "--read-only"]
     command += ["--listen", "127.0.0.1:0", "--unix", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        # It says one line for each address once it listens there.
+        # It prints one line for each address when it listens there.
         lines = [server.stdout.readline().strip() for _ in ("TCP", "unix")]
         print("\n".join(lines), flush=True)
         try:
@@ -87,7 +87,7 @@ def served(database: Path, path: Path) -> Iterator[dict[str, str]]:
 
 
 def report(how: str, uri: str, into: str, expected: tuple[int, str]) -> bool:
-    """Reads in a new process and prints a line of the table; whether the result is DuckDB's."""
+    """Reads in a new process and prints a line of the table. Returns whether the result is DuckDB's."""
     command = [sys.executable, __file__, "--read", uri, into]
     found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     same = (found["rows"], found["checksum"]) == expected
@@ -101,12 +101,12 @@ def report(how: str, uri: str, into: str, expected: tuple[int, str]) -> bool:
 
 
 def read(uri: str, into: str) -> None:
-    """Reads the table and prints what that took. MB/s counts the bytes of the Arrow table."""
+    """Reads the table and prints the cost. MB/s counts the bytes of the Arrow table."""
     import colonnade
     import pyarrow as pa
 
     if into == "pandas":
-        import pandas as pd  # noqa: F401  importing is not reading
+        import pandas as pd  # noqa: F401  the import is not part of reading
     with colonnade.connect(uri) as connection:
         start = time.perf_counter()
         result = connection.query(QUERY)
@@ -125,19 +125,19 @@ def read(uri: str, into: str) -> None:
     print(json.dumps(found))
 
 
-#: A number that depends on every value and not on the rows' order.
+#: A number that depends on every value but not on the order of the rows.
 CHECKSUM = "sum(hash({0})::HUGEINT)::VARCHAR"
 
 
 def own_answer(database: Path) -> tuple[int, str]:
-    """The number of rows and the checksum of lineitem, by DuckDB where it lies."""
+    """The number of rows and the checksum of lineitem, computed by DuckDB from its file."""
     with duckdb.connect(str(database), read_only=True) as connection:
         [answer] = connection.sql(f"SELECT count(*), {CHECKSUM.format('lineitem')} FROM lineitem").fetchall()
     return answer
 
 
 def checksum(table: Any) -> str:
-    """That of a table that has arrived."""
+    """The number of rows and the checksum of a table that was read."""
     with duckdb.connect() as connection:
         connection.register("result", table)
         [(checksum,)] = connection.sql(f"SELECT {CHECKSUM.format('result')} FROM result").fetchall()
@@ -145,7 +145,7 @@ def checksum(table: Any) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has used."""
+    """The peak memory of this process."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
 

@@ -1,10 +1,10 @@
-"""The extension beside PostgreSQL's own COPY: a private PostgreSQL, TPC-H lineitem in it, read in three formats.
+"""The extension beside PostgreSQL's own COPY: a private PostgreSQL with TPC-H lineitem, read in three formats.
 
     python demo/demo_postgres.py [--scale 1]
 
-Each read happens in a process of its own, over a unix socket. COPY text is parsed into Arrow by pyarrow's reader of
-CSV; COPY binary, for which pyarrow has no reader, is only received. The values that arrive are compared with those that
-were loaded: the number of rows and a checksum over every value. `make demo-postgres` runs this with all that it needs.
+Each read happens in its own process, over a unix socket. pyarrow's CSV reader parses COPY text into Arrow. COPY binary
+is only received, because pyarrow has no reader for it. The result is compared with the values that were loaded: the
+number of rows and a checksum over every value. `make demo-postgres` installs what this needs and runs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
 
     database = generate(arguments.scale)
     expected = own_answer(database)
-    # A quarter of the memory, as PostgreSQL's documentation has it.
+    # A quarter of the memory, as PostgreSQL's documentation recommends.
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (4 << 20)
     print("starting PostgreSQL with the extension, and loading lineitem …", flush=True)
     with pg.installed() as installation, pg.cluster(installation, SETTINGS | {"shared_buffers": f"{memory}MB"}) as own:
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def report(own: pg.Cluster, way: str, expected: tuple[int, str]) -> bool:
-    """Reads in a new process and prints a line of the table; whether the result is what was loaded."""
+    """Reads in a new process and prints a line of the table. Returns whether the result is the loaded data."""
     command = [sys.executable, __file__, "--read", way, own.uri(), own.dsn()]
     before = cpu(own)
     found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -71,7 +71,7 @@ def report(own: pg.Cluster, way: str, expected: tuple[int, str]) -> bool:
     else:
         same, values = True, "not decoded"
     rows = expected[0]
-    # Megabytes a second of the table in Arrow's form, whichever way it came; nothing is decoded of COPY binary.
+    # Megabytes per second of the table in Arrow's form, for every format; COPY binary is not decoded.
     speed = f"{found['arrow_bytes'] / found['seconds'] / 1e6:8.0f}" if found["arrow_bytes"] else f"{'-':>8}"
     print(
         f"{way:16}{found['seconds']:9.2f}{server:12.2f}{found['client_cpu']:12.2f}{speed}"
@@ -82,7 +82,7 @@ def report(own: pg.Cluster, way: str, expected: tuple[int, str]) -> bool:
 
 
 def read(way: str, uri: str, dsn: str) -> None:
-    """Reads the table and prints what that took."""
+    """Reads the table and prints the cost."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def read(way: str, uri: str, dsn: str) -> None:
         import pyarrow.csv as csv
 
         with psycopg.connect(dsn) as session, session.cursor() as cursor:
-            # The columns' types, which neither format says.
+            # The columns' types, which neither format contains.
             names = {name: arrow_type(type_) for name, type_ in session.execute(DESCRIBE).fetchall()}
             cpu_before, start = time.process_time(), time.perf_counter()
             if way == "COPY text":

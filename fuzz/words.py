@@ -2,7 +2,7 @@
 
     .venv/bin/python fuzz/words.py
 
-The fuzz target `statement` makes its statements of these words. tests/attacks/test_attack_catalog.py fails where the
+The fuzz target `statement` makes its statements of these words. tests/attacks/test_catalog.py fails where the
 file is not what this script writes.
 """
 

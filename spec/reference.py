@@ -1,5 +1,5 @@
-"""Colonnade's reference reader: decodes streams, checks the vectors, annotates bytes. Needs nothing but Python 3.11;
-streams compressed with Zstandard need Python 3.14 or the package `zstandard`.
+"""Colonnade's reference reader: decodes streams, checks the vectors, annotates bytes. It needs only Python 3.11.
+Streams compressed with Zstandard need Python 3.14 or the package `zstandard`.
 
     python spec/reference.py spec/vectors              check every vector
     python spec/reference.py --show FILE               the logical value of a stream (.hex, or raw bytes), as JSON
@@ -24,7 +24,7 @@ def load(path: Path) -> bytes:
 
 
 def to_text(value: dict) -> str:
-    """The canonical JSON, a line a field and a column."""
+    """The canonical JSON, with one line for each field and each column."""
     one = {"metadata", "rows", "chunks"}
     parts = []
     for key, item in value.items():

@@ -1,1 +1,1 @@
-"""The study: what the papers measured, with the systems of today. `make study`; `python -m study --help`."""
+"""The study: repeats the papers' measurements with current systems. `make study`; `python -m study --help`."""

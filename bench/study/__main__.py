@@ -1,9 +1,9 @@
-"""Runs experiments one after the other, keeps what each measured as JSON, and writes the report of all there are.
+"""Runs the experiments one after the other, stores the measurements of each as JSON, and writes the report.
 
     python -m study [--size tiny|quick|full] [--only NAME …] [--into DIRECTORY] [--peers PYTHON] [--report-only]
 
-An experiment that fails leaves its error in its file and does not keep the others from running; the exit status tells.
-One that this machine cannot do (no root, a program that is missing) is named in the report with the reason.
+If an experiment fails, its error is stored in its file, and the other experiments run; the exit status shows the
+failure. If this machine cannot run an experiment (no root, a missing program), the report says so with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 
 import machine
-from colonnade._memory_state import memory_report
+from colonnade._cli.memory_state import memory_report
 
 from study import report
 from study.experiment import SIZES, Context, Experiment, Unmeasurable
@@ -50,7 +50,7 @@ def experiment(name: str) -> Experiment:
 
 
 def measure(name: str, context: Context) -> dict[str, object]:
-    """What goes to the experiment's file."""
+    """The contents of the experiment's file."""
     begun, memory = time.perf_counter(), memory_report()
     try:
         found: dict[str, object] = {"rows": experiment(name).run(context)}
@@ -71,11 +71,11 @@ def main() -> None:
     parser.add_argument("--size", choices=list(SIZES), default="quick")
     parser.add_argument("--only", nargs="*", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="NAME")
     parser.add_argument("--into", type=Path, default=ROOT / "docs/study", help="default: docs/study")
-    parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter in whose environment the peers are")
     parser.add_argument("--programs", type=Path, default=ROOT / "target/release")
-    parser.add_argument("--report-only", action="store_true", help="draw the report anew from what is there")
+    parser.add_argument("--report-only", action="store_true", help="write the report from the stored measurements")
     arguments = parser.parse_args()
-    # So that servers are stopped, and network namespaces taken down.
+    # So that servers are stopped, and network namespaces removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     arguments.into.mkdir(parents=True, exist_ok=True)
     failed = []

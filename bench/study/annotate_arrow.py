@@ -1,7 +1,7 @@
 """Arrow's IPC stream: <https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc>.
 
-Its metadata are flatbuffers (format/Message.fbs, format/Schema.fbs), of which just enough is read here to tell which
-byte of a body is what: columns of 32-bit integers and of strings.
+Its metadata is in flatbuffers (format/Message.fbs, format/Schema.fbs). This module reads only the parts that it needs
+to annotate the bytes of a body: columns of 32-bit integers and of strings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from study.pieces import Annotated, Kind, Malformed, Reader
 
 CONTINUATION = b"\xff\xff\xff\xff"
 SCHEMA, RECORD_BATCH = 1, 3
-#: Schema.fbs, union Type; the buffers of each, of which the first has the validity.
+#: Schema.fbs, union Type; the buffers of each type, of which the first is the validity.
 INT, UTF8 = 2, 5
 BUFFERS = {INT: 2, UTF8: 3}
 
@@ -32,7 +32,7 @@ class Table:
         return cls(data, unpack(data, "<I", 0))
 
     def field(self, number: int) -> int | None:
-        """Where a field's value is, if it has one."""
+        """The position of a field's value, if it has one."""
         vtable = self.at - unpack(self.data, "<i", self.at)
         size = unpack(self.data, "<H", vtable)
         entry = 4 + 2 * number
@@ -50,7 +50,7 @@ class Table:
         return Table(self.data, at + unpack(self.data, "<I", at))
 
     def vector(self, number: int) -> tuple[int, int]:
-        """Where a vector's items begin, and how many there are."""
+        """The position of a vector's first item, and the number of items."""
         at = self.field(number)
         if at is None:
             return 0, 0
@@ -77,7 +77,7 @@ def unpack(data: bytes, form: str, at: int) -> int:
 
 @dataclass(frozen=True)
 class Message:
-    """What a message's metadata say."""
+    """The contents of a message's metadata."""
 
     type: int
     header: Table
@@ -94,13 +94,13 @@ class Message:
 
     @property
     def described(self) -> str:
-        """In a few words."""
+        """A short description."""
         if self.type == SCHEMA:
             return "flatbuffer: Schema"
         return f"flatbuffer: RecordBatch of {self.header.number(0, '<q')} rows"
 
     def types(self) -> list[int]:
-        """The columns' types, of a schema."""
+        """The columns' types of a schema."""
         found = []
         for field in self.header.tables(1):
             type_ = field.number(2, "<B")
@@ -111,7 +111,7 @@ class Message:
 
 
 def annotate(data: bytes) -> Annotated:
-    """A whole stream, up to its end."""
+    """A whole stream, to its end."""
     reader = Reader(data)
     types: list[int] | None = None
     rows: list[tuple[Any, ...]] = []
@@ -134,7 +134,7 @@ def annotate(data: bytes) -> Annotated:
 def body(reader: Reader, message: Message, types: list[int] | None) -> list[tuple[Any, ...]]:
     """The buffers of a batch's columns."""
     if message.type != RECORD_BATCH or types is None:
-        raise reader.malformed(f"a message of type {message.type}")
+        raise reader.malformed(f"an unexpected message of type {message.type}")
     if message.header.field(3) is not None:
         raise reader.malformed("a compressed body")
     start = reader.at
@@ -145,10 +145,10 @@ def body(reader: Reader, message: Message, types: list[int] | None) -> list[tupl
     columns: list[list[Any]] = []
 
     def buffer(what: str, kind: Kind, need: int) -> bytes:
-        """The next buffer, whose first `need` bytes mean something. A writer may leave it longer."""
+        """The next buffer, of which the first `need` bytes are used. A writer may make it longer."""
         offset, length = buffers.pop(0)
         if start + offset < reader.at or need > length:
-            raise reader.malformed(f"{what} at {start + offset}, {length} bytes long where {need} are needed")
+            raise reader.malformed(f"{what} at {start + offset} has {length} bytes, but {need} are needed")
         reader.take(start + offset - reader.at, "padding", "padding")
         found = reader.take(need, what, kind)
         reader.take(length - need, "padding", "padding")
@@ -174,7 +174,7 @@ def valid(reader: Reader, raw: bytes, count: int, nulls: int) -> list[bool]:
     bits = int.from_bytes(raw, "little")
     found = [bool(bits >> row & 1) for row in range(count)]
     if found.count(False) != nulls:
-        raise reader.malformed(f"{found.count(False)} NULLs where {nulls} are announced")
+        raise reader.malformed(f"{found.count(False)} NULLs, but {nulls} are announced")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A Colonnade stream, by the reader in spec/, which knows nothing of the code that wrote the bytes."""
+"""A Colonnade stream, annotated by the reader in spec/, which is independent of the code that wrote the bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reader.annotate import HEADER_FIELDS
 from reader.errors import FormatError
 from reader.stream import CHUNK, SCHEMA, Message, read_stream
 
-#: What a chunk's bytes are, by how spec/reader calls them. What is not named here describes the chunk or a column.
+#: The kinds of a chunk's bytes, by their names in spec/reader. All other names describe the chunk or a column.
 KINDS: dict[str, Kind] = {"padding": "padding", "bitmap": "null", "data": "value", "data length": "batch"}
 
 
@@ -53,7 +53,7 @@ def of_message(reader: Reader, message: Message) -> None:
 
 
 def of_chunk(label: str, heading: str) -> Kind:
-    """What a part of a chunk's body is: its name in the trace, and the node in which it is."""
+    """The kind of a part of a chunk's body, from its name in the trace and the node that contains it."""
     name = label.partition(" = ")[0]
     if name in KINDS:
         return KINDS[name]

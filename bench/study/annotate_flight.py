@@ -14,7 +14,7 @@ from study.pieces import Annotated, Malformed, Reader
 
 FRAMES = ["DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE"]
 DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
-#: Of DATA and HEADERS.
+#: Flags of DATA and HEADERS.
 END_STREAM, END_HEADERS, PADDED, PRIORITY = 0x1, 0x4, 0x8, 0x20
 FRAME_HEAD = 9
 #: FlightData's fields, by number; all are bytes.
@@ -23,7 +23,7 @@ LENGTH_DELIMITED = 2
 
 
 def answer(said: bytes) -> bytes:
-    """Of all that a server said on a connection, what comes until the one stream of it ends."""
+    """The part of a server's bytes on a connection that ends with the end of its one stream."""
     at = 0
     while at + FRAME_HEAD <= len(said):
         kind, flags = said[at + 3], said[at + 4]
@@ -34,7 +34,7 @@ def answer(said: bytes) -> bytes:
 
 
 def annotate(data: bytes) -> Annotated:
-    """All frames of a server that answers one DoGet, up to the end of its stream."""
+    """All frames of a server that answers one DoGet, to the end of its stream."""
     reader = Reader(data)
     messages = b""
     ended = False
@@ -67,7 +67,7 @@ def annotate(data: bytes) -> Annotated:
 
 
 def grpc(data: bytes) -> Annotated:
-    """The messages of the stream, one FlightData each."""
+    """The messages of the stream, each with one FlightData."""
     reader = Reader(data)
     types: list[int] | None = None
     rows: list[tuple[Any, ...]] = []
@@ -99,7 +99,7 @@ def flight_data(reader: Reader, types: list[int] | None) -> tuple[Message, list[
         elif name == "data_body" and message:
             has_body = True
             if length != message.body:
-                raise reader.malformed(f"a body of {length} bytes where {message.body} are announced")
+                raise reader.malformed(f"a body of {length} bytes, but {message.body} are announced")
             with reader.within(length, "the body"):
                 if message.type != SCHEMA:
                     rows = annotate_arrow.body(reader, message, types)
@@ -113,7 +113,7 @@ def flight_data(reader: Reader, types: list[int] | None) -> tuple[Message, list[
 
 
 def varint(reader: Reader, what: str) -> int:
-    """Protocol buffers' integer: seven bits a byte, the least significant ones first."""
+    """An integer of Protocol Buffers: seven bits per byte, the least significant ones first."""
     length = 1
     while reader.data[reader.at + length - 1 : reader.at + length] > b"\x7f":
         length += 1

@@ -1,4 +1,4 @@
-"""MySQL's and MariaDB's protocol, its result sets in text and in binary:
+"""MySQL's and MariaDB's protocol: result sets in text and in binary.
 <https://mariadb.com/kb/en/clientserver-protocol/>."""
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any, Literal
 from study.capture import Conversation
 from study.pieces import Annotated, Kind, Malformed, Reader
 
-#: Capabilities that change a result set's bytes; those above 32 bits are MariaDB's alone.
+#: Capabilities that change a result set's bytes. Those above 32 bits exist only in MariaDB.
 LONG_PASSWORD, COMPRESS, DEPRECATE_EOF = 1 << 0, 1 << 5, 1 << 24
 EXTENDED_METADATA, CACHE_METADATA = 1 << 35, 1 << 36
-#: Types of columns, and those that are strings.
+#: Types of columns, and the types that are strings.
 LONG, STRINGS = 0x03, (0x0F, 0xFC, 0xFD, 0xFE)
 NULL = 0xFB
-#: How a length of more than one byte begins, and how many bytes follow.
+#: The first byte of a length of more than one byte, and the number of bytes that follow.
 LONGER = {0xFC: 2, 0xFD: 3, 0xFE: 8}
-#: How the last packet begins.
+#: The first byte of the last packet.
 LAST = 0xFE
 #: A command's first byte.
 COM_STMT_EXECUTE = 0x17
@@ -26,7 +26,7 @@ COM_STMT_EXECUTE = 0x17
 
 @dataclass
 class Packets:
-    """Takes packets, which are numbered from `number` on."""
+    """Reads packets, whose numbers begin with `number`."""
 
     reader: Reader
     number: int = 1
@@ -36,7 +36,7 @@ class Packets:
         length = self.reader.integer(3, f"length of {what}", kind, "little")
         number = self.reader.integer(1, "packet number", kind)
         if number != self.number & 0xFF:
-            raise self.reader.malformed(f"packet {number} where {self.number & 0xFF} is due")
+            raise self.reader.malformed(f"packet {number} instead of {self.number & 0xFF}")
         self.number += 1
         return length
 
@@ -49,7 +49,7 @@ class Packets:
 
 
 def agreed(conversation: Conversation) -> int:
-    """The capabilities that server and client have in common, out of their first packets."""
+    """The capabilities that server and client have in common, from their first packets."""
     greeting, response = conversation.turns[0].answered, conversation.turns[1].asked
     after_version = greeting.index(b"\0", 5) + 1
     # Connection, scramble, filler; the capabilities' halves around character set and status; the scramble's length.
@@ -77,7 +77,7 @@ def annotate(data: bytes, capabilities: int, form: Literal["text", "binary"]) ->
         length = outer.integer(3, "compressed length", "batch", "little")
         found = outer.integer(1, "compressed packet's number", "batch")
         if found != number & 0xFF:
-            raise outer.malformed(f"compressed packet {found} where {number & 0xFF} is due")
+            raise outer.malformed(f"compressed packet {found} instead of {number & 0xFF}")
         number += 1
         size = outer.integer(3, "length before compression", "batch", "little")
         packed = outer.take(length, "compressed packets" if size else "packets, not compressed", "compressed")
@@ -93,7 +93,7 @@ def inflated(outer: Reader, packed: bytes, size: int) -> bytes:
     except zlib.error as error:
         raise outer.malformed(f"the compressed bytes before it: {error}") from None
     if len(plain) != size or not inflater.eof or inflater.unused_data:
-        raise outer.malformed(f"what comes before it does not decompress to {size} bytes")
+        raise outer.malformed(f"the compressed bytes do not decompress to {size} bytes")
     return plain
 
 
@@ -104,7 +104,7 @@ def result_set(data: bytes, capabilities: int, form: Literal["text", "binary"]) 
         count = reader.integer(1, "number of columns", "columns")
         described = not capabilities & CACHE_METADATA or reader.integer(1, "columns are described:", "columns") == 1
     if not described:
-        raise reader.malformed("columns that the client is taken to know")
+        raise reader.malformed("the columns are not described, because the client is assumed to know them")
     types = []
     for _ in range(count):
         with reader.within(packets.head("columns", "column's description"), "a column's description"):
@@ -131,7 +131,7 @@ def last(reader: Reader, packets: Packets, what: str, kind: Kind) -> None:
 
 
 def column(reader: Reader, *, extended: bool) -> int:
-    """One column's description; gives its type."""
+    """One column's description; returns its type."""
     for what in ("catalog", "schema", "table's alias", "table", "column's alias", "column"):
         string(reader, what, "columns", "columns")
     if extended:
@@ -169,7 +169,7 @@ def binary_row(reader: Reader, types: list[int]) -> tuple[Any, ...]:
     # Its first two bits are reserved.
     nulls = int.from_bytes(reader.take((len(types) + 9) // 8, "NULLs, a bit a column", "null"), "little") >> 2
     if nulls >> len(types):
-        raise reader.malformed("a NULL in a column that is none")
+        raise reader.malformed("a NULL in a column that does not exist")
     values: list[Any] = []
     for number, type_ in enumerate(types):
         if nulls >> number & 1:

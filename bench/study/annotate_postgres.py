@@ -11,7 +11,7 @@ from typing import Any
 
 from study.pieces import Annotated, Kind, Reader
 
-#: Messages that a result is made of.
+#: The messages of a result.
 TYPES = {
     b"1": "ParseComplete",
     b"2": "BindComplete",
@@ -24,7 +24,7 @@ TYPES = {
     b"S": "ParameterStatus",
     b"Z": "ReadyForQuery",
 }
-#: Types by their number, src/include/catalog/pg_type.dat; DuckDB's VARCHAR is announced as text or varchar.
+#: Type numbers, src/include/catalog/pg_type.dat; DuckDB's VARCHAR is announced as text or varchar.
 INT4, TEXT, VARCHAR = 23, 25, 1043
 COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 
@@ -33,7 +33,7 @@ Column = tuple[int, int]
 
 
 def annotate(data: bytes, inside: Callable[[bytes], Annotated] | None = None) -> Annotated:
-    """The answer to a query, up to ReadyForQuery. `inside` annotates the stream that CopyData messages carry."""
+    """The answer to a query, to ReadyForQuery. `inside` annotates the stream within CopyData messages."""
     reader = Reader(data)
     columns: list[Column] = []
     rows: list[tuple[Any, ...]] = []
@@ -113,7 +113,7 @@ def read(raw: bytes, type_: int, format_: int) -> int | str:
 
 
 def copy_binary(stream: bytes) -> Annotated:
-    """What COPY … (FORMAT binary) sends, for a column of int4 and one of varchar: the stream does not say its types."""
+    """The stream of COPY … (FORMAT binary) for an int4 and a varchar column: it does not contain its types."""
     reader = Reader(stream)
     reader.expect(COPY_SIGNATURE, "signature", "ends")
     reader.expect(b"\0\0\0\0", "flags", "ends")

@@ -1,4 +1,4 @@
-"""Into Arrow instead of pandas, from three databases."""
+"""Reading into Arrow instead of pandas, from three databases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from study.parted import KEYS, WHOLE, memory, named, not_measured, variants
 from study.systems import EXTENSION, POSTGRES
 
 TABLE = "lineitem"
-#: Of the rows of the run.
+#: The number of the run's rows is divided by this.
 SHARE = 2
 PARTS = 4
 COMPARED = [
@@ -30,7 +30,7 @@ COMPARED = [
     *systems.by_name("MariaDB, ODBC (arrow-odbc)", "MariaDB, ConnectorX", "MariaDB as it is, Colonnade"),
     *systems.by_name("SQLite, ConnectorX", "SQLite, ADBC", "SQLite, Colonnade"),
 ]
-#: Section 6.3 (5): Turbodbc's seconds over ConnectorX's at most, without partitions and with four; GB of memory.
+#: Section 6.3 (5): Turbodbc's maximum seconds divided by ConnectorX's, without partitions and with four; GB of memory.
 PAPER = {"slower": 2.5, "slower_parted": 7.0, "memory": 10.0}
 
 
@@ -64,7 +64,7 @@ def of_all(rows: list[Row]) -> Table:
 
 
 def draw(rows: list[Row], axes: Axes) -> None:
-    # The first on top.
+    # The first system is at the top.
     found = [name for name in reversed(measured(rows)) if wall(rows, name) is not None]
     for parts, shift in ((WHOLE, 0.2), (PARTS, -0.2)):
         bars = [

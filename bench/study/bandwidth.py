@@ -1,4 +1,4 @@
-"""Into pandas over links of different bandwidth: when a client's speed matters, and when only the bytes do."""
+"""Reading into pandas over links of different bandwidth: when a client's speed matters, and when only bytes matter."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from study.parted import DASK, KEYS, condition, has_free_cores, in_parts, named,
 from study.systems import EXTENSION, POSTGRES
 
 TABLE = "lineitem"
-#: Of the rows of the run.
+#: The number of the run's rows is divided by this.
 SHARE = 4
 PARTS = 4
-#: The paper's link of 10 Gbit/s is more than the shaper can carry.
+#: The paper also has a link of 10 Gbit/s, which is too fast for the shaper.
 LINKS = [None, Link("1 Gbit/s", 1000, queue=1_000_000), Link("200 Mbit/s", 200, queue=500_000)]
 PANDAS, CONNECTORX = systems.by_name("PostgreSQL, pandas + SQLAlchemy", "PostgreSQL, ConnectorX")
 COMPARED = [
@@ -31,7 +31,7 @@ COMPARED = [
     EXTENSION,
 ]
 BASE = named(CONNECTORX.name, PARTS)
-#: Table 3: ConnectorX's speed with partitions over that of each, on one machine and on the links.
+#: Table 3: each system's seconds divided by those of ConnectorX with partitions, on one machine and on the links.
 PAPER_LINKS = ["local", "10 Gbit/s", "200 Mbit/s"]
 PAPER = {
     "pandas": (14.26, 12.80, 3.05),
@@ -57,7 +57,7 @@ def wall(rows: list[Row], system: str, link: str) -> float | None:
 
 
 def slower(rows: list[Row], system: str, link: str) -> float | None:
-    """Than ConnectorX in parts."""
+    """Seconds divided by those of ConnectorX in parts."""
     return ratio(wall(rows, system, link), wall(rows, BASE, link))
 
 

@@ -1,4 +1,4 @@
-"""What a client and a server say to each other, recorded by a proxy on loopback between them."""
+"""Records the bytes between a client and a server with a proxy on loopback."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-PATIENCE = 60
+JOIN_TIMEOUT = 60
 
 
 @dataclass
 class Turn:
-    """What a client said without an answer in between, and what the server then said."""
+    """The bytes of a client without an answer in between, and the server's answer."""
 
     asked: bytes = b""
     answered: bytes = b""
@@ -21,7 +21,7 @@ class Turn:
 
 @dataclass
 class Conversation:
-    """A connection. Bytes are noted before they are passed on, so that what was said is known once it is heard."""
+    """A connection. Bytes are recorded before they are passed on, so the record is complete when they arrive."""
 
     turns: list[Turn] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,7 +37,7 @@ class Conversation:
 
     @property
     def answered(self) -> bytes:
-        """All that the server said."""
+        """All bytes of the server."""
         with self.lock:
             return b"".join(turn.answered for turn in self.turns)
 
@@ -69,7 +69,7 @@ class Tap:
                     pump.start()
 
     def answer(self, is_question: Callable[[bytes], bool]) -> bytes:
-        """What the server said to the last question that this tells of."""
+        """The server's answer to the last question that satisfies `is_question`."""
         for conversation in reversed(self.conversations):
             with conversation.lock:
                 for turn in reversed(conversation.turns):
@@ -78,12 +78,12 @@ class Tap:
         raise LookupError("the client did not ask this")
 
     def close(self) -> None:
-        # A thread that waits in accept() or recv() is not woken by close().
+        # close() does not wake a thread that waits in accept() or recv().
         for one in (self._listener, *self._open):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         for thread in (self._acceptor, *self._pumps):
-            thread.join(PATIENCE)
+            thread.join(JOIN_TIMEOUT)
         for one in (self._listener, *self._open):
             one.close()
 

@@ -1,4 +1,4 @@
-"""Table 3: how large chunks are to be."""
+"""Table 3: the best size of chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAPER = encodings.papers(
         ("flights", 100_000_000, 11.9, 3.60, 10.84),
     ],
 )
-#: What the paper calls optimal.
+#: The size that the paper calls optimal.
 MEGABYTE = 1_000_000
 
 
@@ -45,7 +45,7 @@ def written(size: int) -> str:
 
 
 def snappy_ratio(rows: list[Row], table: str, size: int, layout: str = "MonetDB++") -> float:
-    """By how much Snappy makes the chunks of a layout smaller."""
+    """Snappy's compression ratio for the chunks of a layout."""
     plain, packed = (one(rows, table=table, chunk_bytes=size, layout=layout, codec=c) for c in ("none", "Snappy"))
     return bytes_per_row(plain) / bytes_per_row(packed)
 

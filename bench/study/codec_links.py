@@ -1,4 +1,4 @@
-"""Table 5: which compression for which link."""
+"""Table 5: the best compression for each link."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from study import databases, figures, systems
 from study.experiment import Context, Experiment, Finding, Part, Row, Table, Text, Unmeasurable
 from study.medians import cell, median, names, ratio, reason
 
-#: Mbit/s; none is this machine itself.
+#: Mbit/s; None is this machine itself.
 RATES: dict[str, tuple[float | None, ...]] = {
     "tiny": (None, 100.0),
     "quick": (None, 1000.0, 100.0, 10.0),
     "full": (None, 1000.0, 100.0, 10.0),
 }
-#: Rows of the quick size: what a slow link takes in a bearable time.
+#: Rows of the quick size, so that a slow link does not take too long.
 ROWS = {None: 200_000, 1000.0: 200_000, 100.0: 100_000, 10.0: 40_000}
-#: A few seconds of the slowest link, even where nothing compresses.
+#: Rows of the full size, so that the slowest link takes some seconds even without compression.
 FULL = {None: 6_000_000, 1000.0: 6_000_000, 100.0: 2_000_000, 10.0: 200_000}
 FIXED = ("plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-9")
 AUTO = "Colonnade, as it chooses"
-#: As fast as the best, within what one reading can tell.
-NEARLY = 1.1
+#: Up to this ratio to the best, one reading cannot show a difference.
+EQUAL_UP_TO = 1.1
 OURS = [
     *(replace(systems.SERVE, name=f"Colonnade, {one}", options={"compression": one}) for one in FIXED),
     replace(systems.SERVE, name=AUTO),
@@ -49,7 +49,7 @@ def run(context: Context) -> list[Row]:
     size = context.size.name
     given = FULL if size == "full" else ROWS
     rows = {rate: min(context.size.rows, given[rate]) for rate in RATES[size]}
-    # One table for each number of rows: a result that ends early would be another query.
+    # One table for each number of rows, because a query with a LIMIT would be another query.
     tables = {f"lineitem_{count}": databases.first(context, "lineitem", count) for count in rows.values()}
     found: list[Row] = []
     with databases.started(context, tables, [*OURS, *OTHERS]) as there:
@@ -117,7 +117,7 @@ def findings(rows: list[Row]) -> list[Finding]:
             "long as the fastest."
             if bare
             else "Not measured.",
-            bare <= NEARLY and len(set(best.values())) > 1 if bare else None,
+            bare <= EQUAL_UP_TO and len(set(best.values())) > 1 if bare else None,
         ),
         Finding(
             "Light compression saves time at a gigabit and below (Snappy: 0.37 of the time).",

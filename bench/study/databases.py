@@ -1,11 +1,11 @@
-"""The databases that an experiment reads from, started with its tables in them, and readings of them.
+"""Starts the databases of an experiment with its tables, and reads from them.
 
     with databases.started(context, {"lineitem": 500_000}, systems.SYSTEMS) as there:
         row = there.reading(systems.EXTENSION, "lineitem", link=LAN, destination="pandas")
 
-As root, servers are in a network namespace of their own (`laboratory.py`), and a client in the same one, or behind a
-link: what crosses the network is then counted by the kernel, to the last byte. Otherwise there is only this machine,
-and `wire_bytes` is what the client's own sockets tell, where its library leaves them open.
+With root, servers have their own network namespace (`laboratory.py`), and a client is in the same one or behind a link.
+The kernel then counts all bytes on the network. Without root, everything is on this machine, and `wire_bytes` comes
+from the client's own sockets, if its library leaves them open.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from study.systems import System
 BENCH = Path(__file__).parents[1]
 HERE = "127.0.0.1"
 FLIGHT_ROWS = 65536
-#: Seconds that a reading may take where nothing is slow.
-PATIENCE = 900.0
-#: Seconds of a reading in which a moment without the CPU would show: it is repeated.
+#: The time limit in seconds of a reading without a slow link.
+TIME_LIMIT = 900.0
+#: A reading of fewer seconds is repeated, because a moment without the CPU would change it visibly.
 SHORT = 0.3
 
 
@@ -49,23 +49,23 @@ SHORT = 0.3
 class Started:
     """A running server, or a file."""
 
-    #: What a reader needs to know of it, beside the host (`Place`).
+    #: The information that a reader needs in addition to the host (`Place`).
     place: dict[str, Any]
-    #: CPU seconds so far.
+    #: CPU seconds used so far.
     cpu: Callable[[], float] = lambda: 0.0
-    #: A PostgreSQL without our extension, for the time of a block.
+    #: PostgreSQL without our extension during a block.
     without_extension: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Databases:
-    """Those that run now."""
+    """The databases that run now."""
 
     def __init__(self, context: Context, directory: Path, tables: Sequence[str], namespace: str | None) -> None:
         self.context, self.directory, self.tables, self.namespace = context, directory, tables, namespace
-        #: All tables, as DuckDB has them: every result is compared with these.
+        #: All tables in DuckDB. Every result is compared with these.
         self.file = directory / "tables.duckdb"
         self.started: dict[str, Started] = {}
-        #: Those that did not start, and why.
+        #: The databases that did not start, with the reason.
         self.failed: dict[str, str] = {}
         self._expected: dict[str, tuple[int, list[str], list[sums.Sum]]] = {}
 
@@ -76,22 +76,22 @@ class Databases:
         return self.directory / f"{table}.csv"
 
     def relations(self) -> dict[str, str]:
-        """What to read each table from, in DuckDB's words."""
+        """The relation from which DuckDB reads each table."""
         return {table: f"read_parquet('{self.parquet(table)}')" for table in self.tables}
 
     def reading(
         self, system: System, table: str, link: Link | None = None, destination: str = "arrow", query: str | None = None
     ) -> Row:
-        """A client process of its own reads the table, or the query's result, and ends.
+        """A new client process reads the table, or the query's result, and ends.
 
         The row: `system`, `table`, `link` (its name, or `local`); seconds `wall`, `connect`, `execute` and `transfer`
-        (a step that this client's library does not tell apart is None), `client_cpu`, `server_cpu`; bytes `client_peak`
-        (the whole process), `wire_bytes` (None where they cannot be told), `arrow_bytes`; `rows`; `checked`: `values`,
-        or `rows` where the client throws them away. A result that is not the source's, and any other failure, is an
-        `error`, and there is no time then. Importing is outside the clock, connecting is inside.
+        (None if this client's library does not separate the step), `client_cpu`, `server_cpu`; bytes `client_peak` (the
+        whole process), `wire_bytes` (None if unknown), `arrow_bytes`; `rows`; `checked`: `values`, or `rows` if the
+        client discards the values. If the result is not the source's, or something else fails, there is an `error` and
+        no time. The time excludes imports and includes connecting.
 
-        `destination` is `arrow` or `pandas`; a client that knows only one of them gives that one, and those that give
-        Arrow are converted by pyarrow.
+        `destination` is `arrow` or `pandas`. A client that supports only one of them returns that one. pyarrow converts
+        the results of those that return Arrow.
 
         Raises `Unmeasurable` for a link without root, or without the shaper.
         """
@@ -120,13 +120,13 @@ class Databases:
                 command = laboratory.inside(CLIENT_SIDE if link else SERVER_SIDE, *command)
             if not system.has_extension:
                 stack.enter_context(database.without_extension())
-            found = turns.reading(command, database.cpu, self.context.size.patience if link else PATIENCE)
+            found = turns.reading(command, database.cpu, self.context.size.time_limit if link else TIME_LIMIT)
         return {**named, **judged(found, rows, expected)}
 
     def readings(
         self, wanted: Sequence[System], table: str, links: Sequence[Link | None] = (None,), **more: Any
     ) -> list[Row]:
-        """All systems over all links, in turns, round after round. What failed once is not tried again."""
+        """All systems over all links, in turns, round by round. A combination that failed once is not tried again."""
         rows: list[Row] = []
         dead: set[tuple[str, str | None]] = set()
         least: dict[tuple[str, str | None], float] = {}
@@ -158,7 +158,7 @@ class Databases:
             yield
 
     def expected(self, query: str) -> tuple[int, list[str], list[sums.Sum]]:
-        """Rows, kinds of the columns and their sums, as DuckDB has them."""
+        """DuckDB's number of rows, kinds of the columns and their sums."""
         if query not in self._expected:
             with duckdb.connect(str(self.file), read_only=True) as connection:
                 relation = connection.sql(query)
@@ -179,7 +179,7 @@ def first(context: Context, table: str, rows: int) -> Path:
 
 
 def judged(found: Row, rows: int, expected: list[sums.Sum]) -> Row:
-    """What the client told, or an error if that is not what the source has."""
+    """The client's report, or an error if the result differs from the source."""
     if "error" in found:
         return found
     received = found.pop("sums")
@@ -192,8 +192,8 @@ def judged(found: Row, rows: int, expected: list[sums.Sum]) -> Row:
 
 @contextmanager
 def started(context: Context, tables: Mapping[str, int | Path], wanted: Sequence[System]) -> Iterator[Databases]:
-    """The databases of these systems, with so many rows of each of these tables (`data.TABLES`), or with those of a
-    Parquet file, read once by each."""
+    """The databases of these systems, with this number of rows of each of these tables (`data.TABLES`), or with those
+    of a Parquet file. Each database has read its tables once."""
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir=context.scratch))
         # Database servers run as another user.
@@ -214,7 +214,7 @@ def started(context: Context, tables: Mapping[str, int | Path], wanted: Sequence
                 with laboratory.within(namespace) if namespace else nullcontext():
                     there.started[database] = stack.enter_context(STARTERS[kind](there, detail))
             except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
-                # The others can be measured all the same.
+                # The others can still be measured.
                 there.failed[database] = f"{kind} did not start: {error}"[:300]
                 context.say(there.failed[database])
         yield there
@@ -304,13 +304,13 @@ def csv(there: Databases, codec: str) -> Iterator[Started]:
 
 @contextmanager
 def odbc(there: Databases, name: str) -> Iterator[Started]:
-    """Somebody else's database, which has the tables already. Its CPU and what is on its wire are not known."""
+    """A user's database, which already has the tables. Its CPU and the bytes on its wire are unknown."""
     yield Started({"kind": "odbc", "connection": os.environ[f"{systems.ODBC}{name}"]})
 
 
 @contextmanager
 def program(command: Sequence[str]) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A server that says where it listens, once it does."""
+    """A server that prints its address when it listens."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

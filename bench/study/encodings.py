@@ -1,7 +1,7 @@
-"""What the experiments on bytes have in common: bench/wire measures them (`colonnade-bench --experiment …`).
+"""Common code of the experiments on bytes, which bench/wire measures (`colonnade-bench --experiment …`).
 
-A measurement is the CPU time of one thread for encoding and for decoding the rows of a table, and the bytes between;
-what is decoded is compared with the original. No socket is among them, so what a link would add is computed.
+A measurement is the CPU time of one thread for encoding and for decoding the rows of a table, and the number of bytes.
+The decoded rows are compared with the original. No socket is used, so the time on a link is computed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import data
 
 from study.experiment import Context, Row, Unmeasurable
 
-#: The paper's names of our tables: our flights are in the place of its ontime data.
+#: The paper's names of our tables. Our flights replace its ontime data.
 PAPERS_TABLE = {"lineitem": "lineitem", "acs": "ACS", "flights": "ontime"}
-#: Mbit/s: the paper's links. Their latency is left out, since it adds the same to all.
+#: Mbit/s of the paper's links. Latency is omitted, because it adds the same to all.
 RATES = {"local": None, "1000 Mbit/s": 1000.0, "100 Mbit/s": 100.0, "10 Mbit/s": 10.0}
 COMPUTED = (
     "The times are the CPU time of one thread for encoding and decoding. Each result was compared with the original. "
@@ -26,7 +26,7 @@ COMPUTED = (
 
 
 def measured(context: Context, experiment: str, tables: Mapping[str, int]) -> list[Row]:
-    """Runs an experiment on the first so many rows of each table."""
+    """Runs an experiment on the first rows of each table."""
     program = context.programs / "colonnade-bench"
     if not program.exists():
         raise Unmeasurable(f"{program} is missing: cargo build --release -p colonnade-bench")
@@ -41,7 +41,7 @@ def measured(context: Context, experiment: str, tables: Mapping[str, int]) -> li
 
 
 def of_equal_size(context: Context, share: int = 1) -> dict[str, int]:
-    """Rows of each of the paper's tables that take about as many bytes: a row of acs has those of ten others."""
+    """Rows of each of the paper's tables, of about equal size: a row of acs is as large as ten others."""
     rows = context.size.rows // share
     return {"lineitem": rows, "acs": rows // 10, "flights": rows}
 
@@ -68,7 +68,7 @@ def one(rows: Iterable[Row], **what: object) -> Row:
 
 
 def values(rows: Iterable[Row], name: str) -> list[Any]:
-    """What there is of a field in the measured rows, in order of appearance."""
+    """The values of a field in the measured rows, in order of appearance."""
     return list(dict.fromkeys(row[name] for row in ours(rows)))
 
 
@@ -77,7 +77,7 @@ def named(row: Row) -> str:
 
 
 def seconds(row: Row, rate: float | None = None) -> float:
-    """For a million rows: encoding, decoding, and the bytes over a link of `rate` Mbit/s between them."""
+    """For a million rows: encoding, decoding, and sending the bytes over a link of `rate` Mbit/s."""
     link = row["bytes"] * 8 / (rate * 1e6) if rate else 0.0
     return (row["encode_seconds"] + row["decode_seconds"] + link) / row["rows"] * 1e6
 

@@ -1,7 +1,7 @@
-"""What an experiment is: a question that a paper asked, a way to measure the answer, and how to show it.
+"""An experiment: a question of a paper, a way to measure the answer, and how to show it.
 
-Each module of `EXPERIMENTS` has one, as `EXPERIMENT`. What is measured is a list of flat rows, which go to a JSON file;
-what is shown is made of nothing but those rows, so that a report can be drawn anew without measuring.
+Each module of `EXPERIMENTS` has one, as `EXPERIMENT`. A measurement is a list of flat rows, which is stored in a JSON
+file. Tables, plots and findings are made only from these rows, so a report can be written again without measuring.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured."""
+    """The size of the measurements."""
 
     name: str
-    #: Rows of a table, at most.
+    #: The maximum number of rows of a table.
     rows: int
-    #: Readings of each cell, of which the median is shown.
+    #: Readings of each cell; the median is shown.
     rounds: int
-    #: Of those that take but a moment, at least so many.
+    #: The minimum number of readings of a cell that takes very little time.
     short_rounds: int
-    #: Seconds after which a reading on a slow link is given up.
-    patience: float
+    #: Seconds after which a reading on a slow link is stopped.
+    time_limit: float
 
 
 SIZES = {
-    # For the tests: everything runs, no time means anything.
+    # For the tests: everything runs, but the times have no meaning.
     "tiny": Size("tiny", 2_000, 1, 1, 60),
     "quick": Size("quick", 500_000, 1, 3, 30),
     "full": Size("full", sys.maxsize, 5, 5, 900),
@@ -42,14 +42,14 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Context:
-    """What an experiment is given."""
+    """The environment of an experiment."""
 
     size: Size
-    #: The interpreter that has the peers (requirements/peers.txt).
+    #: The interpreter in whose environment the peers are (requirements/peers.txt).
     peers: str
     #: `colonnade-bench` and `colonnade-shaper`.
     programs: Path
-    #: For files that only this run needs; it is emptied afterwards.
+    #: A directory for files that only this run needs; it is emptied afterwards.
     scratch: Path
 
     def say(self, text: str) -> None:
@@ -57,12 +57,12 @@ class Context:
 
 
 class Unmeasurable(Exception):
-    """This machine cannot do the experiment, and why: no root, no program. The report says so."""
+    """This machine cannot run the experiment; the message has the reason: no root, no program. The report shows it."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What several readings of the same gave."""
+    """The result of several readings of the same cell."""
 
     median: float
     least: float
@@ -71,7 +71,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are to be read: text stands left, all else right. `None` is a cell without a value."""
+    """Cells as they are shown: text is aligned left, all else right. `None` is an empty cell."""
 
     caption: str
     columns: Sequence[str]
@@ -87,13 +87,13 @@ class Plot:
     #: Inches.
     width: float = 7.0
     height: float = 3.6
-    #: The name by which README shows it, where it does.
+    #: The name by which README shows it, if it does.
     name: str = ""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; with `is_code`, lines to be kept as they are, such as the bytes of a message."""
+    """A paragraph. With `is_code`, lines that are shown unchanged, such as the bytes of a message."""
 
     text: str
     is_code: bool = False
@@ -104,24 +104,24 @@ Part = Table | Plot | Text
 
 @dataclass(frozen=True)
 class Finding:
-    """What a paper found, and what is measured today."""
+    """A finding of a paper, and today's measurement."""
 
-    #: In the paper's sense, with its figures.
+    #: In the paper's meaning, with its figures.
     claim: str
     #: With today's figures.
     today: str
-    #: Whether it still holds; `None` where the measurement cannot tell.
+    #: Whether the claim still holds; `None` if the measurement cannot tell.
     holds: bool | None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper, or some that one measurement answers."""
+    """One table or figure of a paper, or several that one measurement answers."""
 
     title: str
     #: The paper's tables and figures: `VLDB 2017, Table 3`.
     source: str
-    #: A sentence or two: what is asked, and how it is measured here.
+    #: One or two sentences: the question, and how it is measured here.
     question: str
     run: Callable[[Context], list[Row]]
     show: Callable[[list[Row]], list[Part]]

@@ -1,11 +1,11 @@
-"""The figures of "Don't Hold My Data Hostage" (Raasveldt & Mühleisen, VLDB 2017) that stand beside ours.
+"""The figures of "Don't Hold My Data Hostage" (Raasveldt & Mühleisen, VLDB 2017) that are shown beside ours.
 
-Measured with clients of ODBC (Hive: JDBC) in a virtual machine of 8 cores and 16 GB. Seconds, and gigabytes.
+They were measured with ODBC clients (Hive: JDBC) in a virtual machine of 8 cores and 16 GB. Seconds, and gigabytes.
 """
 
 from __future__ import annotations
 
-#: Table 1: all of lineitem at scale factor 10, one machine; serialization and transfer alone. Seconds, GB.
+#: Table 1: all of lineitem at scale factor 10, one machine; only serialization and transfer. Seconds, GB.
 TABLE_1 = {
     "Netcat": (10.25, 7.19),
     "MySQL": (101.22, 7.44),
@@ -17,7 +17,7 @@ TABLE_1 = {
     "Hive": (627.75, 8.69),
     "MongoDB": (686.45, 43.6),
 }
-#: The rows of its tables.
+#: The rows of the paper's tables.
 ROWS = {"lineitem": 59_986_052, "acs": 9_100_000, "ontime": 10_000_000}
 #: Tables 10 to 12: seconds on one machine, over a LAN and a WAN (None: more than an hour), and GB.
 NETWORKS: dict[str, dict[str, tuple[float, float, float | None, float]]] = {

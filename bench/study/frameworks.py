@@ -1,4 +1,4 @@
-"""Table 7: a layout of one's own, Protocol Buffers, and Arrow's messages."""
+"""Table 7: a custom layout, Protocol Buffers, and Arrow's messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAPER = encodings.papers(
     ],
 )
 PROTOBUF, PACKED = "Protocol Buffers, a message a row", "Protocol Buffers, packed columns"
-#: Its systems, as they are named here.
+#: The paper's systems, with their names here.
 PAPERS_NAME = {
     "MonetDB++": "Custom",
     "MonetDB++, Snappy": "Custom+C",

@@ -1,4 +1,4 @@
-"""Table 6: integers, packed column by column."""
+"""Table 6: integers, packed by column."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAPER = encodings.papers(
         ("flights", "PFOR+Sy", 1.8, 1.9, 5.9, 70.5),
     ],
 )
-#: Its systems, as they are named here.
+#: The paper's systems, with their names here.
 PAPERS_NAME = {
     "MonetDB++": "None",
     "binary packing": "Binpack",
@@ -51,7 +51,7 @@ def plain(rows: list[Row], table: str) -> Row:
 
 
 def share(rows: list[Row], table: str, layout: str, codec: str = "none") -> float:
-    """Of the bytes without any compression."""
+    """The bytes, as a share of the bytes without any compression."""
     return one(rows, table=table, layout=layout, codec=codec)["bytes"] / plain(rows, table)["bytes"]
 
 
@@ -100,7 +100,7 @@ def findings(rows: list[Row]) -> list[Finding]:
     tables = values(rows, "table")
 
     def against_snappy(table: str, layout: str, codec: str = "none") -> tuple[float, float]:
-        """Bytes and time over those of Snappy."""
+        """Bytes and time divided by those of Snappy."""
         row = one(rows, table=table, layout=layout, codec=codec)
         snappy = one(rows, table=table, layout="MonetDB++", codec="Snappy")
         return row["bytes"] / snappy["bytes"], seconds(row) / seconds(snappy)

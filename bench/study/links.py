@@ -1,4 +1,4 @@
-"""Figures 3 and 4: lineitem over links of more and more latency, and of less and less throughput."""
+"""Figures 3 and 4: lineitem over links with increasing latency, and with decreasing throughput."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from study.medians import cell, median, names, ratio
 
 TABLE = "lineitem"
 ROWS = {"quick": 50_000, "full": 1_000_000}
-#: Milliseconds each way, at a gigabit. The queue holds what is on its way.
+#: Milliseconds each way, at a gigabit. The queue has room for the packets in transit.
 LATENCIES = {
     "tiny": (1.0,),
     "quick": (0.1, 1.0, 10.0, 100.0),
@@ -23,7 +23,7 @@ LATENCIES = {
 }
 #: Mbit/s, at a tenth of a millisecond.
 THROUGHPUTS = {"tiny": (100.0,), "quick": (10.0, 100.0, 1000.0), "full": (10.0, 30.0, 100.0, 300.0, 1000.0)}
-#: A client that asks for a few rows at a time, and waits for them, as some protocols prescribe.
+#: A client that fetches few rows at a time and waits for them, as some protocols require.
 BATCHES = "PostgreSQL, ODBC, 1000 rows at a time"
 NAMES = (
     "CSV through a socket",
@@ -45,7 +45,7 @@ def wanted(peers: str) -> list[systems.System]:
 
 
 def slow(rate: float) -> Link:
-    """So many Mbit/s."""
+    """A link with this number of Mbit/s."""
     return Link(f"{rate:g} Mbit/s", rate, delay=0.1, queue=max(100_000, int(rate * 1000)))
 
 
@@ -126,13 +126,13 @@ def findings(rows: list[Row]) -> list[Finding]:
     walls = {name: median(rows, "wall", sweep="throughput", system=name, value=least) for name in names(rows)}
     known = sorted((name for name in names(rows) if sizes[name] and walls[name]), key=lambda name: sizes[name] or 0.0)
     order = [walls[name] or 0.0 for name in known]
-    # Pairs in which fewer bytes took less time.
+    # Pairs in which the system that sent fewer bytes took less time.
     pairs = [(k, j) for j in range(len(order)) for k in range(j)]
     agreeing = sum(order[k] <= order[j] for k, j in pairs)
-    # The same client, with and without waiting; it may have been given up.
+    # The same client, with and without waiting. Its reading may have been stopped.
     waits, streams = added.get(BATCHES), added.get(NAMES[1])
     is_hit = streams is not None and (waits is None or waits > 1.5 * streams)
-    squeezed = [walls.get("MariaDB, ODBC, compressed"), walls.get("MariaDB, ODBC (arrow-odbc)")]
+    small, large = walls.get("MariaDB, ODBC, compressed"), walls.get("MariaDB, ODBC (arrow-odbc)")
     return [
         Finding(
             "Latency slows all systems considerably, because TCP waits for acknowledgements.",
@@ -159,10 +159,10 @@ def findings(rows: list[Row]) -> list[Finding]:
         ),
         Finding(
             "On a slow link compression saves time, also with a slow codec.",
-            f"At {least:g} Mbit/s MariaDB takes {squeezed[0]:.1f} s with compression and {squeezed[1]:.1f} s without."
-            if squeezed[0] and squeezed[1]
+            f"At {least:g} Mbit/s MariaDB takes {small:.1f} s with compression and {large:.1f} s without."
+            if small and large
             else "Not measured.",
-            squeezed[0] < squeezed[1] if squeezed[0] and squeezed[1] else None,
+            small < large if small and large else None,
         ),
     ]
 

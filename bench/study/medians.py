@@ -1,4 +1,4 @@
-"""What is picked out of an experiment's rows."""
+"""Selects values from an experiment's rows."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ def those(rows: Iterable[Row], **where: Any) -> list[Row]:
 
 
 def names(rows: Iterable[Row], field: str = "system") -> list[str]:
-    """What was measured, or tried, in that order."""
+    """The values of a field in the rows that were measured or tried, in that order."""
     return list(dict.fromkeys(row[field] for row in those(rows)))
 
 
 def median(rows: Iterable[Row], field: str, **where: Any) -> float | None:
-    """Of a field, where it is known."""
+    """The median of a field, over the rows where it is known."""
     found = [row[field] for row in those(rows, **where) if row.get(field) is not None]
     return statistics.median(found) if found else None
 
 
 def reason(rows: Iterable[Row], **where: Any) -> str | None:
-    """Why there is no measurement."""
+    """The reason why there is no measurement."""
     return next((row["error"] for row in those(rows, **where) if "error" in row), None)
 
 
 def spread(rows: Iterable[Row], field: str, times: float = 1.0, **where: Any) -> float | Spread | None:
-    """The median of a field, multiplied, with the least and the most if there are several readings."""
+    """The median of a field, multiplied, with the minimum and the maximum if there are several readings."""
     found = [row[field] * times for row in those(rows, **where) if row.get(field) is not None]
     if not found:
         return None
@@ -42,7 +42,7 @@ def spread(rows: Iterable[Row], field: str, times: float = 1.0, **where: Any) ->
 
 
 def cell(rows: Iterable[Row], field: str, times: float = 1.0, **where: Any) -> float | str | Spread | None:
-    """The same, or why there is none."""
+    """The same, or the reason why there is none."""
     rows = list(rows)
     found = spread(rows, field, times, **where)
     return reason(rows, **where) if found is None else found
@@ -53,7 +53,7 @@ def ratio(one: float | None, other: float | None) -> float | None:
 
 
 def span(values: Iterable[float | None]) -> str:
-    """From the least to the most."""
+    """From the minimum to the maximum."""
     known = sorted(value for value in values if value is not None)
     if not known:
         return "not measured"
@@ -62,5 +62,5 @@ def span(values: Iterable[float | None]) -> str:
 
 
 def short(value: float) -> str:
-    """Two digits, or all before the point."""
+    """Two significant digits, or all digits before the point."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

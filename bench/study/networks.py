@@ -1,4 +1,4 @@
-"""Tables 10 to 12: each system over this machine, a LAN and a WAN, with each data set."""
+"""Tables 10 to 12: each system on one machine, over a LAN and over a WAN, with each data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from study import databases, figures, systems
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Spread, Table, Unmeasurable
 from study.medians import cell, median, names, ratio, reason, span
 
-#: The paper's data sets: what is read for each, the user's files where there are any, and rows of the quick size.
+#: The paper's data sets: the table that is read for each (the user's files if there are any), and rows of the quick
+#: size.
 DATA = {
     "lineitem": ("lineitem", 100_000),
     "acs": ("pums" if "COLONNADE_PUMS" in os.environ else "acs", 10_000),
@@ -22,14 +23,14 @@ LAN = Link("LAN", 1000, delay=0.3, queue=2_000_000)
 
 
 def wan() -> Link:
-    """With the congestion control of those who have such links: CUBIC takes each loss for a full queue, and a hundredth
-    would leave 3 Mbit/s."""
+    """The WAN, with the congestion control that is usual for such links. CUBIC treats each loss as a full queue, so 1 %
+    loss would leave 3 Mbit/s."""
     control = "bbr" if "bbr" in congestion_controls() else "cubic"
     return Link("WAN", 100, delay=25, loss=0.01, queue=1_500_000, congestion=control)
 
 
 NETWORKS = ("local", "LAN", "WAN")
-#: Those of the quick size.
+#: The systems of the quick size.
 QUICK = {
     "CSV through a socket",
     "CSV through a socket, snappy",
@@ -46,7 +47,7 @@ QUICK = {
     "DuckDB, Quack",
     "colonnade serve, Colonnade",
 }
-SQUEEZED, LOOSE = "MariaDB, ODBC, compressed", "MariaDB, ODBC (arrow-odbc)"
+COMPRESSED, UNCOMPRESSED = "MariaDB, ODBC, compressed", "MariaDB, ODBC (arrow-odbc)"
 OURS = (systems.EXTENSION.name, systems.SERVE.name)
 
 
@@ -144,7 +145,7 @@ def findings(rows: list[Row]) -> list[Finding]:
     def wall(system: str, link: str, table: str = "lineitem") -> float | None:
         return median(rows, "wall", system=system, link=link, table=table)
 
-    # CSV that no client parses is not a system.
+    # Sending CSV that no client parses is not a system.
     all_of_them = [name for name in names(rows) if not name.startswith("CSV")]
     theirs = [name for name in all_of_them if "Colonnade" not in name]
     first = {}
@@ -156,7 +157,10 @@ def findings(rows: list[Row]) -> list[Finding]:
     lan = [ratio(wall(name, "LAN"), wall(name, "local")) for name in theirs]
     sizes = {name: median(rows, "wire_bytes", system=name, link="WAN", table="lineitem") for name in names(rows)}
     sized = sorted((name for name in sizes if sizes[name] and wall(name, "WAN")), key=lambda name: sizes[name] or 0)
-    local, far = ratio(wall(SQUEEZED, "local"), wall(LOOSE, "local")), ratio(wall(SQUEEZED, "WAN"), wall(LOOSE, "WAN"))
+    local, far = (
+        ratio(wall(COMPRESSED, "local"), wall(UNCOMPRESSED, "local")),
+        ratio(wall(COMPRESSED, "WAN"), wall(UNCOMPRESSED, "WAN")),
+    )
     won = sum("Colonnade" in name for name in first.values())
     return [
         Finding(

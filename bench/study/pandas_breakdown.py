@@ -1,4 +1,4 @@
-"""Where the time and the memory go in `pandas.read_sql`, step by step, and how much reading in chunks helps."""
+"""Where `pandas.read_sql` spends time and memory, step by step, and how much reading in chunks helps."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from study.medians import spread
 CLIENT = Path(__file__).parents[1] / "breakdown_client.py"
 TABLE = "lineitem"
 QUERY = f"SELECT * FROM {TABLE}"
-#: Of the rows of the run: each value becomes a Python object, several times over.
+#: The number of the run's rows is divided by this, because each value becomes a Python object several times.
 SHARE = 4
-#: The name in reports, the database, and the driver that SQLAlchemy takes.
+#: The name in reports, the database, and the driver for SQLAlchemy.
 DRIVERS = {"PostgreSQL": ("postgres", "psycopg2"), "MariaDB": ("mariadb", "PyMySQL")}
 STEPS = {
     "transfer": "execution and transfer",
@@ -40,11 +40,11 @@ GB = 1e9
 
 
 def ask(there: databases.Databases, python: str, address: str, mode: str) -> Row:
-    """A client process of its own."""
+    """A new client process."""
     command = [python, str(CLIENT), address, QUERY, mode]
     if there.namespace:
         command = laboratory.inside(there.namespace, *command)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=databases.PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=databases.TIME_LIMIT, check=False)
     if done.returncode != 0:
         return {"error": (done.stderr.strip().splitlines() or ["no answer"])[-1][:200]}
     return json.loads(done.stdout.splitlines()[-1])
@@ -78,7 +78,7 @@ def run(context: Context) -> list[Row]:
 
 
 def differs(row: Row, rows: int, sums: list[float]) -> str | None:
-    """What is wrong with a frame: the sums of its numbers have to be among those of the table's columns."""
+    """The error of a frame: the sums of its numbers must be among those of the table's columns."""
     if row["rows"] != rows:
         return f"wrong: {row['rows']} rows, not {rows}"
     for found in row["sums"]:

@@ -1,4 +1,4 @@
-"""Systems that read in parts, over so many connections, for the experiments of ConnectorX's evaluation."""
+"""Systems that read in parts, over several connections, for the experiments of ConnectorX's evaluation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from study.experiment import Part, Row, Table
 from study.medians import median, names, reason
 from study.systems import System
 
-#: Whose values cut a table into parts: whole numbers, as ConnectorX and Dask need them.
+#: The columns by which a table is partitioned: integers, as ConnectorX and Dask need them.
 KEYS = {"lineitem": "l_orderkey", "ddos": "id"}
-#: Not in parts.
+#: The number of parts of a reading without partitions.
 WHOLE = 0
 
 DASK = System("PostgreSQL, Dask", "postgres", "dask", {"partition_num": 1, "partition_on": "l_orderkey"}, is_slow=True)
@@ -23,8 +23,8 @@ def named(system: str, parts: int) -> str:
 
 
 def in_parts(system: System, parts: int, key: str, *, is_join: bool = False) -> System:
-    """The system, reading in so many parts. Ours needs a key for a join, and with MariaDB, whose tables have no primary
-    key here; elsewhere it cuts a table by where rows lie."""
+    """The system, reading in this number of parts. Colonnade needs a key for a join, and with MariaDB, whose tables
+    have no primary key here. Otherwise it partitions a table by the location of its rows."""
     is_needed = is_join or not system.is_ours or system.database == "mariadb"
     options = {**system.options, **({"partition_on": key} if is_needed else {})}
     if parts:
@@ -39,7 +39,7 @@ def can_part(system: System) -> bool:
 
 
 def variants(wanted: Iterable[System], counts: Iterable[int], key: str, *, is_join: bool = False) -> list[System]:
-    """Each system whole, and in so many parts where it can."""
+    """Each system without partitions, and in this number of parts if it supports that."""
     return [
         in_parts(system, parts, key, is_join=is_join)
         for system in wanted
@@ -53,7 +53,7 @@ def with_cores(rows: list[Row]) -> list[Row]:
 
 
 def has_free_cores(rows: list[Row], parts: int) -> bool:
-    """The paper's condition for partitions: one core a part for the client, and one for the server."""
+    """The paper's condition for partitions: for each part, one core for the client and one for the server."""
     return int(next((row["cores"] for row in rows if "cores" in row), 0) or 0) >= 2 * (parts or 1)
 
 
@@ -67,13 +67,13 @@ def condition(rows: list[Row], parts: int) -> str:
 
 
 def memory(rows: list[Row], **where: object) -> float | None:
-    """MB that a client took at its peak, beside what its libraries had taken before."""
+    """MB of a client's peak memory, without the memory of its libraries."""
     peak, before = median(rows, "client_peak", **where), median(rows, "client_before", **where)
     return None if peak is None or before is None else (peak - before) / 1e6
 
 
 def not_measured(rows: list[Row]) -> list[Part]:
-    """What failed, and why."""
+    """The systems that failed, with the reasons."""
     lines = [
         [name, table, why]
         for table in names(rows, "table")

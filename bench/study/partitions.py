@@ -1,4 +1,4 @@
-"""Into pandas, with one connection and with several: speed, memory, and what it costs the server."""
+"""Reading into pandas, with one connection and with several: speed, memory, and the server's cost."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from study.parted import (
 )
 from study.systems import EXTENSION, POSTGRES, System
 
-#: Of the rows of the run. One of the second table has five times as many columns.
+#: The number of the run's rows is divided by this. The second table has five times as many columns.
 SHARES = {"lineitem": 2, "ddos": 20}
-#: Connections, by the size of the run: for the curve, and what the figures compare.
+#: Numbers of connections, by the size of the run: for the curve, and for the comparisons.
 PARTS = {"tiny": [WHOLE, 2], "quick": [WHOLE, 2, 4], "full": [WHOLE, 1, 2, 4, 8]}
 FEW = {"tiny": [WHOLE], "quick": [WHOLE, 4], "full": [WHOLE, 4]}
-#: What is compared, by its database: pandas first.
+#: The systems that are compared, by database; pandas is the first.
 COMPARED: dict[str, list[System]] = {
     "PostgreSQL": [
         *systems.by_name("PostgreSQL, pandas + SQLAlchemy"),
@@ -48,16 +48,16 @@ COMPARED: dict[str, list[System]] = {
 }
 ALL = [system for group in COMPARED.values() for system in group]
 CONNECTORX = "PostgreSQL, ConnectorX"
-#: Those whose work for the server is counted.
+#: The systems whose work in the server is counted.
 COUNTED = [CONNECTORX, POSTGRES.name, EXTENSION.name]
-#: Seconds until the statistics of backends that have ended are there.
-PATIENCE = 30
-#: How many times as fast as pandas ConnectorX was (section 6.3), without partitions and, at most, with four.
+#: Seconds to wait for the statistics of backends that have ended.
+STATISTICS_TIMEOUT = 30
+#: ConnectorX's speed divided by pandas' (section 6.3), without partitions and, at most, with four.
 PAPER_SPEED = {
     "lineitem": {"PostgreSQL": (4.2, 12.8), "MySQL": (5.2, None), "SQLite": (2.3, None)},
     "ddos": {"PostgreSQL": (7.1, 14.5), "SQLite": (5.2, None)},
 }
-#: Table 2: partitions; scans of the table and seconds, by client-side and by server-side partitions.
+#: Table 2: partitions; scans of the table and seconds, with client-side and with server-side partitions.
 PAPER_SERVER = [(0, 1, 156.1, 1, 156.1), (2, 3, 86.4, 1, 86.7), (4, 5, 49.1, 1, 45.7), (8, 9, 30.4, 1, 23.9)]
 PAPER_SERVER += [(16, 17, 26.7, 1, 19.6)]
 
@@ -87,7 +87,7 @@ def run(context: Context) -> list[Row]:
 
 
 def on_the_server(there: databases.Databases, asked: list[System]) -> list[Row]:
-    """How often PostgreSQL went over the table for one result, into Arrow: pandas would have ConnectorX count first."""
+    """How often PostgreSQL scans the table for one result, into Arrow. (For pandas, ConnectorX counts rows first.)"""
     place = there.started["postgres"].place
     address = f"host={place['directory']} port={place['port']} user={place['user']} dbname={place['database']}"
     rows: list[Row] = []
@@ -103,12 +103,12 @@ def on_the_server(there: databases.Databases, asked: list[System]) -> list[Row]:
 
 
 def visited(session: psycopg.Connection) -> int:
-    """Blocks of the table that were looked at so far, cached or not, by backends that have ended: they tell it then."""
+    """Blocks of the table that ended backends have accessed, cached or not. A backend reports them when it ends."""
     others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + STATISTICS_TIMEOUT
     while session.execute(others).fetchone() != (0,):
         if time.monotonic() > deadline:
-            raise Unmeasurable("backends of clients that have ended are still there")
+            raise Unmeasurable("backends of clients that have ended still exist")
         time.sleep(0.05)
     blocks = "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'lineitem'"
     found = session.execute(blocks).fetchone()

@@ -1,4 +1,4 @@
-"""Bytes with what they are: what annotators make of a message, so that every byte of it is accounted for once."""
+"""Annotated bytes: annotators divide a message into pieces, so that every byte is counted exactly once."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-#: What a byte is spent on. `row` comes again with each row, `batch` with each batch of rows; `columns` describes them
-#: once, `ends` opens and closes the answer; `compressed` is all of these at once.
+#: The use of a byte. `row` is repeated with each row, `batch` with each batch of rows. `columns` describes the columns
+#: once, `ends` begins and ends the answer. `compressed` is a mixture of these.
 Kind = Literal["value", "length", "null", "row", "batch", "padding", "columns", "ends", "compressed"]
-#: Those that the rows themselves take.
+#: The kinds that belong to the rows themselves.
 OF_ROWS: tuple[Kind, ...] = ("value", "length", "null", "row", "batch", "padding")
 KINDS: tuple[Kind, ...] = (*OF_ROWS, "columns", "ends", "compressed")
 BYTES_A_LINE = 16
 
 
 class Malformed(Exception):
-    """The bytes are not what the protocol says, and where."""
+    """The bytes do not follow the protocol. The message says where."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    #: From the start of what is annotated.
+    #: From the start of the annotated bytes.
     offset: int
     bytes: bytes
     what: str
@@ -31,26 +31,26 @@ class Piece:
 
 @dataclass(frozen=True)
 class Annotated:
-    """All bytes of an answer, in order, and the rows that they stand for."""
+    """All bytes of an answer, in order, and the rows that they represent."""
 
     pieces: list[Piece]
     rows: list[tuple[Any, ...]]
-    #: Of a compressed answer, what it decompresses to.
+    #: The decompressed bytes of a compressed answer.
     inside: list[Piece] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a message carries a part of a stream that has a meaning of its own, such as HTTP/2's frames do."""
+    """A place where a message carries a part of a stream with its own meaning, as HTTP/2's frames do."""
 
     at: int
     length: int
-    #: The pieces that frame it, by their numbers.
+    #: The numbers of the pieces that frame it.
     frame: range
 
 
 class Reader:
-    """Takes bytes off the front and notes what each is. No byte is taken twice, and none may be left at the end."""
+    """Reads bytes and annotates them. No byte is read twice, and none may remain at the end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -68,7 +68,7 @@ class Reader:
 
     def take(self, count: int, what: str, kind: Kind) -> bytes:
         if not 0 <= count <= self.left:
-            raise self.malformed(f"{what} takes {count} bytes where {self.left} are left")
+            raise self.malformed(f"{what} needs {count} bytes, but {self.left} are left")
         taken = self.data[self.at : self.at + count]
         if count:
             self.pieces.append(Piece(self.at, taken, what, kind))
@@ -88,18 +88,18 @@ class Reader:
             raise self.malformed(f"{what} before it is {found.hex(' ')}, not {wanted.hex(' ')}")
 
     def until(self, end: bytes, what: str, kind: Kind) -> bytes:
-        """What comes before `end`, which is taken with it."""
+        """The bytes before `end`. `end` is consumed too."""
         found = self.data.find(end, self.at, self._end)
         if found < 0:
             raise self.malformed(f"{what} has no end")
         return self.take(found + len(end) - self.at, what, kind)[: -len(end)]
 
     def say(self, what: str, kind: Kind | None = None) -> None:
-        """What the last piece turned out to be."""
+        """Changes the annotation of the last piece."""
         self.pieces[-1] = replace(self.pieces[-1], what=what, kind=kind or self.pieces[-1].kind)
 
     def carry(self, frame_from: int) -> bytes:
-        """What is left of this message is a part of a stream; its frame is the pieces from this number on."""
+        """The rest of this message is a part of a stream. Its frame is the pieces from this number on."""
         self.places.append(Place(self.at, self.left, range(frame_from, len(self.pieces))))
         part = self.data[self.at : self._end]
         self.at = self._end
@@ -107,9 +107,9 @@ class Reader:
 
     @contextmanager
     def within(self, count: int, what: str) -> Iterator[None]:
-        """The next `count` bytes have to be taken in this block, all of them and no more."""
+        """The block must read exactly the next `count` bytes."""
         if not 0 <= count <= self.left:
-            raise self.malformed(f"{what} takes {count} bytes where {self.left} are left")
+            raise self.malformed(f"{what} needs {count} bytes, but {self.left} are left")
         outer, self._end = self._end, self.at + count
         yield
         if self.left:
@@ -117,12 +117,12 @@ class Reader:
         self._end = outer
 
     def finish(self, carried: Sequence[Piece] = ()) -> list[Piece]:
-        """All pieces, those of the stream that was carried among them."""
+        """All pieces, including those of the carried stream."""
         if self.left:
             raise self.malformed(f"{self.left} bytes are left over")
         pieces = list(self.pieces)
         for place, parts in zip(self.places, spread(carried, self.places), strict=True):
-            # A frame is spent on what it carries.
+            # A frame has the kind of its contents.
             kinds = {part.kind for part in parts}
             kind: Kind = "row" if "row" in kinds else "batch"
             if parts and not kinds & set(OF_ROWS):
@@ -134,7 +134,7 @@ class Reader:
 
 
 def spread(stream: Sequence[Piece], places: Iterable[Place]) -> list[list[Piece]]:
-    """The pieces of a stream where they lie in the messages that carry it, for each message."""
+    """The pieces of a stream at their places in the messages that carry it, for each message."""
     found = []
     streamed = 0
     waiting = iter(stream)
@@ -157,18 +157,18 @@ def spread(stream: Sequence[Piece], places: Iterable[Place]) -> list[list[Piece]
 
 
 def check(annotated: Annotated, data: bytes) -> None:
-    """Refuses an annotation that leaves a byte out or has one twice."""
+    """Refuses an annotation that omits a byte or contains one twice."""
     at = 0
     for piece in annotated.pieces:
         if piece.offset != at or data[at : at + len(piece.bytes)] != piece.bytes:
-            raise Malformed(f"byte {at}: the annotation goes on at {piece.offset}")
+            raise Malformed(f"byte {at}: the annotation continues at {piece.offset}")
         at += len(piece.bytes)
     if at != len(data):
         raise Malformed(f"byte {at}: {len(data) - at} bytes are not annotated")
 
 
 def sums(pieces: Iterable[Piece]) -> dict[Kind, int]:
-    """How many bytes there are of each kind."""
+    """The number of bytes of each kind."""
     found: dict[Kind, int] = dict.fromkeys(KINDS, 0)
     for piece in pieces:
         found[piece.kind] += len(piece.bytes)
@@ -176,7 +176,7 @@ def sums(pieces: Iterable[Piece]) -> dict[Kind, int]:
 
 
 def dump(pieces: Iterable[Piece]) -> str:
-    """A line for each piece, or several for a long one: where it is, its bytes, what it costs and what it is."""
+    """One line for each piece, or several for a long one: its position, its bytes, its kind and its meaning."""
     lines = []
     for piece in pieces:
         for start in range(0, len(piece.bytes), BYTES_A_LINE):

@@ -1,4 +1,4 @@
-"""Queries with joins: how much the speed of the client matters when the server joins, and when results are small."""
+"""Queries with joins: how much the speed of the client matters if the server joins, and if results are small."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from study.medians import median, names, ratio, spread
 from study.parted import WHOLE, condition, has_free_cores, in_parts, named, not_measured, with_cores
 from study.systems import EXTENSION, POSTGRES
 
-#: Rows of lineitem at TPC-H's scale factor 1, and the least scale: some of a handful of rows would come out empty.
-LINEITEM, LEAST = 6_000_000, 0.002
+#: Rows of lineitem at TPC-H's scale factor 1.
+LINEITEM_ROWS = 6_000_000
+#: With a smaller scale factor some queries would return no rows.
+MIN_SCALE = 0.002
 TABLES = ["lineitem", "orders", "customer", "part", "partsupp", "supplier", "nation", "region"]
 PARTS = 4
-#: Select, project and join of each of TPC-H's 22 queries, predicates chosen for sizes like the paper's. The first
-#: column, a key that is never NULL, cuts the result into parts.
+#: The selections, projections and joins of each of TPC-H's 22 queries. The predicates give sizes like the paper's. The
+#: first column, a key that is never NULL, divides the result into parts.
 QUERIES = {
     "Q1": "SELECT l_orderkey, l_returnflag, l_linestatus, l_quantity, l_extendedprice, l_discount, l_tax FROM lineitem "
     "WHERE l_shipdate <= DATE '1998-09-02'",
@@ -80,12 +82,12 @@ QUERIES = {
     "Q22": "SELECT c_custkey, c_phone, c_acctbal FROM customer WHERE c_acctbal > 0 "
     "AND substring(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17')",
 }
-#: Those of a short run: large and small results, few and many joins.
+#: The queries of a short run: large and small results, few and many joins.
 FEW = {"tiny": ["Q3", "Q20"], "quick": ["Q1", "Q5", "Q6", "Q9", "Q10", "Q14", "Q19"]}
 PANDAS, CONNECTORX = systems.by_name("PostgreSQL, pandas + SQLAlchemy", "PostgreSQL, ConnectorX")
 COMPARED = [(PANDAS, WHOLE), (CONNECTORX, WHOLE), (CONNECTORX, PARTS), (POSTGRES, WHOLE), (POSTGRES, PARTS)]
 COMPARED += [(EXTENSION, WHOLE)]
-#: Table 4, where it says a number: ConnectorX's speed over pandas', without partitions and with four, at scale 10.
+#: Table 4, where it has a number: ConnectorX's speed divided by pandas', without partitions and with four, at scale 10.
 PAPER = {
     "Q1": (3.8, 8.4),
     "Q2": (2.2, 3.0),
@@ -114,7 +116,7 @@ def generated(directory: Path, scale: float) -> dict[str, Path]:
 
 def run(context: Context) -> list[Row]:
     wanted = systems.available(context.peers, [system for system, _ in COMPARED])
-    scale = min(1.0, max(LEAST, context.size.rows / LINEITEM))
+    scale = min(1.0, max(MIN_SCALE, context.size.rows / LINEITEM_ROWS))
     rows: list[Row] = []
     with databases.started(context, generated(context.scratch, scale), wanted) as there:
         for name in FEW.get(context.size.name, list(QUERIES)):

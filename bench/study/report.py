@@ -1,6 +1,6 @@
-"""The report: one HTML file out of what the experiments measured, with its figures in it, and some of them beside it.
+"""The report: one HTML file with the measurements of all experiments and their figures; some figures also as files.
 
-Nothing in it is loaded from elsewhere, so it can be opened from a disk or sent by mail.
+It loads nothing from elsewhere, so it can be opened from a disk or sent by mail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from study.experiment import Experiment, Finding, Part, Plot, Row, Spread, Table, Text
 
 mpl.use("svg")
-# Words stay words, and the same numbers give the same file.
+# Text stays text, and the same numbers give the same file.
 plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "colonnade", "font.size": 9})
 
 STYLE = """
@@ -40,7 +40,7 @@ Lines marked “(paper)” are the papers' figures, measured on the papers' mach
 <p>The figures that the README shows come first. The next chapter compares each claim of the papers with the
 measurements here: the claim still holds, no longer holds, or cannot be told on this machine. Each other chapter has one
 experiment with all of its tables.</p>"""
-#: Figures that stand at the beginning.
+#: The figures at the beginning.
 FIRST = ("systems", "networks", "wire_bytes")
 VERDICTS = {
     True: '<b class="yes">still holds</b>',
@@ -50,7 +50,7 @@ VERDICTS = {
 
 
 def number(value: str | float | int | Spread | None) -> str:
-    """Three digits where there is a fraction; thousands are set apart. Of a spread, the median stands first."""
+    """Three digits if there is a fraction; thousands are separated. Of a spread, the median is first."""
     if value is None:
         return "–"
     if isinstance(value, Spread):
@@ -62,7 +62,7 @@ def number(value: str | float | int | Spread | None) -> str:
 
 
 def table(part: Table) -> str:
-    # A column of text is aligned as text is.
+    # A column of text is aligned as text.
     texts = [all(isinstance(row[k], str | None) for row in part.rows) for k in range(len(part.columns))]
     marks = [' class="left"' if text else "" for text in texts]
     head = "".join(f"<th{mark}>{escape(name)}</th>" for name, mark in zip(part.columns, marks, strict=True))
@@ -97,7 +97,7 @@ def shown(part: Part) -> str:
         case Text(text):
             return f"<p>{escape(text)}</p>"
         case Plot():
-            # What stands before the element, an XML declaration, has no place within HTML.
+            # The XML declaration before the element is not allowed within HTML.
             svg = drawn(part)
             return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{escape(part.caption)}</figcaption></figure>"
 
@@ -117,7 +117,7 @@ def section(name: str, one: Experiment, measured: dict[str, Any]) -> list[str]:
 
 
 def changes(findings: list[tuple[str, Experiment, Finding]]) -> list[str]:
-    """The chapter of what still holds."""
+    """The chapter that compares the papers' claims with the measurements."""
     lines = ['<h2 id="changes">What changed since 2017</h2>', '<div class="wide"><table>']
     lines.append('<tr><th class="left">Finding of a paper</th><th class="left">Measured here</th><th></th></tr>')
     for name, one, finding in findings:

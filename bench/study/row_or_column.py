@@ -1,4 +1,4 @@
-"""Tables 4 and 5: codecs over rows and over columns, and what they would save on a link."""
+"""Tables 4 and 5: codecs over rows and over columns, and the time that they save on a link."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ HEAVY = ("GZIP-6", "XZ-6")
 
 
 def run(context: Context) -> list[Row]:
-    # XZ takes its time.
+    # XZ is slow.
     return [*encodings.measured(context, "row_or_column", encodings.of_equal_size(context, share=5)), *PAPER]
 
 
 def ratios(rows: list[Row], table: str, codec: str) -> tuple[float, float]:
-    """By how much a codec makes columns smaller, and rows."""
+    """A codec's compression ratio for columns, and for rows."""
     plain = one(rows, table=table, layout="columns", codec="none")
     columns, in_rows = (one(rows, table=table, layout=layout, codec=codec) for layout in ("columns", "rows"))
     return plain["bytes"] / columns["bytes"], plain["bytes"] / in_rows["bytes"]
@@ -75,7 +75,7 @@ def show(rows: list[Row]) -> list[Part]:
 
 
 def best(rows: list[Row], rate: float | None, codecs: tuple[str, ...]) -> str:
-    """The codec with which lineitem's columns would be there first."""
+    """The codec with which lineitem's columns have the shortest time on a link."""
     found = [row for row in ours(rows, table="lineitem", layout="columns") if row["codec"] in codecs]
     return min(found, key=lambda row: seconds(row, rate))["codec"]
 

@@ -1,4 +1,4 @@
-"""Tables 8 and 9: how to write text."""
+"""Tables 8 and 9: layouts of text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(context: Context) -> list[Row]:
 
 
 def ratio(rows: list[Row], column: str, layout: str) -> float:
-    """By how much Snappy makes it smaller."""
+    """The compression ratio of Snappy."""
     none, snappy = (bytes_per_row(one(rows, column=column, layout=layout, codec=codec)) for codec in ("none", "Snappy"))
     return none / snappy
 

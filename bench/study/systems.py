@@ -1,11 +1,12 @@
-"""The systems that a table is read from: a database, and a client of it.
+"""The systems from which a table is read: a database, and a client for it.
 
-`databases.started` starts the databases of those that an experiment needs, and reads a table from each. A variant, such
-as the same with two partitions, is a `dataclasses.replace(system, name=…, options={…})`.
+`databases.started` starts the databases that an experiment needs, and reads a table from each. A variant, such as the
+same system with two partitions, is a `dataclasses.replace(system, name=…, options={…})`.
 
-A database that cannot be had here is read through ODBC where the environment variable COLONNADE_STUDY_ODBC_name has a
-connection string: name is DB2, ORACLE or SQLSERVER. The tables, with as many rows as the run takes, must be there under
-the names that `data.py` gives them. Otherwise such a system keeps the paper's figures (`figures.py`).
+A database that is not available here is read through ODBC if the environment variable COLONNADE_STUDY_ODBC_name
+contains a connection string; name is DB2, ORACLE or SQLSERVER. It must contain the tables, with the number of rows of
+the run, under the names in `data.py`. Otherwise the report has only the paper's figures of such a system
+(`figures.py`).
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Databases in the client's own process: there is nothing on the wire.
+#: Databases in the client's own process, which send nothing.
 IN_PROCESS = ("sqlite", "duckdb")
 ODBC = "COLONNADE_STUDY_ODBC_"
 
 
 @dataclass(frozen=True)
 class System:
-    """A database and a client of it."""
+    """A database and a client for it."""
 
-    #: As tables show it: the database, a comma, the client.
+    #: The name in tables: the database, a comma, the client.
     name: str
     #: One of `databases.STARTERS`.
     database: str
-    #: One of `readers.READERS`, which says what its options are.
+    #: One of `readers.READERS`, which documents its options.
     reader: str
     options: dict[str, Any] = field(default_factory=dict)
-    #: Runs in the peers' interpreter (`Context.peers`); else in the one that runs the study.
+    #: Runs in the peers' interpreter (`Context.peers`); otherwise in the study's own.
     is_peer: bool = True
-    #: Makes a Python object of each value: left out where there are many rows, or a slow link.
+    #: Creates a Python object for each value. It is omitted for many rows, and on slow links.
     is_slow: bool = False
-    #: Whether PostgreSQL has our extension while this one reads.
+    #: Whether PostgreSQL has our extension during the reading.
     has_extension: bool = True
-    #: The paper's name of the system that is most like it.
+    #: The paper's name of the most similar system.
     paper: str = ""
 
     @property
@@ -54,7 +55,7 @@ def ours(name: str, database: str, **more: Any) -> System:
 
 
 def floor(codec: str, paper: str) -> System:
-    """The same values as text over a bare socket, as netcat would send them."""
+    """The same values as text over a plain socket, as netcat would send them."""
     shown = f"CSV through a socket, {codec}" if codec else "CSV through a socket"
     return System(shown, f"csv:{codec or 'none'}", "csv", is_peer=False, paper=paper)
 
@@ -111,7 +112,7 @@ SYSTEMS = [
 
 
 def available(peers: str, systems: Sequence[System] = SYSTEMS) -> list[System]:
-    """Those that can run: without an interpreter that has the peers, not these."""
+    """The systems that can run. Without an interpreter with the peers, the peers cannot."""
     return [system for system in systems if peers or not system.is_peer]
 
 

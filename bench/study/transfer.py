@@ -1,4 +1,4 @@
-"""Figure 1 and Table 1: all of lineitem out of each system, on one machine."""
+"""Figure 1 and Table 1: reading all of lineitem from each system, on one machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Tabl
 from study.medians import median, names, ratio, reason, span, spread
 
 TABLE = "lineitem"
-#: More rows than this are not made objects of.
+#: With more rows, systems that create Python objects are omitted.
 MANY = 1_000_000
 STEPS = ("connect", "execute", "transfer")
 COLUMNS = [
@@ -52,7 +52,7 @@ def run(context: Context) -> list[Row]:
 
 
 def bytes_a_row(rows: list[Row], system: str) -> float | None:
-    """On the wire."""
+    """Bytes per row on the wire."""
     return ratio(median(rows, "wire_bytes", system=system), median(rows, "rows", system=system))
 
 
@@ -81,14 +81,14 @@ def show(rows: list[Row]) -> list[Part]:
 
 
 def bars(rows: list[Row]) -> Callable[[Axes], None]:
-    """A bar for each system, of the steps that could be told apart."""
+    """A bar for each system, divided into the steps that its client reports separately."""
 
     def draw(axes: Axes) -> None:
         measured = [name for name in names(rows) if median(rows, "wall", system=name) is not None]
         measured.sort(key=lambda name: -(median(rows, "wall", system=name) or 0.0))
         steps = {name: [median(rows, step, system=name) or 0.0 for step in STEPS] for name in measured}
         for name, parts in steps.items():
-            # What could not be told apart is the whole of it.
+            # The rest contains the steps that are not reported separately.
             parts[2] = (median(rows, "wall", system=name) or 0.0) - parts[0] - parts[1]
         left = [0.0] * len(measured)
         for number, step in enumerate(STEPS):
@@ -128,9 +128,9 @@ def findings(rows: list[Row]) -> list[Finding]:
     known = [size for size in sizes.values() if size is not None]
     times = [wall / floor for wall in theirs.values() if wall and floor]
     ahead = [wall / floor for wall in ours.values() if wall and floor]
-    squeezed, loose = "MariaDB, ODBC, compressed", "MariaDB, ODBC (arrow-odbc)"
-    slower = ratio(walls.get(squeezed), walls.get(loose))
-    smaller = ratio(bytes_a_row(rows, squeezed), bytes_a_row(rows, loose))
+    compressed, uncompressed = "MariaDB, ODBC, compressed", "MariaDB, ODBC (arrow-odbc)"
+    slower = ratio(walls.get(compressed), walls.get(uncompressed))
+    smaller = ratio(bytes_a_row(rows, compressed), bytes_a_row(rows, uncompressed))
     return [
         Finding(
             "Serialization and transfer take most of the time. Connecting and executing take an insignificant part.",

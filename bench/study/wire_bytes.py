@@ -1,5 +1,5 @@
-"""What each byte of an answer is, in each protocol: the figures of section 2.3, from what a tap between real clients
-and real servers recorded."""
+"""The use of each byte of an answer, in each protocol: the figures of section 2.3, from the recorded bytes between real
+clients and real servers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Tabl
 from study.pieces import KINDS, OF_ROWS, Annotated, Kind, Malformed, Piece, check, dump, sums
 from study.wire_servers import TABLES, TIMES, VALUES, all_of_them
 
-#: Cells of a row.
+#: Values of a row.
 WIDTH = 2
 MANY_ROWS = TIMES * len(VALUES)
-#: The bytes of the two rows in the paper's figures, counted there; MySQL's as its description says. The figures of
-#: DBMS X and Hive cannot be counted from the paper's words.
+#: The bytes of the two rows in the paper's figures, as counted there; MySQL's from its description. For DBMS X and
+#: Hive, the paper does not contain enough information to count them.
 PAPER: dict[str, dict[Kind, int] | None] = {
     "PostgreSQL": {"value": 11, "length": 12, "null": 4, "row": 14},
     "MySQL": {"value": 16, "length": 3, "null": 1, "row": 8},
@@ -40,7 +40,7 @@ WORDS: dict[Kind, str] = {
 
 
 def agrees(annotated: Annotated, table: str) -> bool:
-    """Whether the rows that were read out of the bytes are the table's."""
+    """Whether the rows that were decoded from the bytes are the table's."""
     return Counter(annotated.rows) == Counter(dict.fromkeys(VALUES, TABLES[table]))
 
 
@@ -81,14 +81,14 @@ def sizes(rows: list[Row], table: str) -> list[Row]:
 
 
 def of_rows(row: Row) -> int | None:
-    """Bytes that the rows take, where that can be told."""
+    """The bytes of the rows, if they can be counted."""
     if row.get("compressed") or not any(kind in row for kind in OF_ROWS):
         return None
     return sum(row.get(kind, 0) for kind in OF_ROWS)
 
 
 def overhead(row: Row) -> float | None:
-    """Bytes a value that are not the value's own."""
+    """Bytes per value, without the value's own bytes."""
     total = of_rows(row)
     return None if not total else (total - row["value"]) / (row["rows"] * WIDTH)
 
@@ -113,7 +113,7 @@ def of_many_rows(rows: list[Row]) -> Table:
 
 
 def draw(rows: list[Row], axes: Axes) -> None:
-    # The longest on top.
+    # The longest bar is at the top.
     found = [row for row in reversed(sizes(rows, "many")) if row["bytes"]]
     names = [row["protocol"] for row in found]
     left = [0.0] * len(found)

@@ -1,4 +1,4 @@
-"""Servers with the paper's small table in them, and the ways in which real clients ask for it through a tap."""
+"""Servers with the paper's small table, and real clients that read it through a recording proxy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from study import annotate_arrow, annotate_colonnade, annotate_flight, annotate_
 from study.capture import Tap, tapped
 from study.pieces import Annotated
 
-sys.path.insert(0, str(machine.ROOT / "tests"))
+sys.path.insert(0, str(machine.ROOT))
 
-import mariadb
-import postgres as pg
-from serving import serve
+from testbed import mariadb
+from testbed import postgres as pg
+from testbed.serving import serve
 
 #: VLDB 2017, Table 2.
 VALUES: list[tuple[int | None, str]] = [(100_000_000, "OK"), (None, "DPFKG")]
-#: How often the larger table has each row of the small one.
+#: The number of times that the larger table contains each row of the small one.
 TIMES = 5_000
 TABLES = {"small": 1, "many": TIMES}
 INSERT = "insert into small values (100000000, 'OK'), (null, 'DPFKG')"
@@ -40,7 +40,7 @@ INSERT = "insert into small values (100000000, 'OK'), (null, 'DPFKG')"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said to a question, from the first byte to the last, and who knows what that is."""
+    """A server's complete answer to a question, with the function that annotates it."""
 
     data: bytes
     annotate: Callable[[bytes], Annotated]
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Way:
-    """A protocol: its name, and a client that reads a table by it."""
+    """A protocol: its name, and a client that reads a table with it."""
 
     name: str
     read: Callable[[str], Answer]
@@ -59,7 +59,7 @@ def query(table: str) -> str:
 
 
 def tables(repeat: str) -> list[str]:
-    """What makes the tables, where `repeat` is a table of TIMES rows."""
+    """The statements that create the tables; `repeat` is a table of TIMES rows."""
     return [
         "create table small (i integer, v varchar(10))",
         INSERT,
@@ -73,7 +73,7 @@ def is_copy(asked: bytes) -> bool:
 
 
 def session(tap: Tap) -> str:
-    """For psycopg, without TLS: the tap is to see what is said."""
+    """For psycopg, without TLS, so that the proxy can read the bytes."""
     return f"host=127.0.0.1 port={tap.port} user={pg.SUPERUSER} dbname=postgres sslmode=disable"
 
 
@@ -131,7 +131,7 @@ def served() -> Iterator[list[Way]]:
 
 
 def by_program(tap: Tap, options: list[str], table: str) -> Answer:
-    """MariaDB's own client, which gets rows in text."""
+    """MariaDB's own client, which receives rows in text."""
     program = shutil.which("mariadb")
     assert program
     command = [program, "--no-defaults", "-h127.0.0.1", f"-P{tap.port}", f"-u{mariadb.USER}", "--skip-ssl", *options]
@@ -142,7 +142,7 @@ def by_program(tap: Tap, options: list[str], table: str) -> Answer:
 
 
 def prepared(tap: Tap, table: str) -> Answer:
-    """Our own client, which prepares statements and gets rows in binary."""
+    """Our own client, which prepares statements and receives rows in binary."""
     where = f"127.0.0.1:{tap.port}/{mariadb.DATABASE}?ssl-mode=DISABLED"
     with colonnade.connect(f"mysql://{mariadb.USER}:{mariadb.ESCAPED}@{where}") as connection:
         connection.query(query(table)).to_arrow()
@@ -174,14 +174,14 @@ def streamed(tap: Tap, table: str) -> Answer:
         connection.sendall(f"{table}\n".encode())
         with connection.makefile("rb") as file, pa.ipc.open_stream(file) as reader:
             reader.read_all()
-            # Up to the end of the connection, so that the stream's end has been said.
+            # Reads to the end of the connection, so that the stream's end is recorded.
             file.read()
     return Answer(tap.conversations[-1].answered, annotate_arrow.annotate)
 
 
 @contextmanager
 def ipc() -> Iterator[list[Way]]:
-    """pyarrow writes a stream to whoever connects and names a table."""
+    """A server by pyarrow: it writes a stream to each client that names a table."""
 
     def answer(listener: socket.socket) -> None:
         while True:
@@ -199,7 +199,7 @@ def ipc() -> Iterator[list[Way]]:
         thread.start()
         with tapped(*listener.getsockname()) as tap:
             yield [Way("Arrow IPC stream", partial(streamed, tap))]
-        # close() alone wakes nobody.
+        # close() alone does not wake a waiting thread.
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
 
@@ -232,7 +232,7 @@ def flights(scratch: Path) -> Iterator[list[Way]]:
 
 @contextmanager
 def all_of_them(scratch: Path) -> Iterator[list[Way]]:
-    """Every server here, at once."""
+    """All servers of this module, running at the same time."""
     with ExitStack() as stack:
         places = (postgres(), maria(), ipc(), flights(scratch), served())
         yield [way for place in places for way in stack.enter_context(place)]

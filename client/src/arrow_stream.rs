@@ -11,10 +11,11 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 
+use crate::chunks::Chunks;
 use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
-use crate::{Cancel, Error, ErrorKind};
+use crate::{Cancel, ChunkLimits, Error, ErrorKind};
 
 /// The metadata key of a column that is text in place of a type that Arrow lacks. TYPES.md.
 pub(crate) const TYPE_KEY: &str = "colonnade.type";
@@ -33,7 +34,7 @@ impl Release {
 /// Ends the transaction in which a stream's statement runs: `true` keeps what the statement did, `false` undoes it.
 pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 
-/// Takes a stream over. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
+/// Takes a stream over, in chunks within `limits`. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
 /// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md). `finish` is called once
 /// the producer has been let go, with `true` if the stream was read to its end; a stream without columns is refused then.
 ///
@@ -41,6 +42,7 @@ pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 /// The stream has no schema of columns, or no thread can be started.
 pub fn take(
     stream: FFI_ArrowArrayStream,
+    limits: ChunkLimits,
     name: &str,
     canceller: Arc<dyn Cancel>,
     texts: &HashMap<usize, String>,
@@ -59,11 +61,11 @@ pub fn take(
     };
     let (sender, receiver) = produced::queue();
     let (holder, release) = sync_channel::<Infallible>(0);
-    let shown = schema.clone();
+    let (shown, mut chunks) = (schema.clone(), Chunks::new(limits));
     feed::spawn("colonnade-pull", move || {
         let mut is_complete = false;
         let mut end = produced::pump(&sender, || {
-            let batch = reader.next().transpose().map_err(|cause| failed(&cause))?;
+            let batch = chunks.next(|| reader.next().transpose()).map_err(|cause| failed(&cause))?;
             is_complete = batch.is_none();
             batch.map(|batch| batch.with_schema(shown.clone()).map_err(|cause| failed(&cause))).transpose()
         });

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::tls;
 use crate::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug)]
 pub(crate) enum Channel {
     Plain(Socket),
-    Tls(Box<tls::Stream>),
+    Tls(Box<tls::TlsStream>),
 }
 
 impl Channel {
@@ -57,7 +57,7 @@ impl Channel {
     }
 
     /// The TLS over the socket, if there is one.
-    pub(crate) fn tls(&self) -> Option<&tls::Stream> {
+    pub(crate) fn tls(&self) -> Option<&tls::TlsStream> {
         match self {
             Self::Plain(_) => None,
             Self::Tls(stream) => Some(stream),

@@ -1,5 +1,5 @@
 //! From a URI to a connection: the one place in this crate that knows all of its sources. Those of other libraries' are in Python,
-//! `colonnade._connection`.
+//! `colonnade._sources`.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::channel::{Channel, arrived};
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::{Buffer, Error, ErrorKind, Pool};
 
 /// One read brings an answer and whatever small messages follow it.
@@ -27,9 +27,9 @@ pub(crate) const ANSWER_LIMIT: usize = 64 << 20;
 
 /// What is kept of an answer, which a server must not make endless.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(usize);
+pub(crate) struct AnswerSize(usize);
 
-impl Kept {
+impl AnswerSize {
     /// Counts a row or a column of so many bytes.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Kept {
 
 /// Moves a position behind the last whole row of some bytes. Gives where the next one ends, as far as can be told; `None` if
 /// what follows is none.
-pub(crate) type Step<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Option<usize>, Error>;
+pub(crate) type StepOver<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Option<usize>, Error>;
 
 /// A channel, and what has come through it but was not read yet.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Inbox {
     pub(crate) fn rows(
         &mut self,
         pool: &Pool,
-        step: Step<'_>,
+        step: StepOver<'_>,
         tick: Tick<'_>,
         sink: &mut dyn FnMut(Bytes),
     ) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use colonnade_sql::{Kind, tokens};
 use proptest::prelude::*;
 
 use super::*;
+use crate::parameter::{Date, Time};
 
 fn one(value: Value) -> String {
     bind("$1", &Parameters::Positional(vec![value]), Dialect::DuckDb).unwrap()
@@ -61,10 +62,10 @@ fn postgres_has_literals_of_its_own() {
 #[test]
 fn placeholders_meet_their_values() {
     let named = Parameters::Named(vec![("a".into(), Value::Integer(1)), ("b".into(), Value::Integer(2))]);
-    assert_eq!(bind("$b-$a '$a'", &named, Dialect::DuckDb).unwrap(), "2 -1 '$a'");
-    assert_eq!(bind("x-$1", &Parameters::Positional(vec![Value::Integer(-1)]), Dialect::DuckDb).unwrap(), "x-(-1)");
+    assert_eq!(bind("$b-$a '$a'", &named, Dialect::DuckDb).unwrap(), "2 -(1) '$a'");
+    assert_eq!(bind("x-$1", &Parameters::Positional(vec![Value::Integer(-1)]), Dialect::DuckDb).unwrap(), "x-((-1))");
     let text = Parameters::Positional(vec![Value::Text("b".into())]);
-    assert_eq!(bind("'a'$1$1'c'", &text, Dialect::DuckDb).unwrap(), "'a' 'b' 'b' 'c'");
+    assert_eq!(bind("'a'$1$1'c'", &text, Dialect::DuckDb).unwrap(), "'a' ('b') ('b') 'c'");
     assert_eq!(bind("$1.5", &Parameters::Positional(vec![Value::Integer(1)]), Dialect::DuckDb).unwrap(), "1 .5");
     assert_eq!(fails("$1", Parameters::Positional(vec![])), "the query has $1, but no value is given for it");
     assert_eq!(

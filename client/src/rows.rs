@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::arrays::Length;
-use crate::session::{Event, Peer, Reader, died};
+use crate::shared_connection::{Event, EventReader, Peer, died};
 use crate::{Answer, Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
 /// Rows that each column takes at a time, of a block at most: few enough that the places where a column reads, a cache line a row,
@@ -118,18 +118,18 @@ impl<D: Decoder> Batches<D> {
 }
 
 /// The reader's side of a result.
-pub(crate) struct Rows<P: Peer, D: Decoder> {
-    reader: Reader<P, Part<D::Column, D::Block>>,
+pub(crate) struct RowStream<P: Peer, D: Decoder> {
+    reader: EventReader<P, Part<D::Column, D::Block>>,
     batches: Batches<D>,
     /// Rows that have been received but not decoded, and where the first of them begins.
     block: Option<(D::Block, usize)>,
     ended: bool,
 }
 
-impl<P: Peer, D: Decoder> Rows<P, D> {
+impl<P: Peer, D: Decoder> RowStream<P, D> {
     /// Waits for the columns.
     pub(crate) fn open(
-        mut reader: Reader<P, Part<D::Column, D::Block>>,
+        mut reader: EventReader<P, Part<D::Column, D::Block>>,
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Self, Error> {
@@ -141,7 +141,7 @@ impl<P: Peer, D: Decoder> Rows<P, D> {
 
     /// Waits for the columns, or for the end of a statement that has none.
     pub(crate) fn answer(
-        mut reader: Reader<P, Part<D::Column, D::Block>>,
+        mut reader: EventReader<P, Part<D::Column, D::Block>>,
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Answer, Error>
@@ -157,7 +157,11 @@ impl<P: Peer, D: Decoder> Rows<P, D> {
         }
     }
 
-    fn new(mut reader: Reader<P, Part<D::Column, D::Block>>, columns: &[D::Column], options: &QueryOptions) -> Self {
+    fn new(
+        mut reader: EventReader<P, Part<D::Column, D::Block>>,
+        columns: &[D::Column],
+        options: &QueryOptions,
+    ) -> Self {
         reader.meter.schema(columns.len());
         Self { reader, batches: Batches::new(columns, options), block: None, ended: false }
     }
@@ -191,7 +195,7 @@ impl<P: Peer, D: Decoder> Rows<P, D> {
     }
 }
 
-impl<P: Peer, D: Decoder> ResultStream for Rows<P, D> {
+impl<P: Peer, D: Decoder> ResultStream for RowStream<P, D> {
     fn schema(&self) -> &SchemaRef {
         &self.batches.schema
     }

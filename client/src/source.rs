@@ -4,11 +4,14 @@ use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
 use crate::partition::Offer;
-use crate::{Batch, Dialect, Error, ErrorKind, Statement, Stats};
+use crate::{Batch, Dialect, Error, QueryOptions, Statement, Stats};
 
 /// Asked before each chunk and about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
 /// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
 pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
+
+/// Refuses the columns of a result that nobody could use. It is called once, on a thread of the source's.
+pub type SchemaCheck = Box<dyn FnOnce(&SchemaRef) -> Result<(), Error> + Send>;
 
 /// A connection to a source. One result at a time is read from it.
 pub trait Connection: Send + Sync {
@@ -22,6 +25,23 @@ pub trait Connection: Send + Sync {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
+
+    /// Starts a query if `check` accepts its columns. A statement that is refused has not run, or is undone. Sources that can do
+    /// neither leave what it did.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`], and those of `check`.
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        let rows = self.query(statement, options, keep)?;
+        check(rows.schema())?;
+        Ok(rows)
+    }
 
     /// Runs a statement and passes over the rows it may return. Gives the number of rows it touched, if the database
     /// says one.
@@ -41,7 +61,7 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
         Ok(None)
     }
 
@@ -105,7 +125,7 @@ pub enum Answer {
 
 /// What a statement takes and gives.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct StatementDescription {
     /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
     pub parameters: Vec<u32>,
     /// The columns, if it gives rows.
@@ -131,53 +151,4 @@ pub trait Cancel: Send + Sync {
     /// # Errors
     /// The request could not be delivered.
     fn cancel(&self) -> Result<(), Error>;
-}
-
-/// How a result is to be sent. What is `None` is left to the server (`spec/PROTOCOL.md`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueryOptions {
-    /// `auto`, or a configuration such as `plain`, `light+fsst`, `light+zstd-3`.
-    pub compression: Option<String>,
-    /// Rows of a chunk at most.
-    pub chunk_rows: Option<u32>,
-    /// Plain bytes of a chunk at most.
-    pub chunk_bytes: Option<u64>,
-    /// Bytes of a message at most; a larger one is refused by both sides.
-    pub max_message_bytes: Option<u64>,
-    /// Bytes of a result's columns at most, in all; a larger result is an error.
-    pub max_result_bytes: Option<u64>,
-    /// PostgreSQL: precision and scale with which unconstrained numerics arrive as decimals; as text if `None`.
-    pub numeric: Option<(u8, u8)>,
-    /// PostgreSQL: the result columns that arrive as text, in the database's own form.
-    pub as_text: Vec<String>,
-    /// PostgreSQL: whether parallel workers encode: `auto`, `on` or `off`.
-    pub parallel: Option<String>,
-}
-
-impl QueryOptions {
-    /// For a source whose server neither encodes nor has numerics without a precision: what it does anyway may be asked for.
-    ///
-    /// # Errors
-    /// An option asks for something else.
-    pub(crate) fn refuse_for_plain_source(&self) -> Result<(), Error> {
-        let refused = |what: String, hint: &str| Err(Error::new(ErrorKind::Unsupported, what).with_hint(hint));
-        if self.numeric.is_some() {
-            return refused(
-                "the option numeric is for PostgreSQL".to_owned(),
-                "declare the column DECIMAL(p, s), or cast in the query",
-            );
-        }
-        let rules =
-            [("compression", &self.compression, ["auto", "plain"]), ("parallel", &self.parallel, ["auto", "off"])];
-        for (name, value, kept) in rules {
-            if let Some(value) = value.as_deref().filter(|value| !kept.contains(value)) {
-                let who = "PostgreSQL with the extension and for colonnade serve";
-                return refused(
-                    format!("the option {name} is {value:?}, which is for {who}"),
-                    &format!("leave {name} out, or write {:?}", kept[0]),
-                );
-            }
-        }
-        Ok(())
-    }
 }

@@ -29,7 +29,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def rewritten(text: str, place: Path, page: Path) -> str:
-    """The Markdown of a file in the directory `place`, as it stands on a page in the directory `page`."""
+    """The Markdown of a file in the directory `place`, with links that are valid on a page in the directory `page`."""
 
     def target(found: re.Match[str]) -> str:
         path = (place / found[1]).resolve()

@@ -1,6 +1,6 @@
-"""Parts of the reference that are made from the code: commands, errors, SQLSTATEs, connection parameters, settings.
+"""Generates parts of the reference from the code: commands, errors, SQLSTATEs, connection parameters, settings.
 
-Each is a directive without content, such as `commands`, which writes Markdown where it stands.
+Each is a directive without content, such as `commands`. It is replaced by the generated Markdown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import colonnade
 import psycopg
 from colonnade import _core, _errors
-from colonnade._cli import parser as command_line
+from colonnade._cli.main import parser as command_line
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -36,7 +36,7 @@ def table(*rows: tuple[str, ...]) -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Each command, with its arguments as argparse has them."""
+    """Each command, with its arguments from argparse."""
     for name, parser in _subparsers(command_line()):
         yield from _command(f"colonnade {name}", parser)
 
@@ -86,7 +86,7 @@ def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def errors() -> Iterator[str]:
-    """The classes as a table: what each means, what it is derived from, which SQLSTATEs it has."""
+    """A table of the classes: meaning, base class, SQLSTATEs."""
     states: dict[str, list[str]] = {}
     for state, name in _core.SQLSTATE_CLASSES.items():
         states.setdefault(name, []).append(f"`{state}`")
@@ -101,11 +101,11 @@ def errors() -> Iterator[str]:
 
 
 def server_sqlstates() -> Iterator[str]:
-    """The SQLSTATEs of `colonnade serve`, by PostgreSQL's names, and the class that the client makes of each."""
-    text = (ROOT / "server/src/error.rs").read_text()
+    """The SQLSTATEs of `colonnade serve`, with PostgreSQL's names, and the client's class for each."""
+    text = (ROOT / "server/src/sqlstate.rs").read_text()
     found = re.findall(r'pub const (\w+): Self = Self::new\("(\w{5})"\);', text)
     if len(found) < 40:
-        raise ValueError("server/src/error.rs no longer lists its SQLSTATEs as constants")
+        raise ValueError("server/src/sqlstate.rs no longer lists its SQLSTATEs as constants")
     rows = [
         (f"`{code}`", name.lower(), f"`{_core.SQLSTATE_CLASSES.get(code[:2], 'DatabaseError')}`")
         for name, code in sorted(found, key=lambda one: one[1])
@@ -117,7 +117,7 @@ def server_sqlstates() -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    """What `SHOW ALL` of a server with an empty database gives."""
+    """The result of `SHOW ALL` on a server with an empty database."""
     command = [sys.executable, "-m", "colonnade", "serve", ":memory:", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -135,7 +135,7 @@ def settings() -> Iterator[str]:
 
 
 def postgresql_parameters() -> Iterator[str]:
-    """libpq's parameters as the client knows them, with their environment variables."""
+    """The libpq parameters that the client accepts, with their environment variables."""
     text = (ROOT / "client/src/postgres/target/settings.rs").read_text()
     found = re.findall(r'^    \("(\w+)", "(\w*)"\),$', text, re.MULTILINE)
     if len(found) < 40:

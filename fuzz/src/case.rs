@@ -1,4 +1,4 @@
-//! Chunks out of arbitrary bytes.
+//! Makes chunks from arbitrary bytes.
 
 use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use colonnade_wire::{CodecSet, Column, DataType, EncodingSet, Field, IndexType, 
 
 use crate::values;
 
-/// A stream to be encoded, and how.
+/// A stream to encode, with its configuration.
 pub struct Case {
     /// The columns' types.
     pub schema: Schema,
@@ -14,7 +14,7 @@ pub struct Case {
     pub chunks: Vec<Vec<Column<Bytes>>>,
     /// Which of [`CONFIGS`](crate::CONFIGS).
     pub config: u8,
-    /// What the reader takes.
+    /// The encodings that the reader supports.
     pub encodings: EncodingSet,
     /// The same for codecs.
     pub codecs: CodecSet,
@@ -36,7 +36,7 @@ impl Case {
     /// There are not enough bytes.
     pub fn from_bytes(input: &mut Unstructured<'_>) -> Result<Self> {
         let config = input.arbitrary()?;
-        // All encodings, more often than not.
+        // In most cases all encodings.
         let allowed: u8 = input.arbitrary()?;
         let encodings = ENCODINGS.get(allowed as usize).map_or(EncodingSet::ALL, |set| set.parse().unwrap_or_default());
         let codecs = if allowed % 16 == 7 { "none".parse().unwrap_or_default() } else { CodecSet::ALL };
@@ -49,7 +49,7 @@ impl Case {
         Ok(Self { schema: Schema { fields, metadata: Vec::new() }, chunks, config, encodings, codecs })
     }
 
-    /// Changes a few things about the buffers that must be right.
+    /// Changes some properties of the buffers that must be correct.
     ///
     /// # Errors
     /// There are not enough bytes.
@@ -90,7 +90,7 @@ fn damage(column: &mut Column<Bytes>, input: &mut Unstructured<'_>) -> Result<()
     Ok(())
 }
 
-/// Cuts or overwrites.
+/// Truncates or overwrites a buffer.
 fn buffer(bytes: &mut Bytes, input: &mut Unstructured<'_>) -> Result<()> {
     if bytes.is_empty() || input.ratio(1, 4)? {
         bytes.truncate(input.int_in_range(0..=bytes.len())?);
@@ -136,7 +136,7 @@ fn field(input: &mut Unstructured<'_>, depth: usize) -> Result<Field> {
     Ok(Field::new("c", data_type, nullable).with_children(children))
 }
 
-/// Nested ones only near the top.
+/// A type. Nested types occur only near the top.
 fn data_type(input: &mut Unstructured<'_>, depth: usize) -> Result<DataType> {
     const FLAT: u8 = 30;
     let precision = |input: &mut Unstructured<'_>, largest: u8| input.int_in_range(1..=largest);

@@ -1,4 +1,4 @@
-//! Whether two columns mean the same. What lies under a NULL means nothing.
+//! Compares the meaning of two columns. Values under a NULL have no meaning.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub fn same(field: &Field, left: &Column<Bytes>, right: &Column<Bytes>) -> bool 
     left.rows == right.rows && (0..left.rows).all(|row| same_row(field, (left, row), (right, row)))
 }
 
-/// Rows of the column and of everything nested in it.
+/// Rows of the column and of all nested columns.
 pub fn rows_in_all(column: &Column<Bytes>) -> usize {
     let children = match &column.values {
         Values::List { child, .. } | Values::FixedList(child) | Values::Dictionary { values: child, .. } => {

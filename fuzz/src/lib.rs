@@ -1,5 +1,5 @@
-//! What the fuzz targets share: reading a stream with all checks, repairing checksums, making columns out of arbitrary bytes, and
-//! comparing them.
+//! Common code of the fuzz targets: reading a stream with all checks, repairing checksums, making columns from
+//! arbitrary bytes, and comparing them.
 //!
 //! `seeds.py` makes the seed corpora; `make fuzz` runs every target for a while.
 
@@ -21,16 +21,16 @@ pub use script::{PASSWORD, ScriptedServer};
 
 use colonnade_wire::{Column, Config, Encoder, Message, Schema};
 
-/// Configurations that are worth telling apart.
+/// The configurations that are tested.
 pub const CONFIGS: [&str; 8] =
     ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "plain+lz4", "plain+zstd-3", "light+fsst+zstd-9"];
 
-/// The configuration that `choice` means.
+/// The configuration that `choice` selects.
 pub fn config(choice: u8) -> Config {
     CONFIGS[choice as usize % CONFIGS.len()].parse().expect("the names above are configurations")
 }
 
-/// Encodes chunks with `encoder` and checks that the same comes back.
+/// Encodes chunks with `encoder` and checks that decoding gives the same.
 pub fn round_trip(mut encoder: Encoder, chunks: &[Vec<Column<bytes::Bytes>>], config: Config) {
     let schema: Schema = encoder.schema().clone();
     let mut decoder = colonnade_wire::Decoder::new(LIMITS);

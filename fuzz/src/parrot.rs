@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use colonnade_client::{Connection, QueryOptions};
 
-/// A server on a unix socket that says what it is told to, whatever it is asked.
+/// A server on a unix socket that sends given bytes, independent of what it receives.
 pub struct Parrot {
     path: PathBuf,
     words: Arc<Mutex<Vec<u8>>>,

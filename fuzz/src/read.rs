@@ -1,4 +1,4 @@
-//! A whole stream, read the way a reader of a file does it.
+//! Reads a whole stream as a reader of a file does.
 
 use arrow_array::Array;
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use colonnade_wire::{
     Column, DataType, DecodeError, Decoder, Field, HEADER_LEN, Limits, Message, Schema, message_length,
 };
 
-/// Small enough that a run that keeps to them fits into the fuzzer's memory many times over.
+/// Small limits, so that a run needs only a small part of the fuzzer's memory.
 pub const LIMITS: Limits = Limits { message_bytes: 1 << 20, decoded_bytes: 1 << 22 };
 
 /// The schema and the chunks of a stream, every column decoded and checked.
@@ -44,7 +44,7 @@ pub fn read(stream: &[u8]) -> Result<(Schema, Vec<Vec<Column<Bytes>>>), DecodeEr
     Ok((schema, chunks))
 }
 
-/// A stream's messages, as far as their length fields tell; the last one is what is left.
+/// A stream's messages, divided by their length fields. The last one is the rest.
 pub fn messages(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = stream;
     std::iter::from_fn(move || {
@@ -56,10 +56,11 @@ pub fn messages(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What the decoder promises of a column, by Arrow's own complete validation: lengths, offsets, UTF-8, indices, nesting.
+/// Checks the decoder's guarantees for a column by Arrow's own complete validation: lengths, offsets, UTF-8, indices,
+/// nesting.
 ///
 /// # Panics
-/// If the column breaks a promise.
+/// If the column violates a guarantee.
 pub fn check(field: &Field, column: &Column<Bytes>) {
     let field = nullable(field, false);
     let array = array_from_column(&field, column.clone());
@@ -70,7 +71,7 @@ pub fn check(field: &Field, column: &Column<Bytes>) {
 }
 
 /// The same field with nullable children: FORMAT §6.1 forbids NULLs in top-level fields that are not nullable, but not
-/// below. Arrow would not have a map's entries and keys nullable.
+/// in their children. Arrow does not allow a map's entries and keys to be nullable.
 fn nullable(field: &Field, keep: bool) -> Field {
     let entries = matches!(field.data_type, DataType::Map { .. });
     let mut field = field.clone();

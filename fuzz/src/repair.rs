@@ -1,11 +1,11 @@
-//! Streams whose frames are right, whatever is in them, so that a fuzzer gets past the checksums.
+//! Makes streams with valid frames and arbitrary contents, so that a fuzzer passes the checksums.
 
 use colonnade_wire::HEADER_LEN;
 use twox_hash::XxHash3_64;
 
-/// A stream out of `bytes`: they are cut into messages by their length fields; the first becomes a schema, the others chunks, and an
-/// end is added. Magic, lengths, sequence numbers, fields that must be zero, and checksums are made right. Rows, codec, the body
-/// length under a codec, and the bodies stay.
+/// A stream from `bytes`. They are divided into messages by their length fields. The first becomes a schema, the others
+/// chunks, and an end message is added. Magic, lengths, sequence numbers, fields that must be zero, and checksums are
+/// corrected. Rows, codec, the body length under a codec, and the bodies are not changed.
 pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     let mut stream = Vec::with_capacity(bytes.len() + HEADER_LEN + 24);
     let (mut checksums, mut rows) = (Vec::new(), 0);
@@ -20,7 +20,7 @@ pub fn repaired(bytes: &[u8]) -> Vec<u8> {
         let (message, after) = rest.split_at(length);
         rest = after;
         let codec = if number == 0 { 0 } else { message[5] % 3 };
-        // The seeds bring their own end messages along.
+        // The seeds contain their own end messages.
         if number > 0 && message[4] == 3 {
             continue;
         }
@@ -50,14 +50,14 @@ pub fn repaired(bytes: &[u8]) -> Vec<u8> {
     stream
 }
 
-/// Gives a message that was changed the checksum that fits it.
+/// Corrects the checksum of a message that was changed.
 pub(crate) fn sealed(message: &mut [u8]) {
     let seed = XxHash3_64::oneshot(&message[..16]);
     let checksum = XxHash3_64::oneshot_with_seed(seed, &message[24..]);
     message[16..24].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Appends a message and gives its checksum. FORMAT §3.
+/// Appends a message and returns its checksum. FORMAT §3.
 fn seal(stream: &mut Vec<u8>, mut header: [u8; HEADER_LEN], body: &[u8]) -> [u8; 8] {
     header[..4].copy_from_slice(b"CLN1");
     header[8..16].copy_from_slice(&((HEADER_LEN + body.len()) as u64).to_le_bytes());

@@ -1,4 +1,4 @@
-//! A server of PostgreSQL's protocol that holds an honest conversation, but where a script tells it to do something else.
+//! A server of PostgreSQL's protocol. It follows the protocol, except where a script changes its messages.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,16 +11,17 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use colonnade_login::scram::{Verifier, hmac};
 use colonnade_wire::{Column, Config, DataType, Encoder, Field, Schema, Values};
 
-/// The password that the client has, and that must never be seen.
+/// The client's password, which must never be sent.
 pub const PASSWORD: &str = "the password of this client";
-/// How long a client may say nothing before the script goes on: it may be waiting, too, for what the script has left out.
+/// How long to wait for the client before the script continues, because the client may be waiting for a message that
+/// the script has omitted.
 const SILENCE: Duration = Duration::from_millis(4);
 const SALT: &[u8] = b"sixteen bytes ..";
 const QUERIES: usize = 2;
 
-/// Scripts to run, one a connection, and what the client has said in each.
+/// Runs scripts, one for each connection, and records what the client sent.
 pub struct ScriptedServer {
-    /// Where it listens, on this machine.
+    /// Its port on this machine.
     pub port: u16,
     scripts: Sender<Vec<u8>>,
     heard: Receiver<Vec<u8>>,
@@ -55,18 +56,18 @@ impl ScriptedServer {
         Self { port, scripts, heard }
     }
 
-    /// What is done with the next connection.
+    /// Sets the script of the next connection.
     pub fn learn(&self, script: &[u8]) {
         self.scripts.send(script.to_vec()).expect("the server runs");
     }
 
-    /// All that the client has said on it, once it has hung up.
+    /// Everything that the client sent on it, after the client has closed it.
     pub fn heard(&self) -> Vec<u8> {
         self.heard.recv().expect("the server runs")
     }
 }
 
-/// A connection and the start-up message on it; `None` for a request to cancel, which is taken and ignored.
+/// A connection and its start-up message. `None` for a cancel request, which is read and ignored.
 fn opened(mut stream: TcpStream) -> Option<(TcpStream, Vec<u8>)> {
     const CANCEL: [u8; 4] = 80_877_102u32.to_be_bytes();
     let mut buffer = [0; 8192];
@@ -93,7 +94,7 @@ impl<'a> Talk<'a> {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        // What is left of the script is said as it is.
+        // The rest of the script is sent unchanged.
         let _ = self.stream.write_all(self.script);
         let _ = self.stream.shutdown(Shutdown::Write);
         let _ = self.stream.set_read_timeout(Some(Duration::from_secs(60)));
@@ -117,7 +118,7 @@ impl<'a> Talk<'a> {
         bytes.to_vec()
     }
 
-    /// What the client says next.
+    /// The client's next message.
     fn listen(&mut self) -> Vec<u8> {
         let mut buffer = [0; 8192];
         let count = self.stream.read(&mut buffer).unwrap_or(0);
@@ -125,11 +126,11 @@ impl<'a> Talk<'a> {
         buffer[..count].to_vec()
     }
 
-    /// Sends an honest message, or what the script has in its place.
+    /// Sends a correct message, or the script's replacement for it.
     fn say(&mut self, kind: u8, body: &[u8]) {
         let honest = framed(kind, body);
         let said = match self.byte() {
-            // Most often the truth, so that the conversation gets somewhere.
+            // In most cases a correct message, so that the conversation continues.
             0..=199 => honest.clone(),
             200..=209 => Vec::new(),
             210..=219 => [&honest[..], &honest].concat(),
@@ -225,7 +226,7 @@ impl<'a> Talk<'a> {
         self.ready();
     }
 
-    /// A message of a stream, whose body the script may change under a right checksum.
+    /// Sends a message of a stream. The script may change its body; the checksum is then corrected.
     fn data(&mut self, bytes: &[u8]) {
         if self.byte() < 240 || bytes[4] != 2 {
             return self.say(b'd', bytes);

@@ -1,11 +1,11 @@
-//! Columns out of arbitrary bytes: a few bytes choose a pattern, a generator fills the rows, so that short inputs make long columns of
-//! every shape that steers the encoder.
+//! Makes columns from arbitrary bytes. A few bytes select a pattern, and a generator fills the rows, so that short
+//! inputs give long columns with all properties that affect the encoder.
 
 use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
 use colonnade_wire::{Bitmap, Column, Field, Layout, Values};
 
-/// Rows of nested columns end here.
+/// The maximum number of rows of nested columns.
 const MOST_ITEMS: usize = 5000;
 
 /// A column of `field` with `rows` rows.
@@ -44,7 +44,7 @@ pub fn column(input: &mut Unstructured<'_>, field: &Field, rows: usize) -> Resul
     Ok(Column { rows, validity, values })
 }
 
-/// Numbers that look random (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Pseudorandom numbers (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -100,7 +100,7 @@ fn integers(input: &mut Unstructured<'_>, rows: usize) -> Result<Vec<i64>> {
     })
 }
 
-/// Integers, sign-extended or followed by others where the values are wider.
+/// Integers, sign-extended, or followed by others if the values are wider.
 fn fixed(input: &mut Unstructured<'_>, rows: usize, width: usize) -> Result<Vec<u8>> {
     let low = integers(input, rows)?;
     let high = if width > 8 && input.arbitrary()? { integers(input, rows)? } else { Vec::new() };
@@ -186,7 +186,7 @@ fn bits(input: &mut Unstructured<'_>, rows: usize) -> Result<Bitmap<Bytes>> {
         0 => vec![0; count],
         1 => vec![0xFF; count],
         2 => (0..count).map(|_| random.next() as u8).collect(),
-        // Seldom 0, and seldom 1.
+        // Bits are rarely 0 here, and rarely 1 in the next case.
         3 => (0..count).map(|_| (random.next() | random.next() | random.next()) as u8).collect(),
         _ => (0..count).map(|_| (random.next() & random.next() & random.next()) as u8).collect(),
     };

@@ -1,4 +1,4 @@
-//! What a server may send to a client: all of one connection, from the answer to the start-up message on.
+//! Everything that a server may send to a client on one connection, beginning with the answer to the start-up message.
 
 #![no_main]
 

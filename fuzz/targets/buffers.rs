@@ -1,5 +1,5 @@
-//! Columns whose buffers are not what they should be: the encoder refuses them, or what it makes of them is refused or read, without
-//! a panic and without reaching outside of a buffer.
+//! Columns with invalid buffers. The encoder refuses them, or its output is refused or decoded, without a panic and
+//! without access outside of a buffer.
 
 #![no_main]
 

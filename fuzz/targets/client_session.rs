@@ -1,5 +1,6 @@
-//! The client's side of a whole connection, past its login: a server that knows the password's verifier talks as it should, but where the
-//! bytes tell it otherwise. Never a panic, never the password on the line, and a result that ends is whole.
+//! The client's side of a whole connection, including its login. A server that knows the password's verifier follows
+//! the protocol, except where the bytes change its messages. The client never panics, never sends the password, and a
+//! result that ends is complete.
 
 #![no_main]
 

@@ -1,16 +1,18 @@
-//! What a client may send for COPY … FROM STDIN, in every format: never a panic, and the same rows however the data are cut into
-//! messages. The first byte chooses the format and the columns, the second one the length of the pieces.
+//! Everything that a client may send for COPY … FROM STDIN, in every format. There is never a panic, and the rows do
+//! not depend on how the data is divided into messages. The first byte selects the format and the columns, the second
+//! one the length of the pieces.
 
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
-use colonnade_server::budget::Budget;
+use colonnade_server::copy::Parsed;
 use colonnade_server::copy::input::{Target, reader};
 use colonnade_server::copy::options::{Format, Options};
-use colonnade_server::copy::{Parsed, parse};
-use colonnade_server::types::Type;
+use colonnade_server::limits::budget::Budget;
+use colonnade_server::value::types::Type;
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
-/// What a session may have kept.
+/// The limit of a session's memory.
 const BUDGET: usize = 256 << 20;
 
 const STATEMENTS: [&str; 7] = [
@@ -29,7 +31,7 @@ const COLUMNS: [&[&str]; 4] = [
     &[],
 ];
 
-/// The rows in batches; `None` if the data are refused.
+/// The rows in batches; `None` if the data is refused.
 fn rows<'a>(options: &Options, names: &[&str], messages: impl Iterator<Item = &'a [u8]>) -> Option<Vec<RecordBatch>> {
     let target = |name: &&str| Target { name: "c".to_owned(), type_: Type::named(name) };
     let mut reader = reader(options, names.iter().map(target).collect(), &Budget::new(Some(BUDGET)))
@@ -62,10 +64,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [choice, length, data @ ..] = bytes else { return };
     let statement = STATEMENTS[usize::from(choice % 7)];
     let names = COLUMNS[usize::from(choice / 7 % 4)];
-    let Ok(Parsed::FromStdin(copy)) = parse(statement) else { panic!("{statement}") };
+    let StatementKind::Copy(Ok(copy)) = Statement::of(statement, Dialect::DuckDb).kind else { panic!("{statement}") };
+    let Ok(Parsed::FromStdin(copy)) = Parsed::new(&copy, statement) else { panic!("{statement}") };
     let options = copy.options;
     if options.format == Format::Colonnade {
-        // A message of the stream comes in one message of the protocol.
+        // Each message of the stream is one message of the protocol.
         let stream = if length % 2 == 0 { colonnade_fuzz::repaired(data) } else { data.to_vec() };
         let _ = rows(&options, names, colonnade_fuzz::messages(&stream));
         return;

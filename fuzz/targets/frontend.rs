@@ -1,4 +1,4 @@
-//! What a client may send to a server. The first byte says whether a start-up message is due.
+//! Everything that a client may send to a server. The first byte says whether a start-up message is expected.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut phase = if first % 2 == 0 { Phase::Startup } else { Phase::Ready };
     while let Ok(Some((message, length))) = parse(rest, phase) {
         assert!((4..=rest.len()).contains(&length));
-        // What follows a message must not change it, and no part of it may pass for the whole.
+        // Bytes after a message must not change it, and a part of it must not be accepted as the whole.
         assert_eq!(parse(&rest[..length], phase), Ok(Some((message, length))));
         assert_eq!(parse(&rest[..length - 1], phase), Ok(None));
         (rest, phase) = (&rest[length..], Phase::Ready);

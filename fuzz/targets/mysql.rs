@@ -1,4 +1,4 @@
-//! What a server of MySQL's may send to a client: all of one connection, from its greeting on.
+//! Everything that a MySQL server may send to a client on one connection, beginning with its greeting.
 
 #![no_main]
 

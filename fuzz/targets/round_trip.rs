@@ -1,4 +1,4 @@
-//! Any columns, encoded in any configuration, decode to the same.
+//! Columns that are encoded, in any configuration, decode to the same values.
 
 #![no_main]
 

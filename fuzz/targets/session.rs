@@ -1,5 +1,5 @@
-//! A whole connection, through a socket: bytes in, and never a panic. The first byte says whether a users file guards the server, which
-//! then runs nothing whatever the bytes are, or everybody is let in and they come after the login.
+//! A whole connection through a socket, which never panics. The first byte says whether the server has a users file.
+//! With one, it runs nothing, whatever the bytes are. Without one, the bytes follow the login.
 
 #![no_main]
 
@@ -12,13 +12,14 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, Interrupt, Options,
-    Parameter, Rows, Server, Session, SqlState, Who, types::Type,
+    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, EngineSession,
+    Interrupt, Options, Parameter, Rows, Server, SqlState, Who, value::types::Type,
 };
+use colonnade_sql::Statement;
 
 const START: &[u8] = b"\0\0\0\x10\0\x03\0\0user\0x\0\0";
 
-/// Gives numbers to whoever asks, and counts.
+/// An engine that returns numbers for every query, and counts the queries.
 #[derive(Default)]
 struct Parrot {
     asked: Arc<AtomicU64>,
@@ -29,26 +30,26 @@ impl Engine for Parrot {
         "Parrot 1".to_owned()
     }
 
-    fn session(&self, _who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, _who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(Self { asked: Arc::clone(&self.asked) }))
     }
 }
 
-impl Session for Parrot {
-    fn execute(&mut self, statement: &str, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
+impl EngineSession for Parrot {
+    fn execute(&mut self, statement: &Statement<'_>, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        match statement.len() % 3 {
+        match statement.text.len() % 3 {
             0 => Ok(Answer::Done { changed: Some(1) }),
             1 => Ok(Answer::Rows(Box::new(Numbers(2)))),
             _ => Err(EngineError::new(SqlState::SYNTAX_ERROR, "no")),
         }
     }
 
-    fn describe(&mut self, statement: &str, _: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, _: &[u32]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let parameters = (1..=statement.matches('$').count()).map(|number| (number, Type::named("BIGINT"))).collect();
-        let columns = match statement.len() % 3 {
+        let parameters = vec![Type::named("BIGINT"); statement.text.matches('$').count()];
+        let columns = match statement.text.len() % 3 {
             0 => Columns::None,
             1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
             _ => Columns::Late,
@@ -56,7 +57,7 @@ impl Session for Parrot {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    fn insert(&mut self, _statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], batch: RecordBatch) -> Result<u64, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(batch.num_rows() as u64)
     }
@@ -124,7 +125,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (bytes, mut reader) = ([start, rest].concat(), client.try_clone().unwrap());
     let answers = std::thread::spawn(move || {
         let mut answers = Vec::new();
-        // The server may hang up in the middle.
+        // The server may close the connection at any time.
         let _ = reader.read_to_end(&mut answers);
         answers
     });

@@ -1,4 +1,4 @@
-//! Whole streams: anything but a valid one is an error, and a valid one keeps every promise.
+//! Whole streams: an invalid stream is an error, and a valid one keeps all guarantees.
 
 #![no_main]
 

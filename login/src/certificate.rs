@@ -1,4 +1,4 @@
-//! What of a certificate is looked at beside its chain: RFC 5280 §4.1, in DER (ITU-T X.690).
+//! The fields of a certificate that are read in addition to its chain: RFC 5280 §4.1, in DER (ITU-T X.690).
 
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
@@ -23,19 +23,19 @@ const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4];
 /// 2.16.840.1.101.3.4.2: NIST's hash functions
 const HASHES: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
 
-/// Parts of a certificate, of any version of X.509.
+/// Fields of a certificate, of any version of X.509.
 #[derive(Debug)]
 pub struct Certificate<'a> {
     der: &'a [u8],
-    /// The first and the last second of the time in which it is valid, since 1970.
+    /// The first and the last second of its validity, since 1970.
     pub validity: (u64, u64),
-    /// The last common name of its subject, as it is written.
+    /// The last common name of its subject, in its original bytes.
     pub common_name: Option<&'a [u8]>,
-    /// Whether it has names in an extension, which count in place of the common one.
+    /// Whether an extension contains alternative names, which replace the common name.
     pub has_alternative_names: bool,
-    /// What kind of key it is for (the content of an AlgorithmIdentifier), and the key.
+    /// The key's algorithm (the content of an AlgorithmIdentifier), and the key.
     pub key: (&'a [u8], &'a [u8]),
-    /// How its issuer has signed it (the content of an AlgorithmIdentifier).
+    /// The signature's algorithm (the content of an AlgorithmIdentifier).
     signed: &'a [u8],
 }
 
@@ -49,7 +49,7 @@ enum Hash {
 }
 
 impl<'a> Certificate<'a> {
-    /// Reads one. `None` if it is malformed.
+    /// Parses a certificate. `None` if it is malformed.
     pub fn parse(der: &'a [u8]) -> Option<Self> {
         let mut certificate = Reader(Reader(der).take(SEQUENCE)?);
         let mut fields = Reader(certificate.take(SEQUENCE)?);
@@ -63,7 +63,7 @@ impl<'a> Certificate<'a> {
         let common_name = common_name(fields.take(SEQUENCE)?)?;
         let mut key = Reader(fields.take(SEQUENCE)?);
         let algorithm = key.take(SEQUENCE)?;
-        // A bit string begins with the number of bits that its last byte lacks.
+        // A bit string begins with the number of unused bits of its last byte.
         let (0, key) = key.take(BIT_STRING)?.split_first().map(|(unused, bits)| (*unused, bits))? else { return None };
         let mut has_alternative_names = false;
         while let Some((tag, content)) = fields.next() {
@@ -77,8 +77,9 @@ impl<'a> Certificate<'a> {
         Some(Self { der, validity, common_name, has_alternative_names, key: (algorithm, key), signed })
     }
 
-    /// What binds a login to this certificate: `tls-server-end-point`, RFC 5929 §4.1, its hash by the function of its signature, SHA-256
-    /// in place of older ones. `None` if the signature goes without a hash function.
+    /// The value that binds a login to this certificate: `tls-server-end-point`, RFC 5929 §4.1. It is the certificate's
+    /// hash by the function of its signature, or by SHA-256 if that function is MD5 or SHA-1. `None` if the signature
+    /// uses no hash function.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         Some(match self.hash()? {
             Hash::Sha224 => Sha224::digest(self.der).to_vec(),
@@ -98,7 +99,7 @@ impl<'a> Certificate<'a> {
                 [12] => Some(Hash::Sha384),
                 [13] => Some(Hash::Sha512),
                 [14] => Some(Hash::Sha224),
-                // RSASSA-PSS names its hash in its parameters, RFC 4055 §3.1; it is SHA-1 if it does not.
+                // RSASSA-PSS names its hash in its parameters, RFC 4055 §3.1. The default is SHA-1.
                 [10] => {
                     let mut parameters = Reader(algorithm.take(SEQUENCE)?);
                     let Some(hash) = parameters.take(0xa0) else { return Some(Hash::Sha256) };
@@ -122,7 +123,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// The last of a name's common names.
+/// The last common name in a name.
 fn common_name(name: &[u8]) -> Option<Option<&[u8]>> {
     let (mut sets, mut last) = (Reader(name), None);
     while let Some(set) = sets.take(SET) {
@@ -137,7 +138,7 @@ fn common_name(name: &[u8]) -> Option<Option<&[u8]>> {
     Some(last)
 }
 
-/// Reads elements one after the other; it cannot leave its bytes.
+/// Reads elements one after the other. It never reads beyond its bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         Some((*tag, content))
     }
 
-    /// The next element's content, if it has this tag; else it stays the next.
+    /// The next element's content, if it has this tag. Otherwise nothing is consumed.
     fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
         let before = self.0;
         match self.next() {
@@ -171,8 +172,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A time as certificates write it, `YYMMDDhhmmssZ` of the years from 1950 or `YYYYMMDDhhmmssZ`, in seconds since 1970; one of before
-    /// is 1970.
+    /// A time in a certificate's form, `YYMMDDhhmmssZ` for the years from 1950 on or `YYYYMMDDhhmmssZ`, in seconds
+    /// since 1970. A time before 1970 becomes 1970.
     fn time(&mut self) -> Option<u64> {
         let (tag, text) = self.next()?;
         let digits = text.strip_suffix(b"Z")?;
@@ -190,7 +191,8 @@ impl<'a> Reader<'a> {
         if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
             return None;
         }
-        // Years that begin in March end with the day that leap years add. Days are counted from 1 March of the year 0.
+        // The years here begin in March, so that a leap day is a year's last day. Days are counted from 1 March of the
+        // year 0.
         let (year, month) = if month < 3 { (year.checked_sub(1)?, month + 9) } else { (year, month - 3) };
         let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
         Some((days * 86400 + hour * 3600 + minute * 60 + second).saturating_sub(719_468 * 86400))

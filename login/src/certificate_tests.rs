@@ -30,7 +30,7 @@ fn a_certificate_is_read() {
     assert!(!certificate.has_alternative_names);
     // date -u -d '2026-11-22 03:49:44' +%s, and of 2046-11-17
     assert_eq!(certificate.validity, (1_795_319_384, 2_426_039_384));
-    // An elliptic curve's point in full: its form, and two coordinates.
+    // An uncompressed point of an elliptic curve: its form, and two coordinates.
     assert_eq!((certificate.key.1.len(), certificate.key.1[0]), (65, 4));
     let hash: String = certificate.end_point().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hash, ITS_HASH);

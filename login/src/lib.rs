@@ -1,7 +1,8 @@
-//! What both ends of a login compute, and bytes alone: no sockets, no files, no randomness.
+//! Computations that both ends of a login need. They use only bytes: no sockets, no files, no random numbers.
 //!
-//! - [`scram`]: the keys of SCRAM-SHA-256, and the [`Verifier`](scram::Verifier) that a server keeps in place of a password;
-//! - [`certificate`]: what of a certificate binds a login to a channel, and whom it names.
+//! - [`scram`]: the keys of SCRAM-SHA-256, and the [`Verifier`](scram::Verifier) that a server stores instead of a
+//!   password;
+//! - [`certificate`]: the fields of a certificate that bind a login to a channel, and its names.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

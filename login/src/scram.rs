@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256's keys: RFC 5802 §3, RFC 7677, and PostgreSQL's form of what a server stores
+//! SCRAM-SHA-256's keys: RFC 5802 §3, RFC 7677, and PostgreSQL's form of a stored password
 //! (`src/backend/libpq/auth-scram.c`, `scram_build_secret`).
 
 use std::borrow::Cow;
@@ -12,31 +12,32 @@ use sha2::{Digest as _, Sha256};
 
 /// The mechanism's name.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
-/// The name of the one that is bound to a channel.
+/// The name of the mechanism with channel binding.
 pub const BOUND_MECHANISM: &str = "SCRAM-SHA-256-PLUS";
-/// How a login is bound: by the hash of the certificate of the server's end of the channel, RFC 5929 §4.
+/// The type of channel binding: the hash of the certificate at the server's end of the channel, RFC 5929 §4.
 pub const BINDING: &str = "tls-server-end-point";
 
 /// PostgreSQL's default (`scram_iterations`).
 pub const ITERATIONS: u32 = 4096;
-/// Whoever asks for more would keep the other side busy for minutes.
+/// More iterations would keep the other side busy for minutes.
 pub const MAX_ITERATIONS: u32 = 10_000_000;
 /// PostgreSQL's `SCRAM_DEFAULT_SALT_LEN`.
 pub const SALT_BYTES: usize = 16;
 /// Before base64; PostgreSQL's `SCRAM_RAW_NONCE_LEN`.
 pub const NONCE_BYTES: usize = 18;
 
-/// What SHA-256 gives.
+/// An output of SHA-256.
 pub type Key = [u8; 32];
 
-/// A password in the form that is hashed: SASLprep's, RFC 4013. What has none is taken as it is; so does PostgreSQL.
+/// A password in the form that is hashed: SASLprep, RFC 4013. If SASLprep does not accept it, it is used unchanged, as
+/// in PostgreSQL.
 pub fn normalized(password: &str) -> Cow<'_, str> {
     stringprep::saslprep(password).unwrap_or(Cow::Borrowed(password))
 }
 
 /// HMAC-SHA-256, RFC 2104.
 pub fn hmac(key: &[u8], message: &[u8]) -> Key {
-    // HMAC takes keys of any length, so there is always one; an empty code would fail every check.
+    // HMAC accepts keys of any length, so this never fails. An empty code would fail every check.
     Hmac::<Sha256>::new_from_slice(key).map_or([0; 32], |mac| mac.chain_update(message).finalize().into_bytes().into())
 }
 
@@ -51,37 +52,37 @@ pub fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> Key {
     sum
 }
 
-/// What a client proves to have.
+/// The key that a client proves to have.
 pub fn client_key(salted_password: &Key) -> Key {
     hmac(salted_password, b"Client Key")
 }
 
-/// What a server proves to have.
+/// The key that a server proves to have.
 pub fn server_key(salted_password: &Key) -> Key {
     hmac(salted_password, b"Server Key")
 }
 
-/// What a server knows of a client's key.
+/// The hash of a client's key, which a server stores.
 pub fn stored_key(client_key: &Key) -> Key {
     Sha256::digest(client_key).into()
 }
 
-/// One with the other: a client key becomes its proof, and a proof the client key again.
+/// XOR of two keys: converts a client key to its proof, and a proof back to the client key.
 pub fn xor(one: &Key, other: &Key) -> Key {
     std::array::from_fn(|at| one[at] ^ other[at])
 }
 
-/// Whether two keys are the same, in a time that does not tell where they differ.
+/// Whether two keys are equal. The time does not depend on where they differ.
 pub fn same(one: &Key, other: &Key) -> bool {
     std::hint::black_box(xor(one, other).iter().fold(0, |sum, byte| sum | byte)) == 0
 }
 
-/// What a server keeps of a password: enough to check it, not enough to log in with it elsewhere.
+/// What a server stores for a password: enough to check a login, not enough to log in elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Verifier {
-    /// How often the password was hashed.
+    /// The number of iterations of the hash.
     pub iterations: u32,
-    /// What it was hashed with.
+    /// The salt of the hash.
     pub salt: Vec<u8>,
     /// [`stored_key`].
     pub stored_key: Key,
@@ -95,7 +96,7 @@ pub struct Verifier {
 pub struct VerifierError;
 
 impl Verifier {
-    /// That of a password.
+    /// The verifier of a password.
     pub fn new(password: &str, salt: &[u8], iterations: u32) -> Self {
         let salted = salted_password(normalized(password).as_bytes(), salt, iterations);
         Self {
@@ -114,7 +115,7 @@ impl fmt::Display for Verifier {
     }
 }
 
-/// Shows no key.
+/// Does not show keys.
 impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verifier").field("iterations", &self.iterations).finish_non_exhaustive()
@@ -141,7 +142,8 @@ impl FromStr for Verifier {
 mod tests {
     use super::*;
 
-    /// `ALTER ROLE x PASSWORD 'pencil'` with this salt would store it: the keys are those of RFC 7677's example.
+    /// `ALTER ROLE x PASSWORD 'pencil'` with this salt would store this verifier: the keys are those of RFC 7677's
+    /// example.
     #[test]
     fn a_verifier_is_postgresqls() {
         let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();

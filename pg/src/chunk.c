@@ -7,14 +7,14 @@
 #include "put.h"
 #include "utils/memutils.h"
 
-/* Directory, node and alignment of a column take less in a message. */
+/* The directory, node and alignment of a column take less than this in a message. */
 #define COLUMN_OVERHEAD 512
 
-/* Rows there is room for at first; a short result should not pay for a long one. */
+/* Rows that are allocated first, so that a short result needs little memory. */
 #define FIRST_ROWS 256
 #define GROWTH 4
 
-/* A column's buffer keeps what a single large row made of it, up to so many chunks. */
+/* After a single large row, a column's buffer is kept up to this number of chunks. */
 #define KEPT_CHUNKS 4
 
 void
@@ -54,7 +54,7 @@ create_encoder(const Columns *columns, const CopyOptions *options, uint8 link)
     return encoder;
 }
 
-/* How large the next chunk may be. */
+/* Computes the maximum size of the next chunk. */
 static void
 bound_chunk(Stream *stream)
 {
@@ -82,7 +82,7 @@ stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMess
     stream->take = take;
     stream->owner = owner;
     stream->full_limit = Min(options->chunk_bytes, limit);
-    /* Where no row is larger than another, this alone is the chunk's bound. */
+    /* If all rows have the same size, this alone limits the chunk. */
     if (columns->row_bits > 0)
         rows = Min(rows, (uint64) (stream->full_limit - Min(columns->constant, stream->full_limit)) * 8 / columns->row_bits);
     stream->full_rows = (uint32) Max(rows, 1);
@@ -136,7 +136,7 @@ stream_adopt(Stream *stream, const char *bytes, Size length)
     give(stream, status, &message, &error);
 }
 
-/* Encodes and gives away the first `rows` rows; leaves the others, if any. */
+/* Encodes and passes on the first `rows` rows. Keeps the others, if any. */
 static void
 flush_rows(Stream *stream, uint32 rows)
 {
@@ -215,7 +215,7 @@ stream_row(Stream *stream, TupleTableSlot *slot)
     bytes = stream->columns->constant + (Size) ((row * stream->columns->row_bits + 7) / 8) + sink->variable;
     if (unlikely(bytes >= stream->limit || row == stream->most_rows)) {
         if (bytes > stream->limit && row > 1) {
-            /* One row too many; it is the next chunk's first. */
+            /* One row too many: it becomes the next chunk's first. */
             flush_rows(stream, row - 1);
             sink->variable -= before;
             if (sink->variable + stream->columns->constant + (stream->columns->row_bits + 7) / 8 >= stream->limit)

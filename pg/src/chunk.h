@@ -1,4 +1,4 @@
-/* From rows to chunk messages; used by a backend that sends them and by a parallel worker that hands them on. */
+/* Encodes rows into chunk messages. A backend sends them; a parallel worker passes them to the leader. */
 #ifndef COLONNADE_CHUNK_H
 #define COLONNADE_CHUNK_H
 
@@ -10,10 +10,10 @@
 #include "options.h"
 #include "types.h"
 
-/* Takes a message; its bytes are gone when it returns. */
+/* Receives a message. The message's bytes are valid only during the call. */
 typedef void (*TakeMessage)(void *owner, const ColonnadeMessage *message);
 
-/* A stream under construction. */
+/* A stream that is being written. */
 typedef struct Stream {
     const CopyOptions *options;
     Columns *columns;
@@ -23,17 +23,17 @@ typedef struct Stream {
     Sink sink;
     TakeMessage take;
     void *owner;
-    Size full_limit;            /* bytes of plain buffers that a chunk may have */
-    uint32 full_rows;           /* rows that it may have */
-    Size limit;                 /* the same of the present one: the encoder may want it small */
+    Size full_limit;            /* the maximum bytes of plain buffers of a chunk */
+    uint32 full_rows;           /* the maximum rows of a chunk */
+    Size limit;                 /* the same for the current chunk: the encoder may ask for a small one */
     uint32 most_rows;
     uint32 rows;                /* of the chunk */
-    uint32 capacity;            /* rows there is room for */
+    uint32 capacity;            /* allocated rows */
 } Stream;
 
 /*
- * A stream of the columns of `result`; it and all it needs lie in CurrentMemoryContext and go with that, the encoder included.
- * `link` is that of ColonnadeOptions.
+ * A stream of the columns of `result`. It and everything it needs, including the encoder, are in CurrentMemoryContext and
+ * are freed with it. `link` is that of ColonnadeOptions.
  */
 extern Stream *stream_create(TupleDesc result, const CopyOptions *options, uint8 link, TakeMessage take, void *owner);
 
@@ -41,13 +41,13 @@ extern void stream_begin(Stream *stream);
 extern void stream_row(Stream *stream, TupleTableSlot *slot);
 extern void stream_flush(Stream *stream);
 
-/* The rows that are left, and the end message. */
+/* Sends the remaining rows, and the end message. */
 extern void stream_end(Stream *stream);
 
-/* Takes over the chunk message of another stream of the same columns. */
+/* Adds the chunk message of another stream with the same columns. */
 extern void stream_adopt(Stream *stream, const char *bytes, Size length);
 
-/* Ends in an error unless `status` is COLONNADE_OK. */
+/* Reports an error unless `status` is COLONNADE_OK. */
 extern void encoder_check(ColonnadeStatus status, const ColonnadeError *error);
 
 #endif

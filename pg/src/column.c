@@ -6,7 +6,7 @@
 
 #define ALL_VALID 0xFF
 
-/* FORMAT §6.2: offsets of 4 bytes reach so far. */
+/* FORMAT §6.2: the maximum of an offset of 4 bytes. */
 #define MAX_DATA ((Size) INT32_MAX)
 
 static Size
@@ -53,7 +53,7 @@ column_reserve(Column *column, uint32 rows)
 
     if (rows <= old)
         return;
-    /* Items of lists come a few at a time. */
+    /* Items of lists arrive in small numbers, so the capacity grows by half. */
     capacity = Max(rows, old + old / 2);
     column->validity = grown(column, column->validity, old_bits, bitmap_bytes(capacity));
     memset(column->validity + old_bits, ALL_VALID, bitmap_bytes(capacity) - old_bits);
@@ -120,7 +120,7 @@ column_describe(const Column *column, uint32 rows, ColonnadeColumn *out)
     out->values = (const uint8 *) column->values;
     out->values_length = values_bytes(column, rows);
     if (column->values == NULL && column->shape != SHAPE_STRUCT) {
-        /* No row ever came: a list that is always empty. */
+        /* No row ever arrived: a list that is always empty. */
         static const int32 no_offset = 0;
 
         out->values = (const uint8 *) &no_offset;
@@ -179,7 +179,7 @@ keep_bits(Column *column, uint32 first, uint32 count)
     uint8 *bits = (uint8 *) column->values;
     uint8 byte = 0;
 
-    /* A byte is written only after all bits that move into it, and into those before it, were read. */
+    /* A byte is written only after all bits that move into it, and into earlier bytes, were read. */
     for (uint32 row = 0; row < count; row++) {
         byte |= bit_at(bits, first + row) << (row % 8);
         if (row % 8 == 7 || row == count - 1) {
@@ -190,7 +190,7 @@ keep_bits(Column *column, uint32 first, uint32 count)
     memset(bits + bitmap_bytes(count), 0, bitmap_bytes(column->capacity) - bitmap_bytes(count));
 }
 
-/* Moves the offsets of the rows to the front; gives where the rows' bytes or items begin. */
+/* Moves the offsets of the rows to the front. Returns the start of the rows' bytes or items. */
 static int32
 keep_offsets(Column *column, uint32 first, uint32 count)
 {

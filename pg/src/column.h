@@ -1,8 +1,9 @@
 /*
- * A column under construction: Arrow's buffers, filled row by row.
+ * A column that is being filled: Arrow's buffers, row by row.
  *
- * `column_put` and its parts run once a value. What they need of a Column lies in its first 64 bytes; they do not check for room,
- * since `column_reserve` made it for many rows at once (but for the bytes of text, whose size nobody knows before).
+ * `column_put` and its parts run once for each value. The members of Column that they need are in its first 64 bytes. They
+ * do not check for room, because `column_reserve` made room for many rows at once (except for the bytes of text, whose size
+ * is unknown).
  */
 #ifndef COLONNADE_COLUMN_H
 #define COLONNADE_COLUMN_H
@@ -15,16 +16,16 @@
 
 typedef struct Column Column;
 
-/* What a row's values are written with; one for all columns of a result. */
+/* The state for writing a row's values; one for all columns of a result. */
 typedef struct Sink {
-    Size variable;             /* bytes of the chunk whose number a row count does not tell */
-    MemoryContext row_context; /* for what one row leaves behind; CurrentMemoryContext while rows are taken */
+    Size variable;             /* bytes of the chunk that do not follow from the number of rows */
+    MemoryContext row_context; /* for allocations of one row; CurrentMemoryContext while rows are received */
     bool row_context_used;
 } Sink;
 
 typedef void (*PutValue)(Sink *sink, Column *column, uint32 row, Datum value);
 
-/* How a value becomes part of a column. The first ones are handled in place, the others by `put`. */
+/* How a value is added to a column. The first kinds are handled in place, the others by `put`. */
 typedef enum ColumnKind {
     KIND_FIXED2,
     KIND_FIXED4,
@@ -32,17 +33,17 @@ typedef enum ColumnKind {
     KIND_DATE,
     KIND_TIMESTAMP,
     KIND_NUMERIC, /* decimal128 */
-    KIND_TEXT,    /* varlena whose bytes are sent as they are */
+    KIND_TEXT,    /* varlena whose bytes are sent unchanged */
     KIND_BOOL,
     KIND_OTHER
 } ColumnKind;
 
-/* What the buffers are. */
+/* The kind of buffers. */
 typedef enum ColumnShape { SHAPE_FIXED, SHAPE_BITS, SHAPE_BYTES, SHAPE_LIST, SHAPE_STRUCT, SHAPE_DICTIONARY } ColumnShape;
 
 #define DECIMAL_LIMBS 10
 
-/* What only some columns have. */
+/* Members that only some columns have. */
 typedef struct ListDetail {
     uint32 items;              /* rows of the child */
     int16 length;              /* the item type's typlen, typbyval and typalign */
@@ -60,7 +61,7 @@ typedef struct StructDetail {
 typedef struct EnumDetail {
     int count;
     Oid *oids;                 /* ascending */
-    uint32 *codes;             /* the place of each in the enum's order */
+    uint32 *codes;             /* the position of each in the enum's order */
 } EnumDetail;
 
 typedef struct DecimalDetail {
@@ -73,22 +74,22 @@ struct Column {
     char *data;                /* SHAPE_BYTES */
     Size data_length;
     Size data_capacity;
-    uint8 *validity;           /* all ones but for the NULLs */
+    uint8 *validity;           /* all ones except for NULLs */
     uint32 null_count;
-    uint32 capacity;           /* rows there is room for */
-    uint64 decimal_limit;      /* 10^precision, if that fits; else the largest number */
+    uint32 capacity;           /* allocated rows */
+    uint64 decimal_limit;      /* 10^precision if it fits, otherwise the largest number */
     uint8 kind;
     uint8 shape;
     uint8 width;               /* bytes of a value or an index */
     int8 scale;                /* of a decimal */
     int8 decimal_places;       /* the scale in base-10000 digits, rounded up */
-    uint8 decimal_excess;      /* decimal digits that this is too many */
+    uint8 decimal_excess;      /* decimal digits by which decimal_places is rounded up */
 
     PutValue put;
-    uint64 row_bits;           /* bits that each row takes, validity included */
+    uint64 row_bits;           /* bits of each row, including validity */
     Column *children;
     int child_count;
-    const char *name;          /* for messages; a path, where it is nested */
+    const char *name;          /* for messages; a path if it is nested */
     const char *type_name;
     MemoryContext context;     /* where the buffers are */
     FmgrInfo output;
@@ -100,22 +101,22 @@ struct Column {
     } detail;
 };
 
-/* Room for `rows` rows in all. */
+/* Makes room for `rows` rows in total. */
 extern void column_reserve(Column *column, uint32 rows);
 
-/* Room for `more` bytes in a SHAPE_BYTES column. */
+/* Makes room for `more` bytes in a SHAPE_BYTES column. */
 extern void column_reserve_data(Column *column, Size more);
 
-/* NULL, also for everything below. There must be room. */
+/* Adds a NULL, also in all columns below. There must be room. */
 extern void column_put_null(Column *column, uint32 row);
 
-/* Describes `rows` rows for the encoder, depth first; returns the next free place. */
+/* Describes `rows` rows for the encoder, depth first. Returns the next free element. */
 extern ColonnadeColumn *column_describe(const Column *column, uint32 rows, ColonnadeColumn *out);
 
-/* Leaves only the rows `first` to `first + count - 1`, as the first ones. */
+/* Keeps only the rows `first` to `first + count - 1`, and moves them to the front. */
 extern void column_keep(Column *column, uint32 first, uint32 count);
 
-/* Gives back buffers beyond `most` bytes each. The column must be empty. */
+/* Frees buffers beyond `most` bytes each. The column must be empty. */
 extern void column_shrink(Column *column, Size most);
 
 static pg_attribute_always_inline void
@@ -126,7 +127,7 @@ column_append(Sink *sink, Column *column, uint32 row, const char *bytes, Size le
     if (unlikely(column->data_capacity - column->data_length < length))
         column_reserve_data(column, length);
     to = column->data + column->data_length;
-    /* Most text is short, and a call of memcpy costs more than these. */
+    /* Most text is short, and a call of memcpy costs more than these copies. */
     if (length <= 16) {
         if (length >= 8) {
             uint64 head, tail;

@@ -1,6 +1,4 @@
-/*
- * Everything that depends on PostgreSQL's version, 14 to 18, and the one structure of its that no header shows.
- */
+/* Everything that depends on PostgreSQL's version, 14 to 18, and the one structure of PostgreSQL that is in no header. */
 #ifndef COLONNADE_COMPAT_H
 #define COLONNADE_COMPAT_H
 
@@ -13,13 +11,13 @@
 #endif
 
 #ifdef WORDS_BIGENDIAN
-#error "column buffers are little-endian (FORMAT.md §1), and values are copied into them as they are"
+#error "column buffers are little-endian (FORMAT.md §1), and values are copied into them unchanged"
 #endif
 
 /*
- * What core's COPY (query) TO hands to the executor, DR_copy in src/backend/commands/copyto.c. Only `processed` is written here;
- * command tag, pg_stat_statements and COPY's progress take the number of rows from it, and the regression tests, which
- * have run on 15, 16 and 18, see it in the tag.
+ * The receiver that core's COPY (query) TO passes to the executor, DR_copy in src/backend/commands/copyto.c. Only
+ * `processed` is written here. The command tag, pg_stat_statements and COPY's progress take the number of rows from it. The
+ * regression tests, which have run on 15, 16 and 18, check it in the tag.
  */
 typedef struct CoreCopyReceiver {
     DestReceiver pub;
@@ -27,7 +25,7 @@ typedef struct CoreCopyReceiver {
     uint64 processed;
 } CoreCopyReceiver;
 
-/* 18 took execute_once away. */
+/* 18 removed execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
 #define EXECUTOR_RUN_ARGUMENTS query, direction, count
@@ -39,24 +37,24 @@ typedef struct CoreCopyReceiver {
 /* 18 lets COPY read a materialized view. */
 #define COPY_TAKES_MATVIEWS (PG_VERSION_NUM >= 180000)
 
-/* Whether libpq holds bytes of the client's that are not read yet. 17 counts them. */
+/* Whether libpq has bytes from the client that are not read yet. 17 has a counter for them. */
 #if PG_VERSION_NUM >= 170000
 #define CLIENT_HAS_SENT_MORE (pq_buffer_remaining_data() > 0)
 #else
 #define CLIENT_HAS_SENT_MORE pq_buffer_has_data()
 #endif
 
-/* From 16 on fmgr.h says so itself. */
+/* From 16 on fmgr.h declares it. */
 extern PGDLLEXPORT void _PG_init(void);
 
 /*
- * Port, for the client's address. Where PostgreSQL was built with GSSAPI, its header asks for Kerberos's headers, which
- * PostgreSQL's own development package does not bring; without the symbol the structure is the same (it says so itself).
+ * Port, for the client's address. If PostgreSQL was built with GSSAPI, its header needs Kerberos's headers, which
+ * PostgreSQL's own development package does not contain. Without the symbol the structure is the same (as its comment says).
  */
 #undef ENABLE_GSS
 #include "libpq/libpq-be.h"
 
-/* 17 has names for the letters of messages. */
+/* 17 defines names for message types. */
 #define COPY_DATA_MESSAGE 'd'
 
 #endif

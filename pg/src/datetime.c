@@ -4,7 +4,7 @@
 
 #include "common/int.h"
 
-/* In format 1 an interval's parts lie end to end. */
+/* In format 1 the parts of an interval are contiguous. */
 typedef struct IntervalValue {
     int32 months;
     int32 days;
@@ -38,7 +38,7 @@ interval_put(Sink *sink, Column *column, uint32 row, Datum value)
     (void) sink;
     out->months = interval->month;
     out->days = interval->day;
-    /* So the infinite intervals of 17 are refused, too. */
+    /* This also refuses the infinite intervals of 17. */
     if (pg_mul_s64_overflow(interval->time, 1000, &out->nanoseconds))
         refuse(column, "an interval is infinite or has 2562047 hours or more, which nanoseconds do not reach");
 }

@@ -1,4 +1,4 @@
-/* Dates, timestamps and intervals, from PostgreSQL's epoch to Unix's. */
+/* Converts dates, timestamps and intervals from PostgreSQL's epoch to Unix's. */
 #ifndef COLONNADE_DATETIME_H
 #define COLONNADE_DATETIME_H
 
@@ -11,13 +11,13 @@
 #define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 #define EPOCH_MICROSECONDS ((int64) EPOCH_DAYS * USECS_PER_DAY)
 
-/* A timestamp that is infinite or out of range. Errors: 22008. */
+/* Converts a timestamp that is infinite or out of range. Errors: 22008. */
 extern int64 timestamp_extreme(const Column *column, Timestamp timestamp);
 
 /* interval, as months, days and nanoseconds. Errors: 22008. */
 extern void interval_put(Sink *sink, Column *column, uint32 row, Datum value);
 
-/* TYPES.md: infinity is the largest and the smallest number (but one). The finite ones all fit. */
+/* TYPES.md: infinity is the largest number and the smallest one plus one. All finite values fit. */
 static inline int32
 date_of(DateADT date)
 {

@@ -9,10 +9,10 @@
 #include "tcop/pquery.h"
 #include "utils/memutils.h"
 
-/* What ours stand in for; NULL while they do not. */
+/* The methods that ours replace; NULL while they do not. */
 static const PQcommMethods *replaced;
 
-/* The message is not sent, and no error has ended the statement. */
+/* The message is not completely sent, and no error has ended the statement. */
 static bool within_message;
 
 static char *rest;
@@ -37,7 +37,7 @@ restore(void)
     replaced = NULL;
 }
 
-/* Whether all of the rest is sent. */
+/* Whether the whole rest is sent. */
 static bool
 send_rest(bool wait)
 {
@@ -70,8 +70,8 @@ flush_if_writable(void)
 }
 
 /*
- * The error itself is flushed while the transaction is still open, and so are warnings of its abort: nobody waits for the client
- * then. ReadyForQuery comes after it.
+ * The error itself, and warnings of its abort, are flushed while the transaction is still open. At that time nothing waits
+ * for the client. ReadyForQuery comes after the abort.
  */
 static int
 flush(void)
@@ -93,7 +93,7 @@ is_send_pending(void)
 
 static int put_message(char type, const char *bytes, size_t length);
 
-/* Makes room in libpq's buffer, so that nothing is sent from it, and calls put_message(). */
+/* Enlarges libpq's buffer, so that nothing is sent from it, and calls put_message(). */
 static void
 put_message_noblock(char type, const char *bytes, size_t length)
 {
@@ -130,13 +130,14 @@ static const PQcommMethods ours = {
     .putmessage_noblock = put_message_noblock,
 };
 
-/* Whether the client gets the rest without sending anything first. */
+/* Whether the client receives the rest without sending anything first. */
 static bool
 is_possible(void)
 {
     /*
-     * A simple Query is followed by ReadyForQuery. By the extended protocol the server reads up to Sync before it sends again, and a
-     * client may wait for the error before it sends that; not so if there is more from it already.
+     * A simple Query is followed by ReadyForQuery. With the extended protocol the server reads until Sync before it
+     * sends again, and a client may wait for the error before it sends Sync. This is no problem if the client has
+     * already sent more.
      */
     return ActivePortal == NULL || !ActivePortal->visible || CLIENT_HAS_SENT_MORE;
 }

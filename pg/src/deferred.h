@@ -1,10 +1,10 @@
 /*
- * The rest of a message that an error interrupted, sent before what follows it.
+ * Sends the rest of a message that an error interrupted, before anything else is sent.
  *
- * Within a message nothing else may be sent, so core lets a cancelled statement wait until the client has read the message. Here
- * the rest is kept, and the statement ends at once: its transaction is aborted, and locks and snapshot are released, without the
- * client. After the abort, and before the error and all later messages, the rest is sent. For that time our functions stand in
- * for libpq's (PqCommMethods).
+ * Within a message nothing else may be sent, so in core a cancelled statement waits until the client has read the message.
+ * Here the rest is kept, and the statement ends at once: its transaction is aborted, and its locks and snapshot are
+ * released, without waiting for the client. The rest is sent after the abort, before the error and all later messages. For
+ * this time our functions replace libpq's (PqCommMethods).
  */
 #ifndef COLONNADE_DEFERRED_H
 #define COLONNADE_DEFERRED_H
@@ -12,16 +12,17 @@
 #include "postgres.h"
 
 /*
- * Room for the `length` bytes of the rest, which are copied before an error may come: conflicts with recovery are signalled again
- * and again until the transaction has ended. From now on, what libpq is given to send stays in its buffer. False where the
- * client must read on before the statement can end: there is no memory, or it might never ask for the rest.
+ * Provides memory for the `length` bytes of the rest. The caller copies them before an error may come, because conflicts
+ * with recovery are signalled repeatedly until the transaction has ended. From this call on, bytes that libpq is given stay
+ * in its buffer. False if the client must read before the statement can end: there is no memory, or the client might never
+ * ask for the rest.
  */
 extern bool deferred_begin(Size length, char **room);
 
 /* An error ends the statement. */
 extern void deferred_keep(void);
 
-/* The message was sent. Nothing happens where nothing was begun. */
+/* The message was sent. Does nothing if deferred_begin() was not called. */
 extern void deferred_end(void);
 
 #endif

@@ -33,14 +33,14 @@ aligned(Size at, const Layout *layout)
     return (at + layout->align_mask) & ~(Size) layout->align_mask;
 }
 
-/* Where a varlena starts: a short header has no alignment and is never 0, which padding is. */
+/* The start of a varlena: a short header has no alignment and is never 0, unlike padding. */
 static inline Size
 varlena_start(const char *data, Size at, const Layout *layout)
 {
     return VARATT_NOT_PAD_BYTE(data + at) ? at : aligned(at, layout);
 }
 
-/* The body of a varlena at `at`; gives where the next attribute may begin. */
+/* The body of a varlena at `at`. Returns the earliest start of the next attribute. */
 static inline Size
 take_varlena(Sink *sink, const char *data, Size at, const char **body, Size *length)
 {
@@ -55,7 +55,7 @@ take_varlena(Sink *sink, const char *data, Size at, const char **body, Size *len
     return at + VARSIZE_ANY(varlena);
 }
 
-/* An attribute of any type; gives where the next one may begin. */
+/* An attribute of any type. Returns the earliest start of the next one. */
 static Size
 take_other(Sink *sink, Column *column, uint32 row, const char *data, Size at, const Layout *layout)
 {

@@ -1,9 +1,9 @@
 /*
- * A row straight from its heap tuple into the columns.
+ * Reads a row directly from its heap tuple into the columns.
  *
- * slot_getallattrs() takes a tuple apart into Datums, which then are read again, one by one; for a table that is sent as it is,
- * doing both in one pass saves about a tenth of the backend's time. How a tuple lies in memory: access/htup_details.h and
- * access/tupmacs.h.
+ * slot_getallattrs() converts a tuple into Datums, which are then read again, one by one. For a table that is sent
+ * unchanged, doing both in one pass saves about a tenth of the backend's time. The memory layout of a tuple:
+ * access/htup_details.h and access/tupmacs.h.
  */
 #ifndef COLONNADE_DEFORM_H
 #define COLONNADE_DEFORM_H
@@ -12,7 +12,7 @@
 #include "column.h"
 #include "executor/tuptable.h"
 
-/* How one attribute lies in a tuple. */
+/* The layout of one attribute in a tuple. */
 typedef struct Layout {
     uint8 align_mask;          /* alignment - 1 */
     bool by_value;
@@ -22,7 +22,7 @@ typedef struct Layout {
 /* The layout of `result`'s attributes, in CurrentMemoryContext. */
 extern Layout *deform_layout(TupleDesc result);
 
-/* Whether the slot holds a heap tuple that nobody has looked into, with all of its attributes. */
+/* Whether the slot contains a heap tuple with all of its attributes, of which none has been read. */
 static inline bool
 deform_applies(const TupleTableSlot *slot)
 {
@@ -32,7 +32,7 @@ deform_applies(const TupleTableSlot *slot)
            tuple != NULL && HeapTupleHeaderGetNatts(tuple->t_data) >= slot->tts_tupleDescriptor->natts;
 }
 
-/* The row in `slot` as row number `row`. It must apply, and there must be room. */
+/* Adds the row in `slot` as row number `row`. deform_applies() must hold for the slot, and there must be room. */
 extern void deform_row(Sink *sink, Column *columns, int count, const Layout *layout, const TupleTableSlot *slot,
                        uint32 row);
 

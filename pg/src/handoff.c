@@ -7,21 +7,21 @@
 #include "utils/memutils.h"
 
 /*
- * A queue between a worker and the leader holds 64 KB (PARALLEL_TUPLE_QUEUE_SIZE of execParallel.c). A chunk that went through it
- * would be copied three times, in bits, so it lies in the query's shared memory and only a reference goes through the queue.
- * The reference is as long as this for two reasons: a queue tells its reader of new data only when a quarter of it is
- * waiting, and it is what holds a worker back when it is full, at three chunks.
+ * A queue between a worker and the leader has 64 KB (PARALLEL_TUPLE_QUEUE_SIZE of execParallel.c). A chunk that passed
+ * through it would be copied three times, in pieces. So the chunk is in the query's shared memory, and only a reference
+ * passes through the queue. The reference has this length for two reasons. First, a queue notifies its reader of new data
+ * only when a quarter of it is filled. Second, a full queue stops the worker, which happens at three chunks.
  */
 #define REFERENCE_BYTES 20000
 
-/* Shorter chunks go through the queue; longer ones too, since the system's shared memory may be small. */
+/* Shorter chunks pass through the queue. Longer ones do too if shared memory cannot be allocated. */
 #define SHARED_FROM REFERENCE_BYTES
 #define SHARED_TO (32 << 20)
 
-/* These are cut, since a value has less than 1 GiB, and is held several times on its way. */
+/* Longer chunks are divided into parts, because a value has less than 1 GiB and is in memory several times. */
 #define PART_BYTES (16 << 20)
 
-/* In place of a message's magic. */
+/* Replaces a message's magic. */
 #define REFERENCE_MAGIC 0
 #define PART_MAGIC 1
 
@@ -31,7 +31,7 @@ typedef struct Reference {
     Size length;
 } Reference;
 
-/* Parts of one worker's chunks come in order, and between those of others. */
+/* Parts of one worker's chunks arrive in order, mixed with those of other workers. */
 typedef struct Part {
     uint32 magic;
     int worker;
@@ -47,8 +47,8 @@ typedef struct Partial {
 
 struct Handoff {
     MemoryContext context;
-    List *partials;             /* Partial *: one a worker that sent a part */
-    Partial *complete;          /* the one given last */
+    List *partials;             /* Partial *: one for each worker that sent a part */
+    Partial *complete;          /* the one returned last */
 };
 
 static bytea *

@@ -1,4 +1,4 @@
-/* How a worker's chunk reaches the leader: as values of type bytea that go through Gather. */
+/* How a worker's chunk reaches the leader: as values of type bytea that pass through Gather. */
 #ifndef COLONNADE_HANDOFF_H
 #define COLONNADE_HANDOFF_H
 
@@ -8,20 +8,21 @@
 #include "nodes/execnodes.h"
 #include "utils/dsa.h"
 
-/* What a leader has of chunks that come in parts. */
+/* The leader's state for chunks that arrive in parts. */
 typedef struct Handoff Handoff;
 
 /*
- * `values` and the chunk's bytea, one or more, in CurrentMemoryContext. `shared` is memory that the leader has, too, or NULL.
+ * `values` and the chunk as one or more bytea, in CurrentMemoryContext. `shared` is memory that the leader can also access,
+ * or NULL.
  */
 extern List *handoff_pack(List *values, const ColonnadeMessage *message, dsa_area *shared);
 
-/* For one statement; it and chunks in parts lie in CurrentMemoryContext. */
+/* For one statement. It and chunks in parts are in CurrentMemoryContext. */
 extern Handoff *handoff_create(void);
 
 /*
- * The chunk that `value` brings or ends, `gather` being the plan's state; NULL if there is more of it to come. It stays until
- * handoff_release(), which follows in any case.
+ * The chunk that `value` contains or completes; `gather` is the plan's state. NULL if more parts follow. The result is valid
+ * until handoff_release(), which must be called in any case.
  */
 extern const char *handoff_unpack(Handoff *handoff, const struct varlena *value, const PlanState *gather, Size *length);
 extern void handoff_release(Handoff *handoff, const struct varlena *value, const PlanState *gather);

@@ -1,7 +1,7 @@
 /*
- * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text): core, and every hook below this
- * one, does parse analysis, permissions, row-level security, planning and progress as always, and refuses what it refuses. Only
- * what the executor gives its rows to is another one, for the time of ExecutorRun.
+ * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text). Core, and every hook below this
+ * one, does parse analysis, permissions, row-level security, planning and progress as always, and reports its own errors.
+ * Only the receiver of the executor's rows is replaced, during ExecutorRun.
  */
 #include "compat.h"
 
@@ -27,7 +27,7 @@ static ProcessUtility_hook_type next_process_utility;
 static ExecutorRun_hook_type next_executor_run;
 static planner_hook_type next_planner;
 
-/* The statement that core's COPY works on for us, until its rows have come. */
+/* The statement that core's COPY runs for us, until its rows have been received. */
 static Statement *active;
 
 #define UTILITY_PARAMETERS                                                                                            \
@@ -53,7 +53,7 @@ next_run(EXECUTOR_RUN_PARAMETERS)
         standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* The same with `statement` as the one at work, also if it ends in an error. */
+/* The same with `statement` as the active one, which is also reset after an error. */
 static void
 next_utility_for(Statement *statement, UTILITY_PARAMETERS)
 {
@@ -94,13 +94,13 @@ run(UTILITY_PARAMETERS)
     CopyStmt *copy;
 
     refuse_target((CopyStmt *) planned->utilityStmt);
-    /* A child of the portal's context, so that it goes with the portal where this ends in an error. */
+    /* A child of the portal's context, so that it is freed with the portal after an error. */
     statement.context = AllocSetContextCreate(CurrentMemoryContext, "colonnade", ALLOCSET_DEFAULT_SIZES);
     caller = MemoryContextSwitchTo(statement.context);
     statement.query_string = query_string;
     statement.options = options_parse((CopyStmt *) planned->utilityStmt, query_string);
 
-    /* The plan cache may own the tree. */
+    /* The plan cache may own the tree, so it is copied. */
     planned = copyObject(planned);
     copy = (CopyStmt *) planned->utilityStmt;
     copy->options = list_make1(makeDefElem("format", (Node *) makeString("text"), -1));
@@ -121,7 +121,7 @@ process_utility(UTILITY_PARAMETERS)
     if (IsA(planned->utilityStmt, CopyStmt) && options_name_our_format((CopyStmt *) planned->utilityStmt))
         run(UTILITY_ARGUMENTS);
     else if (active != NULL)
-        /* A function that our query calls may run a COPY to a file, and that is not ours. */
+        /* A function in our query may run a COPY to a file, which is not ours. */
         next_utility_for(NULL, UTILITY_ARGUMENTS);
     else
         next_utility(UTILITY_ARGUMENTS);
@@ -162,8 +162,8 @@ plan_next(Query *parse, const char *query_string, int options, ParamListInfo par
 }
 
 /*
- * Plans as if it cost nothing to hand over what parallel workers make, which is chunks at the top, and rows everywhere else. NULL
- * where there are workers elsewhere, or none at the top.
+ * Plans as if passing on workers' results cost nothing. At the top, workers return chunks, so the cost per row does not
+ * apply; elsewhere it does. So the result is NULL if there are workers elsewhere, or none at the top.
  */
 static PlannedStmt *
 plan_for_workers(Query *parse, const char *query_string, int options, ParamListInfo params)
@@ -196,10 +196,10 @@ plan(Query *parse, const char *query_string, int options, ParamListInfo params)
 
     if (statement == NULL || statement->planned || query_string != statement->query_string)
         return plan_next(parse, query_string, options, params);
-    /* Before it begins, since functions that the planner calls may plan queries of their own. */
+    /* Set before planning, because functions that the planner calls may plan queries of their own. */
     statement->planned = true;
     if (statement->options->parallel == PARALLEL_ON)
-        /* Planning changes the query. */
+        /* Planning changes the query, so a copy is planned. */
         planned = plan_for_workers(copyObject(parse), query_string, options, params);
     if (planned == NULL)
         planned = plan_next(parse, query_string, options, params);

@@ -1,8 +1,8 @@
-/* Where COPY … (FORMAT colonnade) is caught. */
+/* Intercepts COPY … (FORMAT colonnade). */
 #ifndef COLONNADE_HOOK_H
 #define COLONNADE_HOOK_H
 
-/* Puts our hooks in front of those that are there. */
+/* Installs our hooks before the existing ones. */
 extern void hook_install(void);
 
 #endif

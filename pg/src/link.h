@@ -1,4 +1,4 @@
-/* What can be known of the way to the client. */
+/* The properties of the link to the client. */
 #ifndef COLONNADE_LINK_H
 #define COLONNADE_LINK_H
 
@@ -6,7 +6,7 @@
 
 #include "colonnade_encoder.h"
 
-/* How far away the client is, as ColonnadeOptions says it. */
+/* The client's distance, as in ColonnadeOptions. */
 extern uint8 link_to_client(void);
 
 /* The same for a parallel worker's encoder, which does not see the socket. */
@@ -20,12 +20,12 @@ extern void link_remember(const ColonnadeEncoder *encoder);
 extern uint64 link_now(void);
 
 /*
- * Keeps the kernel from taking more than so many bytes before it can send them: what waits there was encoded for the link as it
- * was. Nothing where the kernel cannot do so.
+ * Limits the bytes that the kernel accepts before it can send them: bytes that wait there were encoded for an earlier state
+ * of the link. Does nothing if the kernel does not support it.
  */
 extern void link_limit_unsent(uint32 bytes);
 
-/* What the socket says now. False where the kernel cannot tell. */
+/* The current state of the socket. False if the kernel does not provide it. */
 extern bool link_queue(ColonnadeQueue *queue);
 
 #endif

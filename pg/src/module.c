@@ -11,7 +11,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(colonnade_version);
 
-/* PROTOCOL §1: what a client learns without asking, where the library is loaded before it connects. */
+/* PROTOCOL §1: the announcement for clients, if the library is loaded before they connect. */
 #define ANNOUNCEMENT "colonnade.version"
 
 static int announced_version;
@@ -31,7 +31,7 @@ _PG_init(void)
     hook_install();
 }
 
-/* The same by a call, which also loads the library where nothing did before. */
+/* The same by a call, which also loads the library if it is not loaded yet. */
 Datum
 colonnade_version(PG_FUNCTION_ARGS)
 {

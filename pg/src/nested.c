@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
-/* A list's items come at least so many at a time. */
+/* The minimum number of list items for which memory is allocated at a time. */
 #define LEAST_ITEMS 256
 
 static void
@@ -36,7 +36,7 @@ array_put(Sink *sink, Column *column, uint32 row, Datum value)
     const char *at;
     const bits8 *valid;
 
-    /* Short headers, too, since an array's own header must be aligned. */
+    /* Short headers are also extended, because an array's own header must be aligned. */
     if (VARATT_IS_EXTENDED(array)) {
         sink->row_context_used = true;
         array = (ArrayType *) detoast_attr((struct varlena *) array);
@@ -162,7 +162,7 @@ enum_load(Column *column, Oid type)
 
     detail->count = 0;
     ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
-    /* The index gives them in the enum's order. */
+    /* The index returns them in the enum's order. */
     scan = systable_beginscan(catalog, EnumTypIdSortOrderIndexId, true, NULL, 1, &key);
     while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
         Form_pg_enum label = (Form_pg_enum) GETSTRUCT(tuple);

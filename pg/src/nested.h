@@ -4,14 +4,14 @@
 
 #include "column.h"
 
-/* KIND_OTHER. Errors of arrays: 0A000 for several dimensions and for one that does not start at 1. */
+/* KIND_OTHER. Errors of arrays: 0A000 for several dimensions, and for an array that does not start at 1. */
 extern void array_put(Sink *sink, Column *column, uint32 row, Datum value);
 extern void composite_put(Sink *sink, Column *column, uint32 row, Datum value);
 extern void enum_put(Sink *sink, Column *column, uint32 row, Datum value);
 
 /*
- * The labels of an enum, in its order, into the column's child (already a text column); how many there are. They stay as they
- * are for the whole stream.
+ * Adds the labels of an enum, in its order, to the column's child (already a text column). Returns their number. They do not
+ * change during the stream.
  */
 extern void enum_load(Column *column, Oid type);
 

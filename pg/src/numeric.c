@@ -9,7 +9,7 @@
 #define DIGIT_BASE 10000
 #define DECIMALS_PER_DIGIT 4
 
-/* A non-negative integer: DECIMAL_LIMBS × 32 bits, the lowest first. That holds 96 decimal digits. */
+/* A non-negative integer: DECIMAL_LIMBS × 32 bits, the lowest first. It can represent 96 decimal digits. */
 #define MAX_DECIMALS 95
 
 static void
@@ -24,7 +24,7 @@ multiply_add(uint32 *limbs, uint32 factor, uint32 addend)
     }
 }
 
-/* Divides; returns the remainder. */
+/* Divides the number, and returns the remainder. */
 static uint32
 divide(uint32 *limbs, uint32 divisor)
 {
@@ -84,7 +84,7 @@ numeric_put_any(Column *column, uint32 row, const char *body, Size length)
     if (view.special)
         refuse(column, "NaN and infinity have no form in a decimal column");
     if (view.count > 0) {
-        /* The last digit is not 0, nor is the first; so the value has about so many decimal digits when scaled. */
+        /* Neither the last digit nor the first is 0, so the scaled value has about this number of decimal digits. */
         shift = DECIMALS_PER_DIGIT * (view.weight - view.count + 1) + column->scale;
         if (DECIMALS_PER_DIGIT * (view.weight + 1) + column->scale > MAX_DECIMALS)
             goto too_large;

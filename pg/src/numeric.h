@@ -1,8 +1,8 @@
 /*
- * numeric to decimals.
+ * Converts numeric to decimals.
  *
- * The layout of a stored numeric is private to src/backend/utils/adt/numeric.c; this is the one place that mirrors it. It has not
- * changed since 9.1 (14 added the infinities) and cannot without a new on-disk format.
+ * The layout of a stored numeric is private to src/backend/utils/adt/numeric.c; only this file repeats it. It has not
+ * changed since 9.1 (14 added the infinities), and cannot change without a new on-disk format.
  */
 #ifndef COLONNADE_NUMERIC_H
 #define COLONNADE_NUMERIC_H
@@ -19,7 +19,7 @@
 #define SHORT_WEIGHT_SIGN 0x0040
 #define SHORT_WEIGHT 0x003F
 
-/* A stored numeric: digits in base 10000, the first one worth 10000^weight. */
+/* A stored numeric: digits in base 10000. The first one has the value digit × 10000^weight. */
 typedef struct NumericView {
     const char *digits;            /* 2 bytes each, unaligned */
     int count;
@@ -31,14 +31,14 @@ typedef struct NumericView {
 /* Prepares a column for decimals of `precision` digits. */
 extern void numeric_prepare(Column *column, int precision, int scale);
 
-/* Any value into a decimal128 or decimal256. Errors: 22003 for what does not fit. */
+/* Converts any value to a decimal128 or decimal256. Errors: 22003 if it does not fit. */
 extern void numeric_put_any(Column *column, uint32 row, const char *body, Size length);
 
 /* KIND_OTHER: decimal256, and money. */
 extern void numeric_put_wide(Sink *sink, Column *column, uint32 row, Datum value);
 extern void money_put(Sink *sink, Column *column, uint32 row, Datum value);
 
-/* `body` is what follows the varlena header. */
+/* `body` is the bytes after the varlena header. */
 static pg_attribute_always_inline NumericView
 numeric_view(const char *body, Size length)
 {
@@ -66,12 +66,12 @@ numeric_view(const char *body, Size length)
 }
 
 /*
- * A decimal128 from up to four digits, which is nearly always enough; the rest goes to numeric_put_any.
+ * A decimal128 from up to four digits, which is nearly always sufficient; otherwise numeric_put_any is called.
  *
- * How many digits a value has, and where its decimal point is, changes from value to value, and a branch that the processor
- * guesses wrong costs more than all of the arithmetic; so there is none that depends on it. The digits are read as the last four
- * before the value's end, and those that are none of it are masked. What they read before the value is the header of the
- * tuple, array or memory chunk that it lies in.
+ * The number of digits and the position of the decimal point change from value to value. A mispredicted branch costs more
+ * than all of the arithmetic, so no branch depends on them. The last four digits before the value's end are read, and those
+ * that do not belong to the value are masked. The bytes read before the value are the header of the tuple, array or memory
+ * chunk that contains it.
  */
 static pg_attribute_always_inline void
 numeric_put(Column *column, uint32 row, const char *body, Size length)
@@ -81,7 +81,7 @@ numeric_put(Column *column, uint32 row, const char *body, Size length)
     static const uint64 masks[] = {0, UINT64CONST(0xFFFF000000000000), UINT64CONST(0xFFFFFFFF00000000),
                                    UINT64CONST(0xFFFFFFFFFFFF0000), PG_UINT64_MAX};
     const NumericView view = numeric_view(body, length);
-    /* The place of the last digit, counted from the last one that the column has. */
+    /* The position of the last digit, counted from the column's last position. */
     const int place = view.weight - view.count + 1 + column->decimal_places;
     uint64 *out = (uint64 *) (column->values + (Size) row * 16);
     uint64 digits;

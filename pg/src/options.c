@@ -21,7 +21,7 @@
 
 #define MAX_DECIMAL_PRECISION 76
 
-/* Options of core's COPY TO and COPY FROM, up to 18, that say how a value is written as text. */
+/* Options of core's COPY TO and COPY FROM, up to 18, that define how a value is written as text. */
 static const char *const core_options[] = {
     "freeze",     "delimiter",      "null",       "header",   "quote",               "escape",
     "force_quote", "force_not_null", "force_null", "encoding", "convert_selectively", "default",
@@ -124,7 +124,7 @@ compression_of(ParseState *state, DefElem *option)
     return value;
 }
 
-/* A number up to `most`, and what follows it and spaces. */
+/* Reads a number up to `most`, and skips spaces after it. */
 static bool
 scan_number(const char **text, long most, int *number)
 {
@@ -157,7 +157,7 @@ names_of(ParseState *state, DefElem *option)
     char *value = value_of(state, option);
     List *names;
 
-    /* The names point into what is split. */
+    /* The names point into the copied string, which is therefore not freed. */
     if (!SplitIdentifierString(pstrdup(value), ',', &names))
         refuse_value(state, option, value, "column names separated by commas, quoted as in SQL");
     return names;

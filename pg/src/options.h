@@ -12,10 +12,10 @@ typedef struct CopyOptions {
     const char *compression;  /* NULL: auto */
     const char *encodings;    /* NULL: all */
     const char *codecs;       /* NULL: all */
-    uint32 chunk_rows;        /* at most so many rows a chunk */
-    Size chunk_bytes;         /* at most so many bytes of plain buffers a chunk */
-    Size max_message_bytes;   /* no message is larger */
-    int numeric_precision;    /* of numeric columns without one of their own; 0: these become text */
+    uint32 chunk_rows;        /* the maximum rows of a chunk */
+    Size chunk_bytes;         /* the maximum bytes of plain buffers of a chunk */
+    Size max_message_bytes;   /* the maximum bytes of a message */
+    int numeric_precision;    /* for numeric columns without a precision; 0: these become text */
     int numeric_scale;
     List *as_text;            /* char *: result columns that are sent as text */
     ParallelMode parallel;

@@ -17,10 +17,10 @@
 
 #define NODE_NAME "Colonnade Chunks"
 
-/* A number of its own among the plan's nodes; the planner counts from 0. */
+/* The plan node's number. The planner's own numbers count from 0. */
 #define PLAN_NODE_ID PG_INT32_MAX
 
-/* The places in custom_private, which goes to the workers as text: strings, and at last a list of strings. */
+/* The positions in custom_private, which is passed to the workers as text: strings, and finally a list of strings. */
 enum {
     PRIVATE_COMPRESSION,
     PRIVATE_ENCODINGS,
@@ -36,13 +36,16 @@ enum {
 
 typedef struct ChunksState {
     CustomScanState custom;
-    Stream *stream;             /* made with the first row */
-    List *ready;                /* bytea: chunks to give, or parts of them */
-    bytea *given;               /* the one given last */
+    Stream *stream;             /* created with the first row */
+    List *ready;                /* bytea: chunks to return, or parts of them */
+    bytea *given;               /* the one returned last */
     bool ended;
 } ChunksState;
 
-/* What was given comes after a sign of equality; nothing at all is nothing, since an empty list of encodings is one, too. */
+/*
+ * An option that was given is written after a "="; an empty string is an option that was not given. An empty list of
+ * encodings is "=".
+ */
 static Node *
 option(const char *text)
 {
@@ -115,7 +118,7 @@ from_private(const List *list)
     return options;
 }
 
-/* A worker's chunk, until the leader asks for it. */
+/* Keeps a worker's chunk until the leader asks for it. */
 static void
 keep_chunk(void *owner, const ColonnadeMessage *message)
 {
@@ -187,7 +190,7 @@ begin(CustomScanState *node, EState *estate, int flags)
 static void
 end(CustomScanState *node)
 {
-    /* The stream goes with the executor's context. */
+    /* The stream is freed with the executor's context. */
     ExecEndNode(child_of((ChunksState *) node));
 }
 
@@ -196,7 +199,7 @@ rescan(CustomScanState *node)
 {
     ChunksState *state = (ChunksState *) node;
 
-    /* What was begun is done again: a Gather on top is never asked twice, but a plan may say so. */
+    /* Restarts from the beginning. A Gather at the top is never rescanned, but a plan may require it. */
     state->stream = NULL;
     state->ready = NIL;
     state->ended = false;
@@ -277,12 +280,12 @@ parallel_plan(PlannedStmt *planned, const CopyOptions *options, uint8 link)
     if (options->parallel == PARALLEL_OFF || !shape_is_forwarding(planned))
         return NULL;
     result = ExecTypeFromTL(gather->plan.targetlist);
-    /* The planner names the columns at the top alone; workers look for those of as_text. */
+    /* The planner names only the columns at the top, but workers look for the names in as_text. */
     forboth (above, gather->plan.targetlist, below, gather->plan.lefttree->targetlist)
         lfirst_node(TargetEntry, below)->resname = lfirst_node(TargetEntry, above)->resname;
     gather->plan.lefttree = (Plan *) chunks_of(gather->plan.lefttree, options, link);
     gather->plan.targetlist = one_column(bytea_of(OUTER_VAR));
-    /* The leader has the chunks to forward; it takes part only where no worker could be had. */
+    /* The leader forwards the chunks, so it runs the plan only if no worker is available. */
     gather->single_copy = true;
     return result;
 }

@@ -1,4 +1,4 @@
-/* One value into a column: the switch that every value of a result goes through. */
+/* Adds one value to a column: the switch through which every value of a result passes. */
 #ifndef COLONNADE_PUT_H
 #define COLONNADE_PUT_H
 
@@ -7,7 +7,7 @@
 #include "numeric.h"
 #include "text.h"
 
-/* There must be room for the row, and the ones before it must be filled. */
+/* There must be room for the row, and all earlier rows must be filled. */
 static inline void
 column_put(Sink *sink, Column *column, uint32 row, Datum value)
 {

@@ -10,7 +10,7 @@
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
 
-/* Rows between two looks at pg_stat_progress_copy, within a chunk. */
+/* Rows between two updates of pg_stat_progress_copy, within a chunk. */
 #define PROGRESS_ROWS 1024
 
 typedef struct Receiver {
@@ -18,7 +18,7 @@ typedef struct Receiver {
     const Statement *statement;
     const QueryDesc *query;
     Stream *stream;
-    Handoff *handoff;           /* where workers make the chunks */
+    Handoff *handoff;           /* if workers encode the chunks */
     bool watches_link;
     uint64 rows;
     uint64 bytes;
@@ -48,7 +48,7 @@ send_message(void *owner, const ColonnadeMessage *message)
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
 }
 
-/* Core has announced a query. COPY table announces the table; what else it had said is said again. */
+/* Core has reported a query. COPY table reports the table, so its values are set again. */
 static void
 announce_table(Oid table)
 {
@@ -76,7 +76,7 @@ start(DestReceiver *self, int operation, TupleDesc result)
     }
     receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
     stream_begin(receiver->stream);
-    /* Parallel workers encode without knowing the link. */
+    /* Parallel workers encode without information about the link. */
     unsent = statement->chunk_rows == NULL ? colonnade_watches_link(receiver->stream->encoder) : 0;
     receiver->watches_link = unsent > 0;
     if (receiver->watches_link)
@@ -96,13 +96,13 @@ receive(TupleTableSlot *slot, DestReceiver *self)
     return true;
 }
 
-/* A worker's chunk or a part of it, which Gather gives as one column. */
+/* A worker's chunk or a part of it, which Gather returns as one column. */
 static bool
 receive_chunk(TupleTableSlot *slot, DestReceiver *self)
 {
     Receiver *receiver = (Receiver *) self;
     bool is_null;
-    /* Neither compressed nor moved out of its row: it comes straight from the node that made it. */
+    /* Neither compressed nor moved out of its row, because it comes directly from the node that made it. */
     const struct varlena *value = (const struct varlena *) DatumGetPointer(slot_getattr(slot, 1, &is_null));
     const PlanState *gather = receiver->query->planstate;
     Size length;
@@ -127,7 +127,7 @@ shut_down(DestReceiver *self)
 static void
 destroy(DestReceiver *self)
 {
-    /* It goes with its context. */
+    /* Freed with its context. */
     (void) self;
 }
 

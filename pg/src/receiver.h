@@ -1,4 +1,4 @@
-/* What the executor gives rows to, in place of core's receiver of COPY. */
+/* Receives rows from the executor, instead of core's receiver of COPY. */
 #ifndef COLONNADE_RECEIVER_H
 #define COLONNADE_RECEIVER_H
 
@@ -12,18 +12,18 @@
 /* A COPY in our format, from the utility hook to its end. */
 typedef struct Statement {
     const CopyOptions *options;
-    MemoryContext context;      /* lives as long */
-    const char *query_string;   /* by which its planning is known */
-    Oid table;                  /* of COPY table; else InvalidOid */
-    TupleDesc chunk_rows;       /* the rows in the chunks that workers make; NULL where the executor gives rows */
-    bool planned;               /* the planner has been seen */
-    bool ran;                   /* the executor has been seen; what it runs below is not ours */
+    MemoryContext context;      /* has the same lifetime */
+    const char *query_string;   /* identifies its planning */
+    Oid table;                  /* of COPY table; otherwise InvalidOid */
+    TupleDesc chunk_rows;       /* the rows in the chunks of workers; NULL if the executor returns rows */
+    bool planned;               /* the planner has been called */
+    bool ran;                   /* the executor has been called; statements that it runs below are not ours */
 } Statement;
 
-/* A receiver in the statement's context. It ends the stream when the executor says that there are no more rows. */
+/* A receiver in the statement's context. It ends the stream when the executor reports the end of the rows. */
 extern DestReceiver *receiver_create(const Statement *statement, const QueryDesc *query);
 
-/* How many rows came. */
+/* The number of received rows. */
 extern uint64 receiver_rows(const DestReceiver *receiver);
 
 #endif

@@ -47,7 +47,7 @@ columns_of_result(TupleDesc result, const CopyOptions *options)
         all->row_bits += all->columns[i].row_bits;
         all->count++;
     }
-    /* Each buffer is rounded up to whole bytes, and there is one offset more than rows. */
+    /* Each buffer is rounded up to whole bytes, and there is one more offset than rows. */
     all->constant += (Size) all->field_count * (sizeof(int32) + 1);
     return all;
 }

@@ -8,16 +8,16 @@
 #include "port/pg_bswap.h"
 #include "socket.h"
 
-/* Type and length. */
+/* Message type and length. */
 #define COPY_DATA_HEADER 5
 
-/* Slices below this are gathered; above, a system call of their own costs less than the copy. */
+/* Smaller slices are copied together. For larger ones a separate system call costs less than the copy. */
 #define SMALL_SLICE 8192
 #define STAGING 65536
 
 static char staging[STAGING];
 
-/* What is still to be sent of a message: `bytes`, then the slices from `next` on. All of it is 0 between messages. */
+/* The part of a message that is not sent yet: `bytes`, then the slices from `next` on. All members are 0 between messages. */
 typedef struct Rest {
     const ColonnadeMessage *message;
     const char *bytes;
@@ -25,7 +25,7 @@ typedef struct Rest {
     size_t next;
 } Rest;
 
-/* The next bytes to send, gathered or where they are; `staged` bytes are in the staging area already. */
+/* The next bytes to send, from the staging area or in place. `staged` bytes are already in the staging area. */
 static void
 load(Rest *rest, Size staged)
 {
@@ -70,8 +70,8 @@ copy_rest(const Rest *rest, char *to)
 }
 
 /*
- * Lets a cancel, a time-out or a conflict with recovery end the statement between two messages, and within one. What is left of a
- * message is kept then, and sent before whatever follows it.
+ * Allows a cancel, a timeout or a conflict with recovery to end the statement between two messages, and within one. The rest
+ * of a message is then kept, and sent before anything else.
  */
 static void
 check_for_interrupts(const Rest *rest)
@@ -85,12 +85,15 @@ check_for_interrupts(const Rest *rest)
     }
     PG_TRY();
     {
-        /* Also if the statement goes on, what this tells the client comes after the message. */
+        /* If the statement continues, messages that this sends to the client must also come after the message. */
         CHECK_FOR_INTERRUPTS();
     }
     PG_CATCH();
     {
-        /* Without a rest the error alone must not wait for the client. The end of a session, which does not come here, is told. */
+        /*
+         * Without a rest, the error itself must not wait for the client. The end of a session, which does not reach
+         * this line, is reported.
+         */
         if (rest->message == NULL)
             (void) deferred_begin(0, &copy);
         deferred_keep();
@@ -99,7 +102,7 @@ check_for_interrupts(const Rest *rest)
     PG_END_TRY();
 }
 
-/* Waits for the client to take what libpq holds, which comes before what is written past its buffer. */
+/* Waits until the client has read what libpq has buffered, because it must be sent before bytes that bypass the buffer. */
 static void
 empty_buffer(void)
 {
@@ -135,7 +138,7 @@ send_bytes(Rest *rest)
 }
 
 /*
- * pq_putmessage() would copy everything through a buffer of 8 KB, with a system call each. Writing the slices from where they are
+ * pq_putmessage() would copy everything through a buffer of 8 KB, with one system call for each. Writing the slices in place
  * keeps the order of bytes as long as that buffer is empty.
  */
 void

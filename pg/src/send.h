@@ -7,8 +7,8 @@
 #include "colonnade_encoder.h"
 
 /*
- * Sends `message`. Ends the session (as core does: at the next interrupt check) if the client is gone. Errors: those of
- * CHECK_FOR_INTERRUPTS(), also while it waits for the client; what is left of the message is sent before the error then.
+ * Sends `message`. If the client is gone, the session ends at the next interrupt check, as in core. Errors: those of
+ * CHECK_FOR_INTERRUPTS(), also while it waits for the client. The rest of the message is then sent before the error.
  */
 extern void send_copy_data(const ColonnadeMessage *message);
 

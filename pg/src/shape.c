@@ -4,7 +4,7 @@
 
 #include "nodes/nodeFuncs.h"
 
-/* Whether the Gather gives its child's columns as they are. */
+/* Whether the Gather returns its child's columns unchanged. */
 static bool
 only_forwards(const Gather *gather)
 {
@@ -77,6 +77,6 @@ shape_gathers_inside(const PlannedStmt *planned)
     const Plan *top = planned->planTree;
     bool is_gather = IsA(top, Gather) || IsA(top, GatherMerge);
 
-    /* None is below another. The plans of subqueries are apart from the tree. */
+    /* A Gather is never below another one. The plans of subqueries are separate from the tree. */
     return any_gathers(planned->subplans) || (!is_gather && gathers(top));
 }

@@ -6,7 +6,7 @@
 
 #include "nodes/plannodes.h"
 
-/* Whether the top is a Gather that gives its child's columns as they are, and does nothing else. */
+/* Whether the top is a Gather that returns its child's columns unchanged and does nothing else. */
 extern bool shape_is_forwarding(const PlannedStmt *planned);
 
 /* Whether a Gather is anywhere but at the top. */

@@ -9,8 +9,8 @@
 #include "utils/wait_event.h"
 
 /*
- * As internal_flush() of pqcomm.c does: a client that is gone is no error here, since an error would have to be sent to it;
- * the next CHECK_FOR_INTERRUPTS() ends the session.
+ * As internal_flush() of pqcomm.c does: a lost client is not an error here, because an error would have to be sent to it.
+ * The next CHECK_FOR_INTERRUPTS() ends the session.
  */
 Size
 socket_write(const char *bytes, Size length)

@@ -10,7 +10,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* What core's COPY TO reads by itself. */
+/* The relations that core's COPY TO can read directly. */
 static bool
 core_copies(Relation relation)
 {
@@ -47,7 +47,7 @@ times_among(List *names, const char *name)
     return count;
 }
 
-/* Whether core would take the list: only columns, none generated, none twice. */
+/* Whether core would accept the list: only existing columns, none generated, none twice. */
 static bool
 core_takes(TupleDesc row_type, List *names)
 {
@@ -63,7 +63,7 @@ core_takes(TupleDesc row_type, List *names)
     return true;
 }
 
-/* Whether core would find the right to read all of these columns; it looks for that before row-level security. */
+/* Whether core would grant the right to read all of these columns, which it checks before row-level security. */
 static bool
 may_read(Oid table, TupleDesc row_type, List *names)
 {
@@ -118,7 +118,7 @@ targets(TupleDesc row_type, List *names)
 Oid
 table_to_query(CopyStmt *statement)
 {
-    /* As core's DoCopy(). The lock is kept, so what is seen here still holds when the query is analyzed or core refuses. */
+    /* As core's DoCopy(). The lock is kept, so the result is still valid when the query is analyzed or core refuses it. */
     Relation relation = table_openrv(statement->relation, AccessShareLock);
     Oid oid = RelationGetRelid(relation);
     TupleDesc row_type = RelationGetDescr(relation);
@@ -132,7 +132,7 @@ table_to_query(CopyStmt *statement)
     }
     from = makeRangeVar(get_namespace_name(RelationGetNamespace(relation)),
                         pstrdup(RelationGetRelationName(relation)), -1);
-    /* COPY of a table leaves out its children. */
+    /* COPY of a table does not include its children. */
     from->inh = false;
     select = makeNode(SelectStmt);
     select->targetList = targets(row_type, statement->attlist);

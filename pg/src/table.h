@@ -1,4 +1,4 @@
-/* COPY table [(columns)] as COPY (SELECT …). */
+/* Converts COPY table [(columns)] to COPY (SELECT …). */
 #ifndef COLONNADE_TABLE_H
 #define COLONNADE_TABLE_H
 
@@ -7,8 +7,8 @@
 #include "nodes/parsenodes.h"
 
 /*
- * Turns `statement`, a copy that may be changed, into COPY (query); gives the table's Oid. Where core itself would refuse, the
- * statement stays as it is, so that core does, and InvalidOid is given.
+ * Converts `statement`, a copy that may be changed, to COPY (query). Returns the table's Oid. If core would refuse the
+ * statement, it is not changed, so that core refuses it, and the result is InvalidOid.
  */
 extern Oid table_to_query(CopyStmt *statement);
 

@@ -1,6 +1,6 @@
 /*
- * The C library's struct tcp_info ends before what is asked for here. The kernel's own header has it, and does not go together with
- * netinet/tcp.h, which PostgreSQL includes.
+ * The C library's struct tcp_info lacks the members that are needed here. The kernel's own header has them, but conflicts
+ * with netinet/tcp.h, which PostgreSQL includes.
  */
 #include "tcp.h"
 
@@ -13,7 +13,7 @@
 void
 tcp_limit_unsent(int socket, uint32_t bytes)
 {
-    /* If it fails, all that suffers is how soon a change of the link is followed. */
+    /* If it fails, the controller only reacts later to a change of the link. */
     (void) setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
 }
 
@@ -23,11 +23,14 @@ tcp_queue(int socket, ColonnadeQueue *queue)
     struct tcp_info info = {0};
     socklen_t length = sizeof(info);
 
-    /* An older kernel fills in less. */
+    /* An older kernel fills in fewer members. */
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
         length < offsetof(struct tcp_info, tcpi_rwnd_limited) + sizeof(info.tcpi_rwnd_limited))
         return false;
-    /* What follows a lost packet has been delivered, too: else a loss would look like a pause, and its end like a burst. */
+    /*
+     * Data after a lost packet has also been delivered. Without it, a loss would look like a pause, and its end like a
+     * burst.
+     */
     queue->delivered = info.tcpi_bytes_acked + (uint64_t) info.tcpi_sacked * info.tcpi_snd_mss;
     queue->unsent = info.tcpi_notsent_bytes;
     queue->peer_limited = info.tcpi_rwnd_limited;

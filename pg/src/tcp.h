@@ -1,4 +1,4 @@
-/* What the kernel knows of a TCP connection. Without PostgreSQL's headers: see tcp.c. */
+/* The kernel's information about a TCP connection. Without PostgreSQL's headers: see tcp.c. */
 #ifndef COLONNADE_TCP_H
 #define COLONNADE_TCP_H
 

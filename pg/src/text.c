@@ -10,9 +10,9 @@
 #include "utils/uuid.h"
 
 /*
- * Output functions run under these, so that text is exact and the same in every session: DateStyle 'ISO', IntervalStyle
- * 'postgres', the shortest exact floats, bytea in hex. They are set for the call alone, since the query's own expressions go by
- * the session's; and by hand, since going through the GUC machinery costs more than most output functions.
+ * Output functions run with these settings, so that text is exact and the same in every session: DateStyle 'ISO',
+ * IntervalStyle 'postgres', the shortest exact floats, bytea in hex. They are set only for the call, because the query's own
+ * expressions use the session's. They are assigned directly, because the GUC functions cost more than most output functions.
  */
 static struct {
     bool swapped;

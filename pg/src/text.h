@@ -1,10 +1,13 @@
-/* Text, by the bytes it is stored in or by the type's output function; bytea. */
+/* Text, from its stored bytes or from the type's output function; bytea. */
 #ifndef COLONNADE_TEXT_H
 #define COLONNADE_TEXT_H
 
 #include "column.h"
 
-/* Any text of the server, as UTF-8, in CurrentMemoryContext or where it is. Errors: 22021, 22P05 for what has no such form. */
+/*
+ * Any text of the server as UTF-8, either in CurrentMemoryContext or in place. Errors: 22021, 22P05 if it cannot be
+ * converted.
+ */
 extern const char *text_to_utf8(const char *text, Size length, Size *utf8_length);
 
 /* KIND_OTHER. */
@@ -13,13 +16,13 @@ extern void text_put_name(Sink *sink, Column *column, uint32 row, Datum value);
 extern void text_put_uuid(Sink *sink, Column *column, uint32 row, Datum value);
 extern void text_put_output(Sink *sink, Column *column, uint32 row, Datum value);
 
-/* After an error: puts the settings back that text_put_output() had set for an output function. */
+/* After an error: restores the settings that text_put_output() had changed for an output function. */
 extern void text_restore_settings(void);
 
-/* A varlena that was compressed or moved out of its row, for as long as the row lasts. */
+/* A varlena that was compressed or moved out of its row. It is valid until the next row. */
 extern struct varlena *varlena_fetched(Sink *sink, struct varlena *stored);
 
-/* What follows a varlena's header, wherever it is. */
+/* The bytes after a varlena's header, wherever it is stored. */
 static inline const char *
 varlena_body(Sink *sink, Datum value, Size *length)
 {

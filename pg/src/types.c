@@ -90,7 +90,7 @@ build_output_text(Columns *all, Column *column, const Source *source, Oid type)
     add_field(all, source->name, COLONNADE_UTF8);
 }
 
-/* The same, where Arrow has no such type: its name goes along. */
+/* The same if Arrow has no such type: the type's name is added as metadata. */
 static void
 build_foreign_text(Columns *all, Column *column, const Source *source, Oid type)
 {
@@ -124,7 +124,7 @@ build_numeric(Columns *all, const CopyOptions *options, Column *column, const So
     int precision = options->numeric_precision;
     int scale = options->numeric_scale;
 
-    /* As numeric.c packs them; 15 made room for scales below 0 and above the precision. */
+    /* As numeric.c encodes them; 15 added scales below 0 and above the precision. */
     if (typmod >= (int32) VARHDRSZ) {
         precision = ((typmod - VARHDRSZ) >> 16) & 0xFFFF;
         scale = (((typmod - VARHDRSZ) & 0x7FF) ^ 1024) - 1024;
@@ -140,7 +140,7 @@ build_money(Columns *all, Column *column, const Source *source)
 {
     int scale = PGLC_localeconv()->frac_digits;
 
-    /* As in cash.c: a locale that does not say has 2. */
+    /* As in cash.c: the default is 2 if the locale does not define it. */
     if (scale < 0 || scale > 10)
         scale = 2;
     build_decimal(all, column, source, MONEY_DIGITS, scale);
@@ -239,12 +239,12 @@ build_enumeration(Columns *all, Column *column, const Source *source, Oid type)
     add_field(all, "values", COLONNADE_UTF8);
 }
 
-/* A type that the switch below does not know by its number. */
+/* A type whose number is not in the switch below. */
 static void
 build_other(Columns *all, const CopyOptions *options, Column *column, const Source *source, Oid type, int32 typmod)
 {
     char kind = get_typtype(type);
-    /* These two look like arrays of one dimension but start at 0. */
+    /* These two look like arrays of one dimension, but start at 0. */
     bool vector = type == INT2VECTOROID || type == OIDVECTOROID;
     Oid item = vector ? InvalidOid : get_element_type(type);
 

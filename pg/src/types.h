@@ -5,18 +5,18 @@
 #include "column.h"
 #include "options.h"
 
-/* A result's columns, and the same for the encoder. All of it lies in the context it was made in. */
+/* A result's columns, and their description for the encoder. All of it is in the context in which it was created. */
 typedef struct Columns {
-    Column *columns;           /* one a result column */
+    Column *columns;           /* one for each result column */
     int count;
-    ColonnadeField *fields;    /* depth first; nested ones included */
+    ColonnadeField *fields;    /* depth first, including nested ones */
     int field_count;
     int field_room;
-    uint64 row_bits;           /* bits that every row takes in plain buffers */
-    Size constant;             /* bytes that every chunk takes besides */
+    uint64 row_bits;           /* bits of every row in plain buffers */
+    Size constant;             /* additional bytes of every chunk */
 } Columns;
 
-/* A type, or an attribute of one, on its way to a column. */
+/* A type, or an attribute of one, that is converted to a column. */
 typedef struct Source {
     Oid type;
     int32 typmod;
@@ -26,10 +26,10 @@ typedef struct Source {
     int depth;
 } Source;
 
-/* Makes `column` one for the source's type, and adds its fields. */
+/* Initializes `column` for the source's type, and adds its fields. */
 extern void column_build(Columns *all, const CopyOptions *options, Column *column, const Source *source);
 
-/* The columns of a result in CurrentMemoryContext. Errors: 42703 for a name in as_text that is no column of it. */
+/* The columns of a result in CurrentMemoryContext. Errors: 42703 for a name in as_text that is not one of its columns. */
 extern Columns *columns_of_result(TupleDesc result, const CopyOptions *options);
 
 #endif

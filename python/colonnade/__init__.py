@@ -6,8 +6,6 @@
 
 from ._connection import Connection, connect
 from ._core import __version__
-from ._drop_in import get_meta, read_sql_query, read_sql_table
-from ._dtype import lossy
 from ._errors import (
     DatabaseError,
     DataError,
@@ -19,8 +17,10 @@ from ._errors import (
     OperationalError,
     ProgrammingError,
 )
-from ._read_sql import read_sql
-from ._result import Result, Stats
+from ._frames.result import Result, Stats
+from ._options.dtype import lossy
+from ._read.drop_in import get_meta, read_sql_query, read_sql_table
+from ._read.read_sql import read_sql
 
 __all__ = [
     "Connection",

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from . import _core, _dtype, _expected
-from ._errors import InterfaceError
-from ._options import NAMES, Params, QueryOptions, bounded
-from ._result import Result
+from ._frames.result import Result
+from ._options import expected
+from ._options.query import NAMES, Params, QueryOptions
+from ._sources.uri import open_source
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ._core import Stream
-
-
-class Source(Protocol):
-    """What a connection is made of, whatever it leads to."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def server(self) -> str: ...
-    @property
-    def is_open(self) -> bool: ...
-    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
-    def execute(self, sql: str, params: Params | None = None) -> int | None: ...
-    def cancel(self) -> None: ...
-    def close(self) -> None: ...
+    from ._core import Source
 
 
 class Connection:
@@ -91,12 +74,9 @@ class Connection:
             OperationalError: The connection was lost.
             TypeError: An option is unknown, or has a value of the wrong type.
         """
-        _expected.refuse_unknown("query", options, NAMES)
-        _expected.require(options)
-        dtype = options.pop("dtype", None)
-        named = _dtype.named(dtype, options.get("as_text"))
-        stream = bounded(lambda: self._source.query(sql, params, **options), options)
-        return Result(_dtype.converted(stream, dtype), named=named)
+        expected.refuse_unknown("query", options, NAMES)
+        expected.require(options)
+        return Result(self._source.query(sql, params, **options), options)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.
@@ -154,14 +134,6 @@ class Connection:
         return f"<colonnade.Connection {self.name}{'' if self.is_open else ', closed'}>"
 
 
-#: Sources that other libraries deliver as Arrow: their module here, and class.
-_LIBRARIES = {
-    "duckdb": ("_duckdb", "DuckdbSource"),
-    "adbc": ("_adbc", "AdbcSource"),
-    "odbc": ("_odbc", "OdbcSource"),
-}
-
-
 def connect(uri: str) -> Connection:
     """Connects to a database.
 
@@ -193,31 +165,4 @@ def connect(uri: str) -> Connection:
         NotSupportedError: The server asks for a login or a version that is not supported.
         ImportError: The library of a `duckdb:`, `adbc:` or `odbc:` source is not installed.
     """
-    return Connection(_source(uri))
-
-
-#: How keywords and values begin. No URI does: its scheme ends in a colon.
-_KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
-
-
-def is_keywords(uri: str) -> bool:
-    """Whether it is libpq's `host=… dbname=…`."""
-    return _KEYWORDS.match(uri) is not None
-
-
-def _source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
-    """`only_reads` says that nobody will begin or end transactions on it."""
-    if is_keywords(uri):
-        return _core.connect(uri, gateway)
-    scheme, colon, rest = uri.partition(":")
-    # SQLAlchemy's URIs name a driver, which does not matter here.
-    scheme = scheme.partition("+")[0].lower()
-    if not colon:
-        raise InterfaceError(
-            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:///file"
-        )
-    if scheme in _LIBRARIES:
-        module, name = _LIBRARIES[scheme]
-        kind = getattr(importlib.import_module(f".{module}", __package__), name)
-        return kind.from_uri(rest, only_reads=only_reads) if scheme == "odbc" else kind.from_uri(rest)
-    return _core.connect(f"{scheme}:{rest}", gateway)
+    return Connection(open_source(uri))

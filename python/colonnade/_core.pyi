@@ -6,10 +6,8 @@ from typing import Protocol, TypedDict, Unpack, final, type_check_only
 
 from typing_extensions import CapsuleType
 
-from ._connection import Source
-from ._engine import Engine
-from ._options import Params, QueryOptions
-from ._serve_settings import Settings
+from ._options.dtype import ArrowSchema
+from ._options.query import Params, QueryOptions
 
 __version__: str
 #: Exceptions by the first two characters of a SQLSTATE.
@@ -29,13 +27,13 @@ __all__ = [
     "Worker",
     "__version__",
     "add_user",
-    "at_home",
     "bind",
     "connect",
     "file_uri",
     "has_columns",
     "list_users",
     "printable",
+    "refuse_for_plain_source",
     "remove_user",
     "unrepresentable",
 ]
@@ -48,9 +46,60 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self) -> object: ...
 
 @type_check_only
-class ArrowSchema(Protocol):
-    """Anything with Arrow's PyCapsule interface for schemas and types."""
-    def __arrow_c_schema__(self) -> object: ...
+class Source(Protocol):
+    """What a connection is made of, whatever it leads to."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def server(self) -> str: ...
+    @property
+    def is_open(self) -> bool: ...
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
+    def execute(self, sql: str, params: Params | None = None) -> int | None: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...
+
+@type_check_only
+class Engine(Protocol):
+    """What a worker serves: `colonnade._duckdb.engine.Engine`."""
+    @property
+    def version(self) -> str: ...
+    @property
+    def database(self) -> str | None: ...
+    def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
+
+@type_check_only
+class Listening(TypedDict):
+    """Where a server listens, and what its supervisor reads and writes."""
+
+    listen: str | None
+    unix: str | PathLike[str] | None
+    users: str | PathLike[str] | None
+    tls_certificate: str | PathLike[str] | None
+    tls_key: str | PathLike[str] | None
+    tls_client_ca: str | PathLike[str] | None
+    log: str | PathLike[str] | None
+    metrics: str | None
+
+@type_check_only
+class ServerOptions(TypedDict):
+    """What a server's sessions may use. Times are in seconds, sizes in bytes; 0 is no limit."""
+
+    encode_cpu: float
+    max_connections: int
+    max_user_connections: int
+    max_address_logins: int
+    login_timeout: float
+    statement_timeout: float
+    idle_timeout: float
+    idle_transaction_timeout: float
+    max_result_bytes: int
+    max_session_memory: int
+    #: How much of all results may be set aside in `spool_directory`; None is the session's memory.
+    spool_bytes: int
+    spool_directory: str | None
+    log_statements: bool
 
 @type_check_only
 class StatsDict(TypedDict):
@@ -59,7 +108,7 @@ class StatsDict(TypedDict):
     wire_bytes: int
     seconds_to_schema: float
     seconds: float
-    encodings: list[dict[str, int]]
+    encodings: list[tuple[str, dict[str, int]]]
     codecs: dict[str, int]
     configurations: dict[str, int]
     configuration: str
@@ -67,6 +116,7 @@ class StatsDict(TypedDict):
     server: str
 
 def connect(uri: str, gateway: bool = False) -> Connection: ...
+def refuse_for_plain_source(source: str, has_as_text: bool, **options: Unpack[QueryOptions]) -> None: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
 def has_columns(schema: ArrowSchema) -> bool: ...
 def unrepresentable(
@@ -82,8 +132,6 @@ def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 
 class Refused(Exception): ...
 
-def at_home(sql: str, database: str, has_public: bool) -> str: ...
-
 @final
 class Fence:
     def __new__(cls, catalog: list[str], max_bytes: int) -> Fence: ...
@@ -93,14 +141,7 @@ class Fence:
     def tokens(sql: str) -> list[tuple[int, str]]: ...
 
 @final
-class Connection:
-    @property
-    def name(self) -> str: ...
-    @property
-    def server(self) -> str: ...
-    @property
-    def is_open(self) -> bool: ...
-    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
+class Connection(Source):
     def partitioned(
         self,
         sql: str,
@@ -120,9 +161,6 @@ class Connection:
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
-    def execute(self, sql: str, params: Params | None = None) -> int | None: ...
-    def cancel(self) -> None: ...
-    def close(self) -> None: ...
 
 @final
 class Stream:
@@ -131,9 +169,12 @@ class Stream:
         producer: ArrowStream,
         name: str,
         server: str,
+        *,
         cancel: Callable[[], object] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
+        chunk_rows: int | None = None,
+        chunk_bytes: int | None = None,
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...
@@ -167,7 +208,7 @@ class SourceEngine:
 @final
 class Supervisor:
     def __new__(
-        cls, wanted: Settings, command: list[str], environment: list[tuple[str, str]], settings: bytes
+        cls, listening: Listening, command: list[str], environment: list[tuple[str, str]], settings: bytes
     ) -> Supervisor: ...
     @property
     def addresses(self) -> list[str]: ...
@@ -186,7 +227,7 @@ class Worker:
     def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
     @staticmethod
     def limit_memory(bytes: int) -> None: ...
-    def serve(self, engine: Engine | SourceEngine, options: Settings) -> int: ...
+    def serve(self, engine: Engine | SourceEngine, options: ServerOptions) -> int: ...
 
 def add_user(
     path: str | PathLike[str],

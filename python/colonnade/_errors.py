@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ._core import printable
+from typing import Any
+
+from ._core import SQLSTATE_CLASSES, printable
 
 
 class Error(Exception):
@@ -82,3 +84,14 @@ class InternalError(DatabaseError):
 
 class NotSupportedError(DatabaseError):
     """The source, or this version, cannot do this."""
+
+
+def class_by_sqlstate(sqlstate: str | None) -> type[DatabaseError]:
+    """The class for a SQLSTATE, by its first two characters."""
+    return globals()[SQLSTATE_CLASSES.get((sqlstate or "")[:2], "DatabaseError")]
+
+
+def class_like(library: Any, error: BaseException) -> type[DatabaseError]:
+    """The class here that has the name of an error's class in `library`, which follows PEP 249."""
+    kinds = (NotSupportedError, ProgrammingError, DataError, IntegrityError, OperationalError, InternalError)
+    return next((kind for kind in kinds if isinstance(error, getattr(library, kind.__name__))), DatabaseError)

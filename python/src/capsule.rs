@@ -5,23 +5,19 @@ use arrow_array::ArrayRef;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
-/// An `arrow_schema` capsule of a result's columns.
-pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
-    let exported = FFI_ArrowSchema::try_from(schema).map_err(invalid)?;
-    PyCapsule::new_with_value(py, exported, c"arrow_schema")
-}
-
-/// An `arrow_schema` capsule of one column.
-pub(crate) fn field<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyCapsule>> {
-    let exported = FFI_ArrowSchema::try_from(field).map_err(invalid)?;
-    PyCapsule::new_with_value(py, exported, c"arrow_schema")
+/// An `arrow_schema` capsule of a result's columns, or of one column.
+pub(crate) fn schema<'py, T>(py: Python<'py>, columns: &T) -> PyResult<Bound<'py, PyCapsule>>
+where
+    FFI_ArrowSchema: for<'a> TryFrom<&'a T, Error = ArrowError>,
+{
+    PyCapsule::new_with_value(py, FFI_ArrowSchema::try_from(columns).map_err(invalid)?, c"arrow_schema")
 }
 
 /// An `arrow_array` capsule.
@@ -36,9 +32,7 @@ pub(crate) fn stream(py: Python<'_>, stream: FFI_ArrowArrayStream) -> PyResult<B
 
 /// Takes the stream out of what `object.__arrow_c_stream__()` gives.
 pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+    let capsule = capsule_of(object, "__arrow_c_stream__")?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: a capsule of this name holds a valid stream, and moving it out marks it as released (the interface's
     // rule for consumers).
@@ -47,9 +41,7 @@ pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayS
 
 /// The type that `object.__arrow_c_schema__()` tells.
 pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
-    let capsule = object.call_method0("__arrow_c_schema__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_schema__ gave no capsule"))?;
+    let capsule = capsule_of(object, "__arrow_c_schema__")?;
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
     // SAFETY: a capsule of this name holds a valid schema, which is only read here and released by the capsule.
     DataType::try_from(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() }).map_err(invalid)
@@ -62,6 +54,11 @@ pub(crate) fn has_columns(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         DataType::Struct(columns) => Ok(!columns.is_empty()),
         other => Err(PyTypeError::new_err(format!("a schema of {other} is none of columns"))),
     }
+}
+
+fn capsule_of<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyCapsule>> {
+    let capsule = object.call_method0(method)?;
+    capsule.cast_into().map_err(|_| PyTypeError::new_err(format!("{method} gave no capsule")))
 }
 
 fn invalid(error: ArrowError) -> PyErr {

@@ -1,14 +1,16 @@
 //! `colonnade._core.Connection`.
 
+use std::num::NonZeroU64;
+use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
-use client::partition::{self, Split};
+use client::partition::{self, PartitionSplit};
 use client::{Access, QueryOptions, Statement};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 
 use crate::error::to_py;
 use crate::params;
@@ -40,18 +42,46 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
         match name.as_str() {
-            "compression" => options.compression = value.extract()?,
+            "compression" => options.compression = named(&value)?,
             "chunk_rows" => options.chunk_rows = value.extract()?,
             "chunk_bytes" => options.chunk_bytes = value.extract()?,
             "max_message_bytes" => options.max_message_bytes = value.extract()?,
-            "max_result_bytes" => options.max_result_bytes = value.extract()?,
+            "max_result_bytes" => options.max_result_bytes = limit(&value)?,
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
-            "parallel" => options.parallel = value.extract()?,
+            "parallel" => options.parallel = named(&value)?,
+            // The package converts the result, whatever its source is.
+            "dtype" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
     }
     Ok(options)
+}
+
+/// The value of an option that has a fixed set of names. None is the default.
+fn named<T: FromStr<Err = client::Error> + Default>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    let Some(name) = value.extract::<Option<String>>()? else { return Ok(T::default()) };
+    name.parse().map_err(|error| to_py(value.py(), &error))
+}
+
+/// A number of bytes.
+fn limit(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let bytes = value.extract::<Option<NonZeroU64>>().ok().filter(|_| !value.is_instance_of::<PyBool>());
+    let wrong = || client::Error::new(client::ErrorKind::Usage, "max_result_bytes is a number of bytes, at least 1");
+    Ok(bytes.ok_or_else(|| to_py(value.py(), &wrong()))?.map(NonZeroU64::get))
+}
+
+/// Refuses options that a source in this process cannot follow, because nothing encodes its results.
+#[pyfunction]
+#[pyo3(signature = (source, has_as_text, **options))]
+pub(crate) fn refuse_for_plain_source(
+    py: Python<'_>,
+    source: &str,
+    has_as_text: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let refused = query_options(options)?.refuse_for_plain_source(has_as_text);
+    refused.map_err(|error| to_py(py, &error.with_origin(source)))
 }
 
 impl Connection {
@@ -95,7 +125,7 @@ impl Connection {
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         let stream = wait(py, |keep| inner.query(statement, &options, keep))?;
-        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Stream::new(py, stream, &self.name, &self.server)
     }
 
     /// One query, read in parts.
@@ -116,9 +146,9 @@ impl Connection {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
-        let split = Split { key, count, range, consistent };
+        let split = PartitionSplit { key, count, range, consistent };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
-        Stream::new(stream, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Stream::new(py, stream, &self.name, &self.server)
     }
 
     /// Several queries, read beside one another; None if they can only follow one another.
@@ -138,8 +168,7 @@ impl Connection {
         let options = query_options(options)?;
         let at_once = at_once.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let stream = wait(py, |keep| partition::read_each(&*inner, queries, at_once, &setup, &options, keep))?;
-        let stream = stream.map(|stream| Stream::new(stream, &self.name, &self.server)).transpose();
-        stream.map_err(|error| to_py(py, &error))
+        stream.map(|stream| Stream::new(py, stream, &self.name, &self.server)).transpose()
     }
 
     #[pyo3(signature = (sql, params=None))]

@@ -1,6 +1,6 @@
-//! The server's fence, as `python/colonnade/_engine.py` asks it.
+//! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
 
-use colonnade_server::fence::{Fence, Refusal, Rights, Section, Tokens};
+use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -9,14 +9,7 @@ pyo3::create_exception!(colonnade._core, Refused, PyException, "A statement that
 /// Adds what fences need to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Refused", module.py().get_type::<Refused>())?;
-    module.add_function(wrap_pyfunction!(at_home, module)?)?;
     module.add_class::<PyFence>()
-}
-
-/// A statement with DuckDB's names for what the database that is served has.
-#[pyfunction]
-fn at_home<'a>(sql: &'a str, database: &str, has_public: bool) -> std::borrow::Cow<'a, str> {
-    colonnade_server::at_home(sql, database, has_public)
 }
 
 /// A refusal as `Refused(message, sqlstate, position)`.
@@ -58,7 +51,7 @@ impl PyFence {
     /// Where each token begins, in bytes, and its text; for comparison with the engine's lexer.
     #[staticmethod]
     fn tokens(sql: &str) -> PyResult<Vec<(usize, &str)>> {
-        let tokens = Tokens::new(sql).map(|token| token.map(|token| (token.start, token.text)));
+        let tokens = fence::tokens(sql).map(|token| token.map(|token| (token.start, token.text)));
         tokens.collect::<Result<_, _>>().map_err(|refusal| refused(&refusal))
     }
 }

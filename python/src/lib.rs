@@ -12,7 +12,6 @@ mod gaps;
 mod params;
 mod py_source;
 mod serve;
-mod serve_options;
 mod serve_source;
 mod signals;
 mod stream;
@@ -34,6 +33,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Table>()?;
     m.add_function(wrap_pyfunction!(capsule::has_columns, m)?)?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
+    m.add_function(wrap_pyfunction!(connection::refuse_for_plain_source, m)?)?;
     m.add_function(wrap_pyfunction!(error::printable, m)?)?;
     m.add_function(wrap_pyfunction!(gaps::unrepresentable, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;

@@ -1,4 +1,4 @@
-//! A source that is made of Python, `colonnade._arrow_source.ArrowSource`, as the client's own ones.
+//! A source that is made of Python, `colonnade._sources.arrow.ArrowSource`, as the client's own ones.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The server over DuckDB: `python/colonnade/_engine.py` runs the statements, this takes the rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this takes the rows.
 //!
 //! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
 //! well); reading, encoding and sending happen without.
@@ -9,31 +9,35 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
 use colonnade_server::{
-    Answer, BatchSize, Columns, Description, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session, SqlState,
-    Who, duckdb, engine::BATCH_NAME, parameter::Value, types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, EngineSession, Interrupt, Parameter, Role, Rows,
+    SqlState, Who, parameter::Value, value::types::Type,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict as _, PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
 use crate::capsule::{self, take_stream};
 use crate::fence::Refused;
 use crate::ffi_stream;
 use crate::stream::struct_field;
 
-/// A `colonnade._engine.Engine`.
+/// A `colonnade._duckdb.engine.Engine`.
 pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
     database: Option<String>,
+    home: Home,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        Ok(Self { version, database, engine: engine.clone().unbind() })
+        let (name, has_public) = engine.getattr("home")?.extract()?;
+        let home = Home { database: name, has_public };
+        Ok(Self { version, database, home, engine: engine.clone().unbind() })
     }
 }
 
@@ -46,27 +50,26 @@ impl Engine for PyEngine {
         self.database.as_deref()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         Python::attach(|py| {
-            let named = [("read_only", who.role == Role::ReadOnly)].into_py_dict(py).and_then(|named| {
-                named.set_item("user", &who.name)?;
-                Ok(named)
-            });
-            let session = named.and_then(|named| self.engine.bind(py).call_method("session", (), Some(&named)));
-            let session = session.map_err(|error| engine_error(py, &error, ""))?;
-            let (session, is_read_only) = (Arc::new(session.unbind()), who.role == Role::ReadOnly);
-            Ok(Box::new(PySession { session, is_read_only }) as Box<dyn Session>)
+            let is_read_only = who.role == Role::ReadOnly;
+            let session = self.engine.bind(py).call_method1("session", (&who.name, is_read_only));
+            let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            let session = Arc::new(session.unbind());
+            let connection = PyConnection { session, is_read_only };
+            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn EngineSession>)
         })
     }
 }
 
-struct PySession {
+/// A `colonnade._duckdb.engine.Session`.
+struct PyConnection {
     session: Arc<Py<PyAny>>,
     /// Then each statement has a transaction to be ended.
     is_read_only: bool,
 }
 
-/// What `_engine.Session.execute` gives.
+/// What `engine.Session.execute` gives.
 #[derive(FromPyObject)]
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
@@ -76,7 +79,7 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-/// What `_engine.Session.describe` gives.
+/// What `engine.Session.describe` gives.
 #[derive(FromPyObject)]
 struct PyDescription {
     parameters: Vec<(String, String)>,
@@ -85,7 +88,7 @@ struct PyDescription {
 }
 
 /// Values by name, which is their number; `None` if there are none.
-fn named_values(parameters: &[Parameter]) -> Option<HashMap<String, PyValue<'_>>> {
+fn named_values<'a>(parameters: &[&'a Parameter]) -> Option<HashMap<String, PyValue<'a>>> {
     let values = parameters.iter().map(|parameter| (parameter.number.to_string(), PyValue(&parameter.value)));
     (!parameters.is_empty()).then(|| values.collect())
 }
@@ -109,23 +112,7 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
     }
 }
 
-impl PySession {
-    /// Runs a statement; without effect if it must give rows and does not.
-    fn run(
-        &self,
-        statement: &str,
-        parameters: &[Parameter],
-        size: BatchSize,
-        gives_rows: bool,
-    ) -> Result<Answer, EngineError> {
-        let arguments = (statement, size.rows, size.bytes, named_values(parameters), gives_rows);
-        let answer = self.call("execute", arguments, statement);
-        if !matches!(answer, Ok(Answer::Rows(_))) {
-            self.finish();
-        }
-        answer
-    }
-
+impl PyConnection {
     /// A statement without rows to come is done.
     fn finish(&self) {
         if self.is_read_only {
@@ -134,7 +121,7 @@ impl PySession {
     }
 
     /// Calls a method that gives an answer, or None.
-    fn call<'p, A>(&self, method: &str, arguments: A, statement: &str) -> Result<Answer, EngineError>
+    fn call<'p, A>(&self, method: &str, arguments: A, statement: &Translated) -> Result<Answer, EngineError>
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
@@ -146,38 +133,53 @@ impl PySession {
         })
         .map_err(|error: PyErr| Python::attach(|py| engine_error(py, &error, statement)))?;
         let Some(stream) = stream else { return Ok(Answer::Done { changed }) };
-        let reader = RecordBatchStreamReader::try_new(stream)
-            .map_err(|error| duckdb::error(producer_text(&error), statement))?;
+        let reader =
+            RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = self.is_read_only.then(|| Arc::clone(&self.session));
-        let (reader, statement) = (Some(reader), statement.to_owned());
+        let (reader, statement) = (Some(reader), statement.clone());
         Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
     }
 }
 
-impl Session for PySession {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.run(statement, parameters, size, false)
+impl Connection for PyConnection {
+    fn execute(
+        &mut self,
+        statement: &Translated,
+        values: &[&Parameter],
+        size: BatchSize,
+        must_give_rows: bool,
+    ) -> Result<Answer, EngineError> {
+        let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
+        let answer = self.call("execute", arguments, statement);
+        if !matches!(answer, Ok(Answer::Rows(_))) {
+            self.finish();
+        }
+        answer
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.run(statement, parameters, size, true)
+    fn query_checked(
+        &mut self,
+        statement: &Translated,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let checked = match self.call("preview", (&statement.text,), statement) {
+            Ok(Answer::Rows(columns)) => check(columns.as_ref()),
+            // It only reads, or only running it tells its columns.
+            other => other.map(drop),
+        };
+        if let Err(error) = checked {
+            self.finish();
+            return Err(error);
+        }
+        self.execute(statement, &[], size, true)
     }
 
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        Ok(match self.call("preview", (statement,), statement)? {
-            Answer::Rows(columns) => Some(columns),
-            Answer::Done { .. } => {
-                self.finish();
-                None
-            }
-        })
-    }
-
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<Described, EngineError> {
         let described: PyResult<PyDescription> = Python::attach(|py| {
-            self.session.bind(py).call_method1("describe", (statement, named_values(parameters)))?.extract()
+            self.session.bind(py).call_method1("describe", (&statement.text, named_values(values)))?.extract()
         });
         self.finish();
         let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
@@ -190,13 +192,13 @@ impl Session for PySession {
             }
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
-        Ok(Description { parameters, columns, ..Description::default() })
+        Ok(Described { parameters, columns })
     }
 
-    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {
         let inserted: PyResult<u64> = Python::attach(|py| {
             let batch = Bound::new(py, Inserted { batch })?;
-            self.session.bind(py).call_method1("insert", (statement, BATCH_NAME, batch))?.extract()
+            self.session.bind(py).call_method1("insert", (&statement.text, name, batch))?.extract()
         });
         self.finish();
         inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
@@ -207,7 +209,7 @@ impl Session for PySession {
     }
 }
 
-impl Drop for PySession {
+impl Drop for PyConnection {
     fn drop(&mut self) {
         Python::attach(|py| {
             // Whether it closes well or not, nobody is left who would want to know.
@@ -258,7 +260,7 @@ struct PyRows {
     reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
     types: Vec<String>,
-    statement: String,
+    statement: Translated,
 }
 
 impl Rows for PyRows {
@@ -272,7 +274,7 @@ impl Rows for PyRows {
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         let next = self.reader.as_mut().and_then(Iterator::next);
-        next.transpose().map_err(|error| duckdb::error(producer_text(&error), &self.statement))
+        next.transpose().map_err(|error| self.statement.error(producer_text(&error)))
     }
 }
 
@@ -320,12 +322,13 @@ fn producer_text(error: &ArrowError) -> &str {
     }
 }
 
-fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
+fn engine_error(py: Python<'_>, error: &PyErr, statement: &Translated) -> EngineError {
     if error.is_instance_of::<Refused>(py)
         && let Ok(arguments) = error.value(py).getattr("args")
         && let Ok((message, code, position)) = arguments.extract::<(String, String, Option<usize>)>()
     {
         let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
+        let position = position.map(|position| statement.position(position));
         return EngineError { position, ..EngineError::new(code, message) };
     }
     if error.is_instance_of::<PyMemoryError>(py) {
@@ -334,9 +337,5 @@ fn engine_error(py: Python<'_>, error: &PyErr, statement: &str) -> EngineError {
     }
     let text = error.value(py).to_string();
     let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");
-    if is_unsupported {
-        EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text)
-    } else {
-        duckdb::error(&text, statement)
-    }
+    if is_unsupported { EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) } else { statement.error(&text) }
 }

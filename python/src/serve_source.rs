@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
-use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, Transaction};
+use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    SqlState, Status, Who, parameter, parameter::Value, types::Kind, types::Type,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
+    Role, Rows, SqlState, Status, Who, parameter, parameter::Value, value::types::Type, value::types::TypeKind,
 };
+use colonnade_sql::Statement;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
@@ -22,7 +23,7 @@ use crate::py_source::{PySource, from_py};
 pub(crate) struct SourceEngine(Arc<Front>);
 
 struct Front {
-    /// Gives a new connection, a source in the sense of `colonnade._connection`.
+    /// Gives a new connection, a `colonnade._core.Source`.
     connect: Py<PyAny>,
     server: String,
 }
@@ -84,7 +85,7 @@ impl Engine for Front {
         version.unwrap_or("15.0").to_owned()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError> {
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
         let session = Python::attach(|py| self.connect(py)).map_err(|error| at_login(&error))?;
         // SQLite's files are opened for reading only; what others would let themselves be told, a user could take back.
         if who.role == Role::ReadOnly && session.source.dialect() != client::Dialect::Sqlite {
@@ -106,41 +107,57 @@ struct SourceSession {
     stopped: Arc<AtomicBool>,
 }
 
-impl Session for SourceSession {
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, false)
+/// What a statement is to give.
+enum Wanted {
+    Rows,
+    CheckedRows(SchemaCheck),
+    Any,
+}
+
+impl EngineSession for SourceSession {
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Any)
     }
 
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
-        self.send(statement, parameters, size, true)
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.send(statement.text, parameters, size, Wanted::Rows)
     }
 
-    /// PostgreSQL tells the columns beforehand; of other sources they are known when the statement has run.
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        if !matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
-            return Ok(None);
-        }
-        self.stopped.store(false, Ordering::Release);
-        let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(statement, &[], &mut || !stopped.load(Ordering::Acquire));
-        let schema = found.map_err(|error| engine_error(&error))?.and_then(|found| found.schema);
-        Ok(schema.map(|schema| Box::new(NoRows(schema)) as Box<dyn Rows>))
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let check: SchemaCheck =
+            Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
+        self.send(statement.text, &[], size, Wanted::CheckedRows(check))
     }
 
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
         self.stopped.store(false, Ordering::Release);
         if matches!(self.source.dialect(), client::Dialect::Postgres { .. }) {
-            return self.described(statement, parameters);
+            return self.described(statement.text, types);
         }
-        let count = colonnade_sql::placeholder::count(statement, self.source.dialect());
+        let count = colonnade_sql::placeholder::count(statement.text, self.source.dialect());
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
-        let parameters = (1..=count).map(|number| (number, Type::named("UNKNOWN"))).collect();
+        let parameters = vec![Type::named("UNKNOWN"); count];
         Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
     }
 
-    fn insert(&mut self, _statement: &str, _batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], _: RecordBatch) -> Result<u64, EngineError> {
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "rows are not copied into a source"))
     }
 
@@ -148,13 +165,8 @@ impl Session for SourceSession {
         Arc::new(Stop { stopped: Arc::clone(&self.stopped), canceller: self.canceller.clone() })
     }
 
-    fn dialect(&self) -> Dialect {
-        match self.source.dialect() {
-            client::Dialect::Postgres { .. } => Dialect::Postgres,
-            client::Dialect::Sqlite => Dialect::Sqlite,
-            client::Dialect::MySql { backslashes } => Dialect::MySql { backslashes },
-            _ => Dialect::Unknown,
-        }
+    fn source(&self) -> Option<client::Dialect> {
+        Some(self.source.dialect())
     }
 
     fn status(&self) -> Option<Status> {
@@ -181,13 +193,13 @@ impl Drop for SourceSession {
 }
 
 impl SourceSession {
-    /// Has the source run a statement; one that must give rows and does not leaves no trace.
+    /// Has the source run a statement; one that must give rows and does not, or not those, leaves no trace.
     fn send(
         &self,
         statement: &str,
         parameters: &[Parameter],
         size: BatchSize,
-        gives_rows: bool,
+        wanted: Wanted,
     ) -> Result<Answer, EngineError> {
         self.stopped.store(false, Ordering::Release);
         check(statement, parameters, self.source.dialect())?;
@@ -200,10 +212,12 @@ impl SourceSession {
         };
         let stopped = Arc::clone(&self.stopped);
         let mut keep = || !self.stopped.load(Ordering::Acquire);
-        let answer = if gives_rows {
-            self.source.query(statement, &options, &mut keep).map(client::Answer::Rows)
-        } else {
-            self.source.run(statement, &options, &mut keep)
+        let answer = match wanted {
+            Wanted::Rows => self.source.query(statement, &options, &mut keep).map(client::Answer::Rows),
+            Wanted::CheckedRows(check) => {
+                self.source.query_checked(statement, &options, check, &mut keep).map(client::Answer::Rows)
+            }
+            Wanted::Any => self.source.run(statement, &options, &mut keep),
         };
         match answer {
             Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
@@ -213,19 +227,14 @@ impl SourceSession {
     }
 
     /// What PostgreSQL says of a statement.
-    fn described(&self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError> {
-        let type_oid = |parameter: &Parameter| match &parameter.value {
-            Value::Sent { type_oid, .. } => *type_oid,
-            _ => 0,
-        };
-        let types: Vec<_> = parameters.iter().map(type_oid).collect();
+    fn described(&self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
         let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(statement, &types, &mut || !stopped.load(Ordering::Acquire));
+        let found = self.source.describe(statement, types, &mut || !stopped.load(Ordering::Acquire));
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
             return Ok(Description { columns: Columns::Late, ..Description::default() });
         };
         let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
-        let parameters = found.parameters.iter().enumerate().map(|(at, oid)| (at + 1, type_(oid))).collect();
+        let parameters = found.parameters.iter().map(type_).collect();
         let columns = match found.schema {
             None => Columns::None,
             Some(schema) => {
@@ -330,7 +339,7 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         Value::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
         Value::List(items) => {
             let mut item = type_;
-            while let Kind::List(inner) = &item.kind {
+            while let TypeKind::List(inner) = &item.kind {
                 item = inner;
             }
             let items = items.iter().map(|one| self::value(item, one, dialect));
@@ -353,18 +362,18 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
         )
     };
     Ok(match &type_.kind {
-        Kind::Bool => client::Value::Bool(text == "true"),
-        Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => {
+        TypeKind::Bool => client::Value::Bool(text == "true"),
+        TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid => {
             client::Value::Integer(text.trim().parse().map_err(|_| wrong())?)
         }
-        Kind::Float4 | Kind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
-        Kind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
-        Kind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
+        TypeKind::Float4 | TypeKind::Float8 => client::Value::Float(text.trim().parse().map_err(|_| wrong())?),
+        TypeKind::Numeric(_) => decimal(text.trim()).ok_or_else(wrong)?,
+        TypeKind::Uuid => uuid(text).map(client::Value::Uuid).ok_or_else(wrong)?,
         // Only DuckDB writes so what came in binary.
         kind if kind.is_temporal() && text.contains("(BC)") => return Err(wrong()),
         // MySQL would drop a zone, and take the digits of bits for characters.
-        Kind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
-        Kind::TimeTz | Kind::Bits if is_mysql => {
+        TypeKind::TimestampTz if is_mysql => instant(text.trim()).ok_or_else(wrong)?,
+        TypeKind::TimeTz | TypeKind::Bits if is_mysql => {
             let message = format!("MySQL has no values of type {}", type_.name);
             return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
@@ -390,6 +399,12 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
     let number = (digits.len() == 32 && digits.is_ascii()).then(|| u128::from_str_radix(&digits, 16).ok())??;
     Some(number.to_be_bytes())
+}
+
+/// The server's reason to refuse a result, as an error of the source's.
+fn source_error(error: &EngineError) -> client::Error {
+    let made = client::Error::new(ErrorKind::Database, &error.message).with_sqlstate(error.code.as_str());
+    error.hint.iter().fold(made.with_detail(error.detail.clone()), client::Error::with_hint)
 }
 
 /// What the source said, with its SQLSTATE. The source's name is the operator's business.

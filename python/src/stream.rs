@@ -1,6 +1,6 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -116,12 +116,12 @@ impl ResultStream for Rest {
 impl Stream {
     /// # Errors
     /// A column has a name that Arrow's C interface cannot carry.
-    pub(crate) fn new(source: Box<dyn ResultStream>, name: &str, server: &str) -> Result<Self, Error> {
+    pub(crate) fn new(py: Python<'_>, source: Box<dyn ResultStream>, name: &str, server: &str) -> PyResult<Self> {
         let schema = source.schema().clone();
         if let Some(field) = schema.flattened_fields().into_iter().find(|field| field.name().contains('\0')) {
             let message = format!("the result has a column {:?}, and Arrow's names cannot hold a NUL", field.name());
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
-            return Err(error.with_hint("give it another name in the query"));
+            return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
         let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
@@ -139,9 +139,11 @@ impl Stream {
 impl Stream {
     /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
     /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
-    /// without columns is refused if it is there. The second object tells when the producer is free.
+    /// without columns is refused if it is there. No batch has more than `chunk_rows` rows or, unless it has a single row, more than
+    /// `chunk_bytes` plain bytes. The second object tells when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, cancel=None, texts=None, finish=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
         producer: &Bound<'_, PyAny>,
@@ -150,10 +152,13 @@ impl Stream {
         cancel: Option<Py<PyAny>>,
         texts: Option<HashMap<usize, String>>,
         finish: Option<Py<PyAny>>,
+        chunk_rows: Option<usize>,
+        chunk_bytes: Option<usize>,
     ) -> PyResult<(Self, Production)> {
         let texts = texts.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = Arc::new(Callback(cancel));
+        let limits = ChunkLimits { rows: chunk_rows, bytes: chunk_bytes };
         // The producer may run part of the query to learn the schema.
         let finish = finish.map(|finish| -> arrow_stream::Finish {
             Box::new(move |is_complete| {
@@ -162,9 +167,9 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let opened = py.detach(|| arrow_stream::take(stream, name, canceller, &texts, finish));
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
-        let stream = Self::new(Box::new(source), name, server).map_err(|error| to_py(py, &error))?;
+        let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
         Ok((stream, production))
     }
@@ -230,13 +235,13 @@ impl Stream {
         // An error drops the rest, which gives the query up.
         let converted = py.detach(|| client::dtype::convert(rest, &dtypes));
         let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
-        Self::new(converted, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Self::new(py, converted, &self.name, &self.server)
     }
 
     /// The same rows, whose columns may take so many bytes in all. This stream is used up by it.
     fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
         let limited = client::limited(self.rest(), bytes);
-        Self::new(limited, &self.name, &self.server).map_err(|error| to_py(py, &error))
+        Self::new(py, limited, &self.name, &self.server)
     }
 
     /// What was read so far.
@@ -248,7 +253,7 @@ impl Stream {
         dict.set_item("wire_bytes", stats.wire_bytes)?;
         dict.set_item("seconds_to_schema", stats.to_schema.as_secs_f64())?;
         dict.set_item("seconds", stats.elapsed.as_secs_f64())?;
-        dict.set_item("encodings", stats.encodings.into_iter().collect::<Vec<BTreeMap<_, _>>>())?;
+        dict.set_item("encodings", self.names().into_iter().zip(stats.encodings).collect::<Vec<_>>())?;
         dict.set_item("codecs", stats.codecs)?;
         dict.set_item("configurations", stats.configurations)?;
         dict.set_item("configuration", stats.configuration)?;
@@ -258,7 +263,7 @@ impl Stream {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::schema(py, &self.schema)
+        capsule::schema(py, &*self.schema)
     }
 
     /// What is left, batch by batch. The schema is always the stream's own: Arrow lets a producer ignore a request.

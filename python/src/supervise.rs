@@ -6,17 +6,17 @@ use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    Address, AddressError, Confinement, CredentialFiles, Engine, Program, ServeError, Supervision, Supervisor, Worker,
-    confine, limit_memory,
+    Address, AddressError, Confinement, CredentialFiles, Engine, Options, Program, ServeError, Supervision, Supervisor,
+    Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::serve::PyEngine;
-use crate::serve_options::PyOptions;
 use crate::serve_source::SourceEngine;
 
 /// Adds what `colonnade serve` needs to the module.
@@ -37,9 +37,10 @@ impl PySupervisor {
     }
 }
 
-/// The attributes of `_serve_settings.Settings` that the supervisor needs.
+/// Where a server listens, and what its supervisor reads and writes.
 #[derive(FromPyObject)]
-struct Wanted {
+#[pyo3(from_item_all)]
+struct Listening {
     listen: Option<String>,
     unix: Option<PathBuf>,
     users: Option<PathBuf>,
@@ -56,26 +57,25 @@ impl PySupervisor {
     #[new]
     fn new(
         py: Python<'_>,
-        wanted: Wanted,
+        listening: Listening,
         command: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
         settings: Vec<u8>,
     ) -> PyResult<Self> {
-        let listen =
-            wanted.listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
-        let addresses: Vec<_> = listen.into_iter().chain(wanted.unix.map(Address::Unix)).collect();
+        let Listening { listen, unix, users, tls_certificate, tls_key, tls_client_ca, log, metrics } = listening;
+        let listen = listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
+        let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
         let odd = |text: &str| {
             PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
         };
-        let metrics = wanted.metrics.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
-        let files = wanted.tls_certificate.zip(wanted.tls_key);
-        let tls =
-            files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: wanted.tls_client_ca });
+        let metrics = metrics.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
+        let files = tls_certificate.zip(tls_key);
+        let tls = files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities: tls_client_ca });
         let mut command = command.into_iter();
         let path = command.next().ok_or_else(|| PyValueError::new_err("a worker is a program"))?.into();
         let program = Program { path, arguments: command.collect(), environment };
-        let credentials = CredentialFiles { users: wanted.users, tls };
-        let supervision = Supervision { program, settings, credentials, log: wanted.log, metrics };
+        let credentials = CredentialFiles { users, tls };
+        let supervision = Supervision { program, settings, credentials, log, metrics };
         let supervisor = py.detach(|| Supervisor::start(&addresses, supervision)).map_err(|error| to_py(&error))?;
         Ok(Self { supervisor: Mutex::new(supervisor) })
     }
@@ -107,6 +107,45 @@ impl PySupervisor {
     /// Ends all sessions and stops to listen; gives whether the worker ended in good order.
     fn stop(&self, py: Python<'_>) -> bool {
         py.detach(|| self.supervisor().stop())
+    }
+}
+
+/// `colonnade._core.ServerOptions`: times are in seconds, and 0 is no limit.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ServerOptions {
+    encode_cpu: f64,
+    max_connections: usize,
+    max_user_connections: usize,
+    max_address_logins: usize,
+    login_timeout: f64,
+    statement_timeout: f64,
+    idle_timeout: f64,
+    idle_transaction_timeout: f64,
+    max_result_bytes: u64,
+    max_session_memory: usize,
+    spool_bytes: usize,
+    spool_directory: Option<PathBuf>,
+    log_statements: bool,
+}
+
+impl From<ServerOptions> for Options {
+    fn from(options: ServerOptions) -> Self {
+        let limits = Limits {
+            connections: options.max_connections,
+            user_connections: Some(options.max_user_connections).filter(|count| *count > 0),
+            address_logins: Some(options.max_address_logins).filter(|count| *count > 0),
+            login: seconds(options.login_timeout).unwrap_or(Duration::MAX),
+            statement: seconds(options.statement_timeout),
+            idle: seconds(options.idle_timeout),
+            idle_in_transaction: seconds(options.idle_transaction_timeout),
+            result_bytes: Some(options.max_result_bytes).filter(|count| *count > 0),
+            session_memory: Some(options.max_session_memory).filter(|count| *count > 0),
+            spool_bytes: Some(options.spool_bytes).filter(|count| *count > 0),
+            spool_directory: options.spool_directory,
+        };
+        let ServerOptions { encode_cpu, log_statements, .. } = options;
+        Self { encode_cpu, limits, log_statements, ..Self::default() }
     }
 }
 
@@ -150,9 +189,9 @@ impl PyWorker {
         limit_memory(bytes);
     }
 
-    /// Serves clients with a `colonnade._engine.Engine` or a `SourceEngine` until the supervisor has no more; gives the
-    /// process's exit status.
-    fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: PyOptions) -> PyResult<i32> {
+    /// Serves clients with a `colonnade._duckdb.engine.Engine` or a `SourceEngine` until the supervisor has no more; gives
+    /// the process's exit status.
+    fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: ServerOptions) -> PyResult<i32> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
         let worker = worker.ok_or_else(|| PyRuntimeError::new_err("the worker has served"))?;
         let engine: Arc<dyn Engine> = match engine.bind(py).cast::<SourceEngine>() {
@@ -173,4 +212,8 @@ fn to_py(error: &ServeError) -> PyErr {
         ServeError::Worker(status) if status.code() == Some(1) => PyOSError::new_err(""),
         _ => PyOSError::new_err(error.to_string()),
     }
+}
+
+fn seconds(count: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(count).ok().filter(|time| !time.is_zero())
 }

@@ -39,7 +39,7 @@ impl Batch {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::schema(py, &self.0.schema())
+        capsule::schema(py, &*self.0.schema())
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -50,7 +50,7 @@ impl Batch {
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let _ = requested_schema;
         let array: ArrayRef = Arc::new(StructArray::from(self.0.clone()));
-        Ok((capsule::field(py, &struct_field(&self.0.schema()))?, capsule::array(py, &array)?))
+        Ok((capsule::schema(py, &struct_field(&self.0.schema()))?, capsule::array(py, &array)?))
     }
 }
 
@@ -101,7 +101,7 @@ impl Table {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::schema(py, &self.schema)
+        capsule::schema(py, &*self.schema)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -144,7 +144,7 @@ impl Column {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::field(py, &self.field)
+        capsule::schema(py, &*self.field)
     }
 
     #[pyo3(signature = (requested_schema=None))]

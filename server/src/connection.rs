@@ -1,4 +1,18 @@
-//! One connection, from accepting to its end: what it is for, who is there, and then its session.
+//! One connection from accept to close: its purpose, the login, and the session.
+
+pub(crate) mod alarm;
+pub(crate) mod cancel;
+pub(crate) mod input;
+pub(crate) mod link;
+pub(crate) mod listen;
+pub(crate) mod newcomer;
+pub(crate) mod place;
+pub(crate) mod registry;
+pub(crate) mod sender;
+pub(crate) mod socket;
+pub(crate) mod startup;
+pub(crate) mod thread_clock;
+pub(crate) mod watch;
 
 use std::io;
 use std::net::Shutdown;
@@ -8,33 +22,32 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::cancel::Reason;
+use crate::connection::cancel::Reason;
+use crate::connection::input::Input;
+use crate::connection::newcomer::Newcomer;
+use crate::connection::registry::Arrival;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup::{Purpose, StartupMessage};
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::extended::Prepared;
-use crate::input::Input;
 use crate::limits::LimitError;
-use crate::message::backend::Status;
-use crate::newcomer::Newcomer;
-use crate::observe::{Observer, Value, count};
-use crate::registry::Arrival;
+use crate::observe::{FieldValue, Observer, count};
 use crate::serve::Shared;
-use crate::session::Session;
-use crate::settings::Settings;
-use crate::socket::{Output, Socket};
-use crate::startup::{self, Purpose};
+use crate::session::prepared::Prepared;
+use crate::session::settings::Settings;
+use crate::session::{Session, Told, Transaction};
 
-/// How long a client that is refused may take to take the reason.
+/// How long a refused client may take to read the reason.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// All that happens on one connection.
+/// Serves one connection.
 pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<Socket>) {
     let mut output = Output::new(Arc::clone(socket));
     let mut newcomer = Some(newcomer);
-    // A session that panics leaves nothing behind but its client, who is told: all else is dropped on the way here.
+    // When a session panics, unwinding drops everything it held. Only its client remains to be told.
     let conversation = catch_unwind(AssertUnwindSafe(|| converse(shared, &mut newcomer, socket, &mut output)));
     let mut conversation = conversation.unwrap_or(Err(Failure::Panicked));
-    // Whatever else it looks like: its reading was ended for another connection's sake.
+    // Another connection has ended this one. That is the reason, whatever error the read gave.
     if conversation.is_err() && newcomer.as_ref().is_some_and(Newcomer::was_driven_out) {
         conversation = Err(LimitError::AddressLogins.into());
     }
@@ -42,24 +55,24 @@ pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<
     if let Err(failure) = &conversation {
         refused(&shared.observer, socket, failure);
     }
-    // For what is to be told at last.
+    // For the last message.
     let _ = socket.set_deadline(Instant::now().checked_add(FAREWELL));
     match conversation {
         Ok(()) => {}
-        // Nothing may be said where a handshake has failed, or has not come to its end.
+        // If the handshake has not completed, no message can be sent.
         Err(_) if socket.is_silent() => {}
-        // Nobody is left to be told.
+        // The client is gone.
         Err(Failure::Disconnected(error)) if !is_timeout(&error) => {}
         Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
         Err(failure) => startup::refuse(&mut output, &failure),
     }
     socket.say_goodbye();
-    // The descriptor may have a duplicate in a supervisor, so closing this one would not tell the client.
+    // The supervisor may hold a duplicate of the descriptor, so closing this one would not close the connection.
     socket.shutdown(Shutdown::Write);
 }
 
-/// Refuses a client of another database. libpq and others send the user's name where nobody has named a database.
-fn is_served(served: Option<&str>, client: &startup::Settings) -> Result<(), EngineError> {
+/// Refuses a client that names another database. libpq and others send the user's name if no database is named.
+fn is_served(served: Option<&str>, client: &StartupMessage) -> Result<(), EngineError> {
     let asked = client.database.as_str();
     let Some(served) = served else { return Ok(()) };
     if asked.is_empty() || asked == client.user || asked.eq_ignore_ascii_case(served) {
@@ -70,17 +83,17 @@ fn is_served(served: Option<&str>, client: &startup::Settings) -> Result<(), Eng
     Err(EngineError { hint: Some(hint), ..EngineError::new(SqlState::INVALID_CATALOG_NAME, message) })
 }
 
-/// Writes down that a client was not let in, and why.
+/// Logs that a client was refused, and why.
 fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
     match failure {
         Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => count(&observer.failed_logins),
         Failure::Limit(_) => count(&observer.refusals),
         _ => {}
     }
-    // The text of a login's failure names the user, and nothing that was to prove it.
+    // The text of a failed login names the user. It contains no secret.
     let (peer, code, reason) = (peer(socket), failure.code(), failure.to_string());
     let fields = [("peer", &*peer), ("code", code.as_str()), ("reason", &*reason)];
-    observer.tell("refused", &fields.map(|(name, text)| (name, Value::Text(text))));
+    observer.tell("refused", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
 }
 
 fn peer(socket: &Socket) -> String {
@@ -102,7 +115,7 @@ fn converse(
     socket.set_deadline(Instant::now().checked_add(shared.limits.login))?;
     let tls = shared.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
     match startup::purpose(socket, &mut input, output, tls.as_deref())? {
-        // A connection that closes is nothing, unless it was closed here.
+        // A client may close without a message. An error is due only if this server closed the connection.
         Purpose::Nothing if newcomer.as_ref().is_some_and(Newcomer::was_driven_out) => {
             Err(LimitError::AddressLogins.into())
         }
@@ -110,8 +123,8 @@ fn converse(
         Purpose::Cancel { process, secret } => {
             let control = shared.registry.find(process, &secret);
             let stopping = control.as_ref().and_then(|control| control.stop(Reason::Canceled));
-            // The client waits for the connection to end, not for the statement to; but only once its statement is
-            // the one that is stopped may it go on to the next.
+            // The client waits for this connection to end, and may then send its next statement. So it ends only after the
+            // interrupt is assigned to the current one.
             socket.say_goodbye();
             socket.shutdown(Shutdown::Both);
             if let Some(stopping) = stopping {
@@ -119,7 +132,7 @@ fn converse(
             }
             Ok(())
         }
-        Purpose::Session(settings) => session(shared, newcomer, socket, input, output, &settings),
+        Purpose::Session(client) => session(shared, newcomer, socket, input, output, &client),
     }
 }
 
@@ -129,7 +142,7 @@ fn session(
     socket: &Arc<Socket>,
     mut input: Input,
     output: &mut Output,
-    client: &startup::Settings,
+    client: &StartupMessage,
 ) -> Result<(), Failure> {
     client.negotiate(output.buffer());
     if shared.is_draining.load(Ordering::SeqCst) {
@@ -150,42 +163,36 @@ fn session(
     let (peer, role, tls) =
         (peer(socket), ticket.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
     let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
-    observer.tell("login", &fields.map(|(name, text)| (name, Value::Text(text))));
+    observer.tell("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
     shared.watch.add(socket.as_ref(), ticket.process)?;
     startup::welcome(output, client, &shared.version, ticket.process, &ticket.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
-    let (control, prepared) = (Arc::clone(&ticket.control), Prepared::default());
-    let encode_cpu = shared.encode_cpu;
     let settings = Settings::new(&[
         ("server_version", &shared.version),
         ("server_version_num", &version_number(&shared.version)),
         ("session_authorization", &client.user),
         ("application_name", &client.application_name),
     ]);
-    let (status, dialect) = (Status::Idle, "");
-    let time_zone = String::new();
-    let link_estimate = None;
-    Session {
+    let session = Session {
         input,
         output,
         engine,
-        control,
-        status,
-        prepared,
+        control: Arc::clone(&ticket.control),
+        transaction: Transaction::default(),
+        prepared: Prepared::default(),
         settings,
-        dialect,
-        time_zone,
-        encode_cpu,
-        link_estimate,
-    }
-    .run(&client.given, ticket.process);
+        told: Told::default(),
+        encode_cpu: shared.encode_cpu,
+        link_estimate: None,
+    };
+    session.run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
-        ("peer", Value::Text(&peer)),
-        ("user", Value::Text(&ticket.control.who.name)),
-        ("seconds", Value::Seconds(begun.elapsed().as_secs_f64())),
-        ("statements", Value::Number(ticket.control.statements())),
-        ("sent", Value::Number(socket.sent())),
+        ("peer", FieldValue::Text(&peer)),
+        ("user", FieldValue::Text(&ticket.control.who.name)),
+        ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64())),
+        ("statements", FieldValue::Number(ticket.control.statements())),
+        ("sent", FieldValue::Number(socket.sent())),
     ];
     observer.tell("end", &fields);
     Ok(())
@@ -206,7 +213,7 @@ mod tests {
 
     #[test]
     fn versions_have_their_numbers() {
-        assert_eq!(version_number("15.0 (Colonnade 0.1.0, DuckDB 1.0)"), "150000");
+        assert_eq!(version_number("15.0 (Colonnade 0.1.0, Engine 1.0)"), "150000");
         assert_eq!(version_number("17.4"), "170004");
         assert_eq!(version_number("9.6.24"), "90624");
     }

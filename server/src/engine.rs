@@ -1,4 +1,4 @@
-//! What the server asks of the thing that runs the queries.
+//! What the server needs of an engine, which runs the statements.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,51 +6,55 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use colonnade_sql::{Dialect, Statement};
 
-use crate::error::SqlState;
 use crate::message::backend::Status;
 use crate::parameter::Value;
-use crate::types::Type;
+use crate::sqlstate::SqlState;
+use crate::value::types::Type;
+
+/// Refuses the columns of a result that cannot be sent. It is called once, on a thread of the engine.
+pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;
 
 /// A database that sessions are opened on.
 pub trait Engine: Send + Sync {
-    /// Name and version, as clients see it in `server_version`: `DuckDB 2.0.0`.
+    /// Its name and version, as clients see it in `server_version`: `Engine 2.0.0`.
     fn version(&self) -> String;
 
-    /// The version of PostgreSQL that clients are to take the server for: its catalog is that one's.
+    /// The version of PostgreSQL that clients are told. The catalog is that version's.
     fn postgres_version(&self) -> String {
         "15.0".to_owned()
     }
 
-    /// The name of the database that is served; `None` if it answers to any.
+    /// The name of the served database; `None` if any name is accepted.
     fn database(&self) -> Option<&str> {
         None
     }
 
-    /// A session of its own: statements, transactions and settings do not reach other sessions. It does what `who` may do.
+    /// Opens a session. Its transactions and settings are its own, and it has the rights of `who`.
     ///
     /// # Errors
-    /// When the engine has no room for another one.
-    fn session(&self, who: &Who) -> Result<Box<dyn Session>, EngineError>;
+    /// If the engine cannot open another one.
+    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError>;
 }
 
-/// Whom a session is for.
+/// The user of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// The user's name; what the client says where nobody has to prove it.
+    /// The user's name. Without a users file it is not verified.
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// How many sessions it may have at a time, if that is limited for it alone.
+    /// The limit of its concurrent sessions, if it has one of its own.
     pub connections: Option<usize>,
 }
 
 /// What a user may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Query, and make temporary tables.
+    /// Queries and temporary tables.
     ReadOnly,
-    /// Change data and tables, too.
+    /// All changes, too.
     #[default]
     ReadWrite,
 }
@@ -81,100 +85,118 @@ impl FromStr for Role {
     }
 }
 
-/// One client's conversation with the engine. At most one answer is open at a time.
-pub trait Session: Send {
+/// One client's session in the engine. At most one answer is open at a time.
+///
+/// Statements are the client's text, for which the engine may take other SQL. Positions of errors count in the client's text.
+pub trait EngineSession: Send {
+    /// Tells the number of the session, which cancel requests use.
+    ///
+    /// # Errors
+    /// What the engine says, with its SQLSTATE.
+    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+        let _ = process;
+        Ok(())
+    }
+
     /// Runs one statement, with values for its placeholders. Rows are handed out while the
     /// engine still works on the next ones.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn execute(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError>;
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError>;
 
     /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
     /// [`EngineError::no_rows`], and nothing of it happens.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn query(&mut self, statement: &str, parameters: &[Parameter], size: BatchSize) -> Result<Answer, EngineError> {
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
         self.execute(statement, parameters, size)
     }
 
-    /// A result without rows, with the columns of a query that may change the database. It does not run, so that what its
-    /// columns rule out can be refused before. `None` if the query only reads, or if only running it tells.
+    /// The same if `check` accepts the columns. A statement that is refused has not run, or is undone. Engines that can do
+    /// neither leave what it did. Of a query that only reads, the columns need not be checked.
     ///
     /// # Errors
-    /// What the engine says of a wrong statement.
-    fn preview(&mut self, statement: &str) -> Result<Option<Box<dyn Rows>>, EngineError> {
-        let _ = statement;
-        Ok(None)
+    /// What the engine says, with its SQLSTATE, and the errors of `check`.
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let answer = self.query(statement, &[], size)?;
+        if let Answer::Rows(rows) = &answer {
+            check(rows.as_ref())?;
+        }
+        Ok(answer)
     }
 
-    /// What a statement takes and gives. It does not run. The columns may depend on values for its placeholders; without any,
-    /// they are [`Columns::Late`] then.
+    /// What a statement takes and gives. It does not run. `types` are PostgreSQL's numbers of its first parameters' types, as the client
+    /// has given them, 0 where it left one open.
     ///
     /// # Errors
     /// What the engine says of a wrong statement.
-    fn describe(&mut self, statement: &str, parameters: &[Parameter]) -> Result<Description, EngineError>;
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
-    /// Runs `statement`, an INSERT that reads the rows of `batch` under the name [`BATCH_NAME`]; gives their number.
+    /// Inserts the rows of `batch` into a table; gives their number. The table and its columns (all, if there are none) are as the
+    /// client has written them. The rows have as many columns as there are `types`, and texts in the place of values that have a
+    /// text form only.
     ///
     /// # Errors
     /// What the engine says, with its SQLSTATE.
-    fn insert(&mut self, statement: &str, batch: RecordBatch) -> Result<u64, EngineError>;
+    fn insert(
+        &mut self,
+        table: &str,
+        columns: Option<&str>,
+        types: &[Type],
+        batch: RecordBatch,
+    ) -> Result<u64, EngineError>;
+
+    /// Whether the engine needs several statements of its own for a statement, so that they must be in one transaction.
+    fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
+        let _ = statement;
+        false
+    }
 
     /// What stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 
-    /// Whose SQL it takes. What is not DuckDB's is passed on as the client wrote it.
-    fn dialect(&self) -> Dialect {
-        Dialect::DuckDb
+    /// The dialect of the database behind the engine, if statements, transactions and settings are that database's. `None` if the engine
+    /// takes PostgreSQL's SQL and leaves transactions and settings to this server.
+    fn source(&self) -> Option<Dialect> {
+        None
     }
 
-    /// Whether it is in a transaction, if it knows better than those who count BEGIN and COMMIT, and is not at work.
+    /// The dialect by which the server reads what concerns itself in a statement: cursors, settings, COPY. Clients write that for
+    /// PostgreSQL, also in front of a source of another dialect.
+    fn dialect(&self) -> Dialect {
+        Dialect::POSTGRES
+    }
+
+    /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.
     fn status(&self) -> Option<Status> {
         None
     }
 
-    /// Its time zone, as PostgreSQL's parameter `TimeZone` has it, if it knows better than those who set it, and is not at work.
+    /// Its time zone, in the form of PostgreSQL's `TimeZone`, if the engine tracks it and is idle.
     fn time_zone(&self) -> Option<String> {
         None
     }
 
-    /// Whether it can go on. What has lost its database cannot.
+    /// Whether it can run statements. It cannot after the connection to its database was lost.
     fn is_open(&self) -> bool {
         true
-    }
-}
-
-/// Whose SQL an engine takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// DuckDB's, which this server knows its way around.
-    DuckDb,
-    /// PostgreSQL's.
-    Postgres,
-    /// SQLite's.
-    Sqlite,
-    /// MySQL's and MariaDB's.
-    MySql {
-        /// Whether a backslash escapes within quotes.
-        backslashes: bool,
-    },
-    /// Nobody knows.
-    Unknown,
-}
-
-impl Dialect {
-    /// How clients are told of it (PROTOCOL §1).
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::DuckDb => "duckdb",
-            Self::Postgres => "postgresql",
-            Self::Sqlite => "sqlite",
-            Self::MySql { backslashes: true } => "mysql",
-            Self::MySql { backslashes: false } => "mysql-no-backslash-escapes",
-            Self::Unknown => "unknown",
-        }
     }
 }
 
@@ -183,36 +205,32 @@ impl Dialect {
 pub struct Parameter {
     /// The placeholder's number, from 1.
     pub number: usize,
-    /// The type that the client gave it, or that the engine did.
+    /// Its type, from the client or from the engine.
     pub type_: Type,
     /// The value.
     pub value: Value,
 }
 
-/// What the rows that are inserted are called in the INSERT.
-pub const BATCH_NAME: &str = "colonnade_copied";
-
-/// How large batches should be. An engine that cannot tell before it runs a statement may come close only.
+/// The size of batches. An engine that cannot estimate it beforehand may only come close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
-    /// At most so many rows.
+    /// The limit in rows.
     pub rows: usize,
-    /// Not many more bytes.
+    /// The target in bytes.
     pub bytes: usize,
 }
 
 /// Stops a session's running statement.
 pub trait Interrupt: Send + Sync {
-    /// Asks the running statement to end with an error soon. It may come when no statement runs, and is then lost.
+    /// Makes the running statement end with an error soon. Without a running statement it has no effect.
     fn interrupt(&self);
 }
 
 /// What a statement takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders, each with its number, from 1; [`Kind::Unknown`](crate::types::Kind::Unknown)
-    /// where nothing tells.
-    pub parameters: Vec<(usize, Type)>,
+    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) where nothing tells.
+    pub parameters: Vec<Type>,
     /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
     pub type_oids: Vec<u32>,
     /// Its columns.
@@ -227,12 +245,12 @@ pub enum Columns {
     None,
     /// Their names and types.
     Known(Vec<(String, Type)>),
-    /// Only running it will tell.
+    /// Known only when it runs.
     Late,
 }
 
 impl Columns {
-    /// Whether there are rows to come.
+    /// Whether the statement gives rows.
     pub fn are_rows(&self) -> bool {
         !matches!(self, Self::None)
     }
@@ -242,20 +260,20 @@ impl Columns {
 pub enum Answer {
     /// Rows to read.
     Rows(Box<dyn Rows>),
-    /// No rows, but maybe a count of rows that were changed.
+    /// No rows, but possibly a number of changed rows.
     Done {
         /// Rows inserted, updated, deleted.
         changed: Option<u64>,
     },
 }
 
-/// A result that is being produced. Dropping it ends the statement.
+/// A result in progress. Dropping it ends the statement.
 pub trait Rows: Send {
     /// The columns.
     fn schema(&self) -> SchemaRef;
 
-    /// Each column's type in the engine's own words, if it has any: `UUID`, `BIT`, `JSON[]`. They tell the text
-    /// formats what Arrow's types do not.
+    /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. The text formats need what Arrow's types do not
+    /// tell.
     fn type_names(&self) -> &[String] {
         &[]
     }
@@ -267,7 +285,7 @@ pub trait Rows: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError>;
 }
 
-/// What an engine says when a statement fails.
+/// An error of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EngineError {
@@ -279,36 +297,20 @@ pub struct EngineError {
     pub detail: Option<String>,
     /// What to do, if the engine knows.
     pub hint: Option<String>,
-    /// Where in the statement, counted in characters from 0.
+    /// Where in the statement of the client, counted in characters from 0.
     pub position: Option<usize>,
+    /// Whether the engine can run no more statements, in any session.
+    pub ends_engine: bool,
 }
 
 impl EngineError {
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None, position: None }
+        Self { code, message: message.into(), detail: None, hint: None, position: None, ends_engine: false }
     }
 
-    /// What COPY and DECLARE say to a statement without rows.
+    /// The error of COPY and DECLARE for a statement without rows.
     pub fn no_rows() -> Self {
         Self::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY and DECLARE need a query that gives rows; nothing has run")
-    }
-
-    /// Whether the engine can run nothing any more, for any session: DuckDB has invalidated the database, which it does
-    /// after errors of its own (INTERNAL) and of the disk. Every statement after that gives this error. The class in
-    /// front is the engine's; no client's text comes before it.
-    pub fn is_fatal_for_engine(&self) -> bool {
-        self.message.starts_with("FATAL Error: ")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn only_the_engines_own_class_is_fatal() {
-        let error = |text: &str| crate::duckdb::error(text, "").is_fatal_for_engine();
-        assert!(error("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
-        assert!(!error("Invalid Input Error: FATAL Error: database has been invalidated"));
-        assert!(!error("INTERNAL Error: this one statement failed"));
     }
 }

@@ -4,13 +4,13 @@
 //! columnar chunks, everything else is PostgreSQL's own text. The layers, from the bytes up:
 //!
 //! - [`message`]: the protocol's messages, bytes only;
-//! - [`value`], [`oid`]: one Arrow value as PostgreSQL prints or sends it;
-//! - [`parameter`], [`types`]: one value that a client sends, as the engine takes it;
-//! - [`query`], [`copy`]: what a query string asks for, and the formats a result leaves in;
-//! - `session`: one connection's conversation, a thread each;
-//! - [`auth`], [`tls`], [`limits`], [`budget`]: who may come in, unseen by others, and how much of what it may take;
-//! - [`Server`]: sockets, sessions, cancellation;
-//! - [`Supervisor`], [`Worker`]: the process that listens, and the one that holds the engine and may die.
+//! - [`value`]: one Arrow value as PostgreSQL prints or sends it, and its type's number;
+//! - [`parameter`]: one value that a client sends, as the engine takes it;
+//! - [`copy`], `rows`: the formats that a result is sent in;
+//! - `session`: the statements of one client;
+//! - `connection`: sockets, from accepting to the end, and cancellation;
+//! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
+//! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
 //! What runs the queries is an [`Engine`]; this crate knows none.
 
@@ -18,74 +18,33 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod auth;
-pub mod budget;
 pub mod copy;
-pub mod duckdb;
 pub mod engine;
 pub mod error;
-pub mod fence;
-mod lex;
 pub mod limits;
-mod link;
 pub mod message;
-pub mod oid;
 pub mod parameter;
-pub mod query;
 pub mod tls;
-pub mod types;
 pub mod value;
 
-mod alarm;
-mod cancel;
-mod catalog;
-mod certain;
-mod configure;
 mod connection;
-mod copy_in;
-mod create;
-mod declared;
-mod extended;
-mod input;
-mod listen;
-mod listing;
-mod literal;
-mod memory;
-mod newcomer;
-mod numbered;
 mod observe;
-mod place;
-mod portal;
-mod prepared;
-mod quote;
-mod registry;
 mod rows;
-mod sandbox;
-mod savepoint;
-mod sender;
 mod serve;
 mod session;
-mod settings;
-mod socket;
-mod source;
-mod spool;
-mod startup;
+mod sqlstate;
 mod supervise;
-mod thread_clock;
-mod transaction;
-mod watch;
-mod worker;
 
-pub use catalog::at_home;
+pub use connection::listen::{Address, AddressError};
 pub use engine::{
-    Answer, BatchSize, Columns, Description, Dialect, Engine, EngineError, Interrupt, Parameter, Role, Rows, Session,
-    Who,
+    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
+    Role, Rows, Who,
 };
-pub use error::SqlState;
-pub use listen::{Address, AddressError};
-pub use memory::limit_memory;
 pub use message::backend::Status;
 pub use observe::Log;
-pub use sandbox::{Confinement, confine};
 pub use serve::{Options, ServeError, Server};
+pub use sqlstate::SqlState;
+pub use supervise::memory::limit_memory;
+pub use supervise::sandbox::{Confinement, confine};
+pub use supervise::worker::{End, Worker};
 pub use supervise::{CredentialFiles, Credentials, Program, Supervision, Supervisor};
-pub use worker::{End, Worker};

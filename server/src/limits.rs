@@ -1,32 +1,34 @@
-//! What one client, one user and all of them together may take.
+//! The quotas of one client, of one user, and of all together.
+
+pub mod budget;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::SqlState;
+use crate::sqlstate::SqlState;
 
-/// The limits of a server; `None` is none.
+/// The limits of a server; `None` is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Sessions at a time. Each has a thread, and a session of the engine's.
+    /// Concurrent sessions. Each has a thread, and a session of the engine.
     pub connections: usize,
-    /// Sessions of one user at a time, where the user has no limit of its own.
+    /// Concurrent sessions of one user, unless the user has a limit of its own.
     pub user_connections: Option<usize>,
-    /// Connections of one address that have not logged in; `None` is as many as there may be sessions, 128 at least.
+    /// Connections of one address that have not logged in; `None` is the number of sessions, at least 128.
     pub address_logins: Option<usize>,
     /// From connecting to the end of the login, as PostgreSQL's `authentication_timeout`.
     pub login: Duration,
-    /// A statement's time, its result's way included.
+    /// The time of a statement, including the transfer of its result.
     pub statement: Option<Duration>,
-    /// Between statements.
+    /// The time between statements.
     pub idle: Option<Duration>,
-    /// Between statements of one transaction.
+    /// The time between statements of one transaction.
     pub idle_in_transaction: Option<Duration>,
     /// Bytes of one statement's result as they are sent, before encryption.
     pub result_bytes: Option<u64>,
-    /// Bytes of memory of what one session has the server keep, outside of the engine.
+    /// Bytes of memory that the server keeps for one session, outside of the engine.
     pub session_memory: Option<usize>,
-    /// Bytes of all results together that are set aside in files while their sessions run something else.
+    /// Bytes of all results that are set aside in files while their sessions run something else.
     pub spool_bytes: Option<usize>,
     /// The directory of these files; `None` sets results aside in their sessions' memory.
     pub spool_directory: Option<PathBuf>,
@@ -52,7 +54,7 @@ impl Default for Limits {
     }
 }
 
-/// A time that a session may shorten for itself, by the setting that PostgreSQL has for it.
+/// A time limit that a session may shorten for itself, by PostgreSQL's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     /// `statement_timeout`.
@@ -63,7 +65,7 @@ pub enum Time {
     Idle,
 }
 
-/// Reads a setting's time: a whole number of milliseconds, or of the unit behind it. 0 is none.
+/// Reads a setting's time: a whole number of milliseconds, or of the given unit. 0 is no limit.
 /// <https://www.postgresql.org/docs/current/config-setting.html>, "Numeric with Unit".
 pub fn time(text: &str) -> Option<Option<Duration>> {
     let text = text.trim();
@@ -82,7 +84,7 @@ pub fn time(text: &str) -> Option<Option<Duration>> {
     Some((!time.is_zero()).then_some(time))
 }
 
-/// A limit was reached.
+/// A reached limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// Of sessions.

@@ -1,33 +1,35 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
+pub(crate) mod spool;
+
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
-use crate::budget::{Budget, Kept};
-use crate::cancel::Control;
+use crate::connection::cancel::Control;
+use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::Failure;
 use crate::limits::LimitError;
+use crate::limits::budget::{Budget, Kept};
 use crate::message::backend;
-use crate::oid::{self, TypeInfo};
-use crate::socket::Output;
-use crate::spool::Spool;
-use crate::types::{Kind, Type};
+use crate::rows::spool::Spool;
+use crate::value::oid::{self, TypeInfo};
+use crate::value::types::{Type, TypeKind};
 use crate::value::{Column, Unsupported, ValueError};
 
-/// What a column that has no text is refused for.
+/// The formats, for error messages.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
 /// The length of a NULL.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
-/// A row takes so many bytes at most: PostgreSQL's limit (`MaxAllocSize`), and what clients count on.
+/// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
 const MOST_ROW: usize = (1 << 30) - 1;
 
-/// Which columns are sent in binary: none, all, or one by one, as Bind says.
+/// Which columns are sent in binary: none, all, or each by its own code, as in Bind.
 #[derive(Clone, Debug, Default)]
 pub struct Formats(Vec<i16>);
 
@@ -46,7 +48,7 @@ impl Formats {
 /// Writes RowDescription of columns that are known by their names and types.
 pub fn describe(out: &mut Vec<u8>, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
     check_count(columns.len())?;
-    if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == Kind::Unsupported) {
+    if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == TypeKind::Unsupported) {
         let (column, data_type) = (name.clone(), type_.name.clone());
         return Err(Unsupported { column, data_type, format: TEXT }.into());
     }
@@ -65,23 +67,23 @@ fn check_count(count: usize) -> Result<(), Failure> {
     i16::try_from(count).map(drop).map_err(|_| Failure::TooManyColumns(count))
 }
 
-/// A result, read row by row as far as the client wants.
+/// A result that is read as far as the client wants.
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
-    /// What is left of the batch that was read last.
+    /// The rest of the last batch.
     rest: Option<Kept<RecordBatch>>,
-    /// Whether the result has given its last batch.
+    /// Whether the last batch was read.
     has_ended: bool,
     is_set_aside: bool,
 }
 
-/// What sending rows came to.
+/// How many rows were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// So many rows, and there are no more.
+    /// All rows.
     All(u64),
-    /// As many as were wanted.
+    /// As many as requested; there may be more.
     Some(u64),
 }
 
@@ -119,7 +121,7 @@ impl Cursor {
         );
     }
 
-    /// How the columns are announced.
+    /// The types of the columns.
     pub fn types(&self) -> impl ExactSizeIterator<Item = TypeInfo> {
         self.schema.fields().iter().map(|field| oid::of(field))
     }
@@ -139,7 +141,7 @@ impl Cursor {
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
             if limit.is_none() {
-                // Rows that are there are not kept waiting for those that are not.
+                // Rows are sent before the engine computes the next ones.
                 output.flush()?;
             }
         }
@@ -157,14 +159,14 @@ impl Cursor {
                 Ok(Some(batch)) if batch.num_rows() == 0 => {}
                 Ok(Some(batch)) => return Ok(Some(batch)),
                 Ok(None) => self.has_ended = true,
-                // An interrupted engine fails, and why it was interrupted says more than its error.
+                // An interrupted engine fails. The reason of the interrupt says more than its error.
                 Err(error) => return Err(interrupted(control, error)),
             }
         }
         Ok(None)
     }
 
-    /// Leaves out rows, `limit` at most; gives their number.
+    /// Skips rows, `limit` at most; gives their number.
     pub fn pass_over(&mut self, control: &Control, limit: Option<u64>) -> Result<u64, Failure> {
         let mut passed = 0;
         while limit.is_none_or(|limit| passed < limit) {
@@ -174,7 +176,7 @@ impl Cursor {
         Ok(passed)
     }
 
-    /// How many rows of a batch are wanted; the others come next.
+    /// The number of rows of a batch that are wanted. The others are kept for the next call.
     fn cut(&mut self, budget: &Arc<Budget>, batch: &RecordBatch, wanted: Option<u64>) -> Result<usize, LimitError> {
         let wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok()).unwrap_or(usize::MAX);
         let count = wanted.min(batch.num_rows());
@@ -185,7 +187,7 @@ impl Cursor {
         Ok(count)
     }
 
-    /// Reads what is left into a file, so that the engine can run something else.
+    /// Writes the remaining rows to a file, so that the engine can run another statement.
     pub fn set_aside(&mut self, control: &Control) -> Result<(), Failure> {
         if self.is_set_aside || self.has_ended {
             return Ok(());
@@ -227,7 +229,7 @@ impl Cursor {
     }
 }
 
-/// Why a result ended early: whoever interrupted it says more than that it was.
+/// Why a result ended early: the reason of the interrupt, if there was one, or else the error.
 pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }

@@ -1,4 +1,4 @@
-//! The server: clients' sockets, a thread each, and an orderly end.
+//! The server: a thread for each client's socket, and an orderly shutdown.
 
 use std::io;
 use std::net::TcpStream;
@@ -9,40 +9,40 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::alarm::Cause;
 use crate::auth::{Gate, UsersError};
+use crate::connection::alarm::Cause;
 use crate::connection::connection;
+use crate::connection::listen::AddressError;
+use crate::connection::newcomer::Newcomers;
+use crate::connection::registry::Registry;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup;
+use crate::connection::watch::Watch;
 use crate::engine::Engine;
 use crate::limits::Limits;
-use crate::listen::AddressError;
-use crate::memory::Room;
-use crate::newcomer::Newcomers;
 use crate::observe::{self, Log, Observer, count};
-use crate::registry::Registry;
-use crate::socket::{Output, Socket};
-use crate::spool::Spools;
-use crate::startup;
+use crate::rows::spool::Spools;
 use crate::supervise::Credentials;
+use crate::supervise::memory::Room;
 use crate::tls::{self, TlsError};
-use crate::watch::Watch;
 
-/// How long [`Server::stop`] waits for sessions to tell their clients.
+/// How long [`Server::stop`] lets sessions tell their clients.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long [`Server::drain`] waits between two looks at what has become idle.
+/// How often [`Server::drain`] looks for sessions that have become idle.
 const PAUSE: Duration = Duration::from_millis(50);
 /// DuckDB parses and binds on the session's thread, by recursion: docs/reference/server.md, "Depth". It is reserved, not touched.
 const STACK: usize = 16 << 20;
 
-/// What a server is to be like.
+/// The options of a server.
 #[derive(Debug)]
 pub struct Options {
-    /// The share of a CPU, from 0 to 1, that encoding may take for one client, where the client leaves it to the server.
+    /// The share of a CPU, from 0 to 1, for the encoding for one client, unless the client sets it.
     pub encode_cpu: f64,
-    /// How much of what there may be.
+    /// The quotas.
     pub limits: Limits,
-    /// Where events are written.
+    /// The log of events.
     pub log: Option<Log>,
-    /// Whether statements are among them.
+    /// Whether statements are logged.
     pub log_statements: bool,
     /// More lines for /metrics, in Prometheus's text form.
     pub metrics: String,
@@ -64,13 +64,13 @@ pub enum ServeError {
     /// There is no address to listen on.
     #[error("no address to listen on; give an address with a port or a unix socket")]
     NoAddress,
-    /// The users file is of no use.
+    /// The users file cannot be used.
     #[error(transparent)]
     Users(#[from] UsersError),
-    /// There can be no encryption.
+    /// TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The numbers are nobody else's business.
+    /// The metrics may be served on this machine only.
     #[error(
         "will not show metrics on {0}: they are neither encrypted nor protected by a password; use a loopback address"
     )]
@@ -81,17 +81,17 @@ pub enum ServeError {
     /// The engine's process ended at once.
     #[error("the engine did not start: {0}")]
     Worker(std::process::ExitStatus),
-    /// The operating system refuses processes, threads or descriptors.
+    /// The operating system provides no more processes, threads or descriptors.
     #[error("cannot start the server: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A running server, which is given its clients. It stops when told to, or when dropped.
+/// A running server. Its clients are passed to it. It stops on request, or when it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What connections share.
+/// What all connections share.
 pub(crate) struct Shared {
     pub engine: Arc<dyn Engine>,
     pub version: String,
@@ -102,21 +102,21 @@ pub(crate) struct Shared {
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
-    /// Connections that are not sessions yet.
+    /// Connections that have not logged in.
     pub newcomers: Arc<Newcomers>,
     pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
 }
 
 impl Server {
-    /// Gets ready to answer clients with `engine`.
+    /// Starts a server for `engine`.
     ///
     /// # Errors
-    /// If the operating system refuses threads or random numbers.
+    /// If the operating system provides no threads or random numbers.
     pub fn start(engine: Arc<dyn Engine>, credentials: Credentials, options: Options) -> Result<Self, ServeError> {
         let Options { encode_cpu, limits, log, log_statements, metrics } = options;
         let registry = Arc::new(Registry::default());
-        // PostgreSQL's clients read the number in front; it says which version's protocol and manners to expect.
+        // PostgreSQL's clients read the number in front, and expect that version's protocol and catalog.
         let postgres = engine.postgres_version();
         let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
@@ -146,7 +146,7 @@ impl Server {
         Ok(())
     }
 
-    /// Talks with a client on a thread of its own. `end` is dropped when the connection is over.
+    /// Serves a client on a new thread. `end` is dropped when the connection ends.
     pub(crate) fn take(&self, socket: Socket, end: impl Send + 'static) {
         let shared = &self.shared;
         count(&shared.observer.connections);
@@ -159,7 +159,7 @@ impl Server {
             }
         };
         let (shared, room) = (Arc::clone(shared), Room::new(STACK));
-        // Without a thread there is no session; the client sees its connection closed.
+        // Without a thread there is no session; the connection is closed.
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
             connection(&shared, newcomer, &socket);
             drop((end, room));
@@ -176,13 +176,13 @@ impl Server {
                 sent: shared.registry.sent(),
                 is_welcoming: !shared.is_draining.load(Ordering::SeqCst),
             };
-            // Whoever asks badly gets no answer, and asks again.
+            // An invalid request gets no answer.
             let _ = observe::answer(&stream, state);
         };
         let _ = thread::Builder::new().name("metrics".to_owned()).spawn(answer);
     }
 
-    /// What to do when this process must end, whichever session finds out.
+    /// Sets what happens when a session finds that this process must end.
     pub(crate) fn when_it_must_end(&self, act: impl Fn() + Send + Sync + 'static) {
         self.shared.registry.alarm.set(act);
     }
@@ -192,12 +192,12 @@ impl Server {
         self.shared.registry.alarm.cause()
     }
 
-    /// How many sessions there are now.
+    /// The number of open sessions.
     pub fn sessions(&self) -> usize {
         self.shared.registry.len()
     }
 
-    /// Connections from now on are let in and encrypted with these. Sessions that are there stay.
+    /// Replaces users and certificates for new connections. Open sessions stay.
     pub fn replace(&self, credentials: Credentials) {
         if let Some(users) = credentials.users {
             self.shared.gate.replace(users);
@@ -207,8 +207,7 @@ impl Server {
         }
     }
 
-    /// Refuses new sessions from now on; those that are there end when they have done what they are at, their statements and
-    /// transactions. `done` is called when all have.
+    /// Refuses new sessions. Open ones end after their statements and transactions. `done` is called when all have ended.
     pub(crate) fn drain(&self, done: impl FnOnce() + Send + 'static) {
         self.shared.is_draining.store(true, Ordering::SeqCst);
         let shared = Arc::clone(&self.shared);
@@ -220,11 +219,11 @@ impl Server {
                 }
             }
         };
-        // Without a thread nobody says that it is done, and the grace passes.
+        // Without a thread `done` is not called, and the caller waits for its full grace period.
         let _ = thread::Builder::new().name("drain".to_owned()).spawn(drain);
     }
 
-    /// Interrupts what runs, and waits a few seconds at most until all sessions have ended.
+    /// Interrupts running statements, and waits some seconds at most until all sessions have ended.
     pub fn stop(&mut self) {
         self.shared.is_draining.store(true, Ordering::SeqCst);
         self.shared.registry.end_all(PATIENCE);

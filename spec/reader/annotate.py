@@ -13,7 +13,7 @@ def parse_hex(text: str) -> bytes:
 
 
 def lines_of(data: bytes, label: str, prefix: str = "") -> list[str]:
-    """The bytes, `label` beside the first line."""
+    """The bytes, with `label` beside the first line."""
     rows = [data[i : i + BYTES_A_LINE] for i in range(0, len(data), BYTES_A_LINE)] or [b""]
     first = f"{prefix}{rows[0].hex(' '):<24} # {label}"
     return [first, *(f"{prefix}{row.hex(' ')}" for row in rows[1:])]
@@ -46,7 +46,7 @@ def body_lines(body: bytes, trace: list, prefix: str) -> list[str]:
         if size == 0:
             lines.append(f"{prefix}{'':<24} # {text}" if text.startswith("^") else f"{prefix}# {start}: {text}")
             continue
-        if start != at:  # cannot be in a stream that was read to its end
+        if start != at:  # impossible in a stream that was read to its end
             lines += lines_of(body[at:start], "?", prefix)
         lines += lines_of(body[start : start + size], text, prefix)
         at = start + size
@@ -56,7 +56,7 @@ def body_lines(body: bytes, trace: list, prefix: str) -> list[str]:
 
 
 def annotate_raw(data: bytes) -> str:
-    """The same for a stream that may be damaged: then plain bytes with the header's fields of every message found."""
+    """The same for a stream that may be damaged: then plain bytes, with the header's fields of every message found."""
     try:
         text = annotate(read_stream(data), data)
     except FormatError:
@@ -65,7 +65,7 @@ def annotate_raw(data: bytes) -> str:
             lines += lines_of(data[start : start + HEADER], f"byte {start}")
         text = "\n".join(lines) + "\n"
     if parse_hex(text) != data:
-        raise AssertionError("the annotation does not give back the stream")
+        raise AssertionError("the annotation does not reproduce the stream")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Checks a folder of vectors: what each means or why it is refused, and that no damage to a good one goes unseen."""
+"""Checks a folder of vectors: the meaning of good ones, the error of bad ones, and that damage is found."""
 
 import json
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +14,7 @@ TWO_CHANGES_UP_TO = 1024
 
 
 def canonical(value: dict) -> str:
-    """One text for equal logical values; it keeps 1, true and "1" apart."""
+    """The same text for equal logical values, and different texts for 1, true and "1"."""
     fields = value["schema"]
     columns = [[normalise(f, v) for v in column] for f, column in zip(fields, value["columns"], strict=True)]
     return json.dumps({**value, "columns": columns}, sort_keys=True, ensure_ascii=False)
@@ -25,7 +25,7 @@ def positions(length: int) -> range:
 
 
 def check_good(path: Path) -> str | None:
-    """What is wrong with the vector, or None."""
+    """The vector's problem, or None."""
     data = parse_hex(path.read_text("utf-8"))
     try:
         got = read_stream(data).to_json()
@@ -75,17 +75,17 @@ def check_bad(path: Path) -> str | None:
 def check_one(path: Path) -> tuple[Path, str | None]:
     try:
         return path, check_good(path) if path.parent.name == "good" else check_bad(path)
-    except (ValueError, KeyError, OSError) as error:  # a vector that is not in the form of vectors/README.md
+    except (ValueError, KeyError, OSError) as error:  # the vector does not have the form of vectors/README.md
         return path, f"{type(error).__name__}: {error}"
 
 
 def check_folder(folder: Path) -> bool:
-    """Prints a line a vector and a summary; true if all passed."""
+    """Prints one line for each vector and a summary; true if all passed."""
     paths = [*sorted(folder.glob("good/*.hex")), *sorted(folder.glob("bad/*.hex"))]
     orphans = [p for p in folder.glob("good/*.json") if not p.with_suffix(".hex").exists()]
     failed = 0
     with ProcessPoolExecutor() as pool:
-        for path, problem in [*pool.map(check_one, paths), *((p, "no .hex beside it") for p in orphans)]:
+        for path, problem in [*pool.map(check_one, paths), *((p, "the .hex file is missing") for p in orphans)]:
             failed += problem is not None
             print(f"{'ok    ' if problem is None else 'FAILED'} {path.parent.name}/{path.stem}", end="")
             print("" if problem is None else f": {problem}")

@@ -50,7 +50,7 @@ def lz4_block(stored: bytes, length: int, where: str) -> bytes:
 
     while True:
         if at >= len(stored):
-            raise bad("no last sequence")
+            raise bad("the last sequence is missing")
         token = stored[at]
         at += 1
         literals = run_length(token >> 4)
@@ -81,7 +81,7 @@ def zstd_frame(stored: bytes, length: int, where: str) -> bytes:
         return FormatError(Kind.DECOMPRESS, where, f"Zstandard: {problem}")
 
     if stored[:4] != ZSTD_MAGIC:
-        raise bad("not a frame")
+        raise bad("the frame's magic is missing")
     if std_zstd is not None:
         options = {std_zstd.DecompressionParameter.window_log_max: ZSTD_MAX_WINDOW_LOG}
         decoder = std_zstd.ZstdDecompressor(options=options)

@@ -1,4 +1,4 @@
-"""A position in a part of a message that cannot leave that part; it can keep a trace of what was read where."""
+"""A bounds-checked position in a part of a message. It can record what was read at which position."""
 
 from .errors import FormatError, Kind
 
@@ -15,7 +15,7 @@ class Cursor:
         return FormatError(kind, f"{self.where}, byte {self.at}", problem)
 
     def note(self, text: str) -> None:
-        """A heading in the trace."""
+        """Adds a heading to the trace."""
         if self.trace is not None:
             self.trace.append((self.at, 0, text))
 

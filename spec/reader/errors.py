@@ -1,48 +1,48 @@
-"""Everything that can be wrong with a stream, by name."""
+"""Every kind of error in a stream, by name."""
 
 from enum import Enum
 
 
 class Kind(Enum):
-    """What is wrong; the value is the name in the `# error:` line of a bad vector."""
+    """The kind of error; the value is the name in the `# error:` line of a bad vector."""
 
     MAGIC = "magic"
     MESSAGE_KIND = "message kind"
     CODEC = "codec"
-    LENGTH = "length"  # a message or body length that cannot be
+    LENGTH = "length"  # an impossible message or body length
     CHECKSUM = "checksum"
     ZERO = "zero"  # a field called zero, a flag without a meaning or padding is not zero
-    TRUNCATED = "truncated"  # the stream stops early: in a message, or before its end message
+    TRUNCATED = "truncated"  # the stream ends too early: within a message, or before its end message
     TRAILING = "trailing"  # bytes after the end message
     ORDER = "order"  # messages in an order other than schema, chunks, end
     SEQUENCE = "sequence"
     TOTALS = "totals"  # the end message's rows, chunks or checksum
-    DECOMPRESS = "decompress"  # LZ4 or Zstandard data that do not decode to exactly the body
-    BOUNDS = "bounds"  # something reaches beyond the part it lies in
-    LEFTOVER = "leftover"  # a part is not used up to its last byte
-    TYPE = "type"  # a type that is unknown, or has parameters or children it cannot have
+    DECOMPRESS = "decompress"  # LZ4 or Zstandard data that does not decode to exactly the body
+    BOUNDS = "bounds"  # an item extends beyond the part that contains it
+    LEFTOVER = "leftover"  # a part has bytes that are not used
+    TYPE = "type"  # a type that is unknown, or has invalid parameters or children
     NESTING = "nesting"
     UTF8 = "utf8"
     DIRECTORY = "directory"
-    ENCODING = "encoding"  # unknown, or not for this layout
-    NULLS = "nulls"  # a NULL layout that is unknown, or not for this node
+    ENCODING = "encoding"  # unknown, or not allowed for this layout
+    NULLS = "nulls"  # a NULL layout that is unknown, or not allowed for this node
     NULL_COUNT = "null count"
-    SAME = "same"  # "same bitmap as column i", where i cannot be
+    SAME = "same"  # "same bitmap as column i" with an invalid i
     PARAMETER = "parameter"
     COUNT = "count"  # a constant of no values; a dictionary of no entries, or of more than it has values
     WIDTH = "width"
     CODE = "code"  # a dictionary code or index beyond the entries
     OFFSETS = "offsets"
-    LENGTHS = "lengths"  # lengths that do not add up
+    LENGTHS = "lengths"  # lengths with a wrong sum
     ALP = "alp"
     EXCEPTION = "exception"
     FSST = "fsst"
     LIMIT = "limit"
-    UNAVAILABLE = "unavailable"  # not the stream's fault: a library is missing
+    UNAVAILABLE = "unavailable"  # not an error of the stream: a library is missing
 
 
 class FormatError(Exception):
-    """A stream that is not a Colonnade stream, or not a whole one."""
+    """The bytes are not a Colonnade stream, or not a whole one."""
 
     def __init__(self, kind: Kind, where: str, problem: str):
         super().__init__(f"{where}: {problem}")

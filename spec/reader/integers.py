@@ -1,4 +1,4 @@
-"""Integers inside a node: packed (FORMAT §6.4) and delta (§6.5). All are unsigned here, modulo 2^(8w)."""
+"""Integers inside a node: packed (FORMAT §6.4) and delta (§6.5). Here all are unsigned, modulo 2^(8w)."""
 
 from .cursor import Cursor
 from .errors import Kind
@@ -35,7 +35,7 @@ def full_block(packed: bytes, b: int) -> list[int]:
     offsets = [0] * BLOCK
     mask = (1 << b) - 1
     for lane in range(lanes):
-        # Word j of this lane is the word j * lanes + lane of the block; together they are one number of T * b bits.
+        # Word j of this lane is the word j * lanes + lane of the block. A lane is one number of T * b bits.
         words = [packed[(j * lanes + lane) * size : (j * lanes + lane + 1) * size] for j in range(b)]
         number = int.from_bytes(b"".join(words), "little")
         for row in range(word_bits):

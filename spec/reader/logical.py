@@ -1,4 +1,4 @@
-"""From a value's bytes to its canonical JSON form (vectors/README.md)."""
+"""Converts a value's bytes to its canonical JSON form (vectors/README.md)."""
 
 import struct
 
@@ -44,7 +44,7 @@ def decimal_to_json(number: int, scale: int) -> str:
 
 
 def normalise(field: dict, value: object) -> object:
-    """The same value with every float written as this module writes it; `field` is a field's description."""
+    """The same value, with every float as this module writes it. `field` is a field's description."""
     if value is None:
         return None
     name = field["type"]

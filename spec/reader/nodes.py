@@ -1,4 +1,4 @@
-"""The nodes of a chunk (FORMAT §6.1 to 6.10): from a part of the body to the values of a column."""
+"""Decodes the nodes of a chunk (FORMAT §6.1 to 6.10) into the values of a column."""
 
 import struct
 from itertools import pairwise
@@ -30,13 +30,13 @@ MAX_EXPONENT = {4: 10, 8: 18}
 
 
 class Chunk:
-    """One chunk being decoded: the rows, what the columns before had for NULLs, and the budget."""
+    """One chunk that is being decoded: its rows, the bitmaps of earlier columns, and the remaining budget."""
 
     def __init__(self, rows: int, limit: int, where: str):
         self.rows = rows
         self.where = where
         self.left = limit
-        self.bitmaps: list[list[bool] | None] = []  # one a column; None where "same" must not name it
+        self.bitmaps: list[list[bool] | None] = []  # one for each column; None if "same" must not name it
 
     def charge(self, size: int) -> None:
         if size > self.left:
@@ -44,14 +44,14 @@ class Chunk:
         self.left -= size
 
     def column(self, c: Cursor, field: Field) -> list:
-        """The top-level column that `c` holds, as JSON values."""
+        """The top-level column in `c`, as JSON values."""
         self.bitmaps.append(None)
         values = self.field_node(c, field, self.rows, top=True)
         c.finish()
         return values
 
     def field_node(self, c: Cursor, field: Field, rows: int, top: bool = False) -> list:
-        """A node of a field: one JSON value a row, None for NULL."""
+        """A node of a field: one JSON value for each row, None for NULL."""
         c.note(f"node: {field.type} {field.name!r}, {rows} rows")
         encoding, nulls, parameter, aux = self.node_head(c, field.layout)
         if top and not field.nullable and nulls != NO_NULLS:
@@ -100,7 +100,7 @@ class Chunk:
         return encoding, nulls, parameter, c.u32("aux")
 
     def read_nulls(self, c: Cursor, layout: Layout, nulls: int, aux: int, rows: int, top: bool) -> list[bool] | None:
-        """Validity a row, or None where every row is valid or every row is NULL."""
+        """The validity of each row, or None if every row is valid or every row is NULL."""
         if nulls in (SPARSE, SAME_SPARSE) and layout.kind not in FIXED | {"bytes"}:
             raise c.fail(Kind.NULLS, f"sparse values of layout {layout.kind}")
         if nulls in (NO_NULLS, ALL_NULL):
@@ -126,7 +126,7 @@ class Chunk:
         return valid
 
     def charge_nulls(self, field: Field, rows: int) -> None:
-        """What `rows` NULLs of this field take when decoded."""
+        """Charges the bytes to which `rows` NULLs of this field decode."""
         self.charge((rows + 7) // 8 + rows * max(1, field.layout.width))
         if field.layout.kind == "fixed list":
             self.charge_nulls(field.children[0], rows * field.parameters["size"])
@@ -150,7 +150,7 @@ class Chunk:
         return [bool(bits >> i & 1) for i in range(count)]
 
     def inner_node(self, c: Cursor, layout: Layout, count: int, label: str, dictionary: bool = False) -> list[bytes]:
-        """A node without NULLs inside another one; `dictionary`: it may be one itself."""
+        """A node without NULLs inside another one. `dictionary`: it may be a dictionary itself."""
         c.note(f"node: {label}, {layout.kind} {layout.width} x {count}")
         encoding, nulls, parameter, aux = self.node_head(c, layout)
         if nulls != NO_NULLS:
@@ -231,7 +231,7 @@ class Chunk:
         if any(code >= entries for code in codes):
             raise c.fail(Kind.CODE, f"code {max(codes)} with {entries} entries")
         if total is not None and sum(len(values[code]) for code in codes) != total:
-            raise c.fail(Kind.LENGTHS, f"the values do not add up to {total} bytes")
+            raise c.fail(Kind.LENGTHS, f"the lengths of the values do not sum to {total} bytes")
         return [values[code] for code in codes]
 
     def read_alp(self, c: Cursor, width: int, count: int) -> list[bytes]:

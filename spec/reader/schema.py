@@ -13,7 +13,7 @@ NULLABLE, ORDERED, KEYS_SORTED = 1, 2, 4
 
 @dataclass(frozen=True)
 class Layout:
-    """`kind` as in FORMAT §5; `width` bytes a value (or an offset); `parts` widths; `text` if the bytes are UTF-8."""
+    """`kind` as in FORMAT §5; `width`: bytes of a value (or offset); `parts`: widths; `text`: the bytes are UTF-8."""
 
     kind: str
     width: int = 0
@@ -111,7 +111,7 @@ def read_field(c: Cursor, level: int) -> Field:
     flags = c.u8("flags")
     known = NULLABLE | (ORDERED if type_name == "dictionary" else 0) | (KEYS_SORTED if type_name == "map" else 0)
     if flags & ~known:
-        raise c.fail(Kind.ZERO, f"flags {flags:#04x} mean nothing for {type_name}")
+        raise c.fail(Kind.ZERO, f"flags {flags:#04x} have no meaning for {type_name}")
     count = c.u16("children")
     if children is not None and count != children:
         raise c.fail(Kind.TYPE, f"{type_name} with {count} children")

@@ -60,10 +60,10 @@ def checksum_of(message: bytes) -> int:
 
 
 def read_message(data: bytes, start: int, number: int, limits: Limits) -> Message:
-    """The message at `start`, its body decoded by its codec."""
+    """The message at `start`. Its body is decoded by its codec."""
     where = f"message {number}"
     if len(data) - start < HEADER:
-        raise FormatError(Kind.TRUNCATED, where, f"{len(data) - start} bytes are not a header")
+        raise FormatError(Kind.TRUNCATED, where, f"{len(data) - start} bytes are less than a header")
     header = data[start : start + HEADER]
     magic, kind, codec, zero, length, checksum, rows, sequence, body_length = struct.unpack("<4sBBHQQIIQ", header[:40])
     if magic != MAGIC:
@@ -76,7 +76,7 @@ def read_message(data: bytes, start: int, number: int, limits: Limits) -> Messag
     if not HEADER <= length <= limits.message_bytes:
         raise FormatError(Kind.LENGTH, where, f"length {length}")
     if length > len(data) - start:
-        raise FormatError(Kind.TRUNCATED, where, f"{len(data) - start} of {length} bytes are there")
+        raise FormatError(Kind.TRUNCATED, where, f"only {len(data) - start} of {length} bytes are present")
     message = data[start : start + length]
     if checksum != checksum_of(message):
         raise FormatError(Kind.CHECKSUM, where, "the checksum is wrong")
@@ -98,7 +98,7 @@ def read_chunk(message: Message, fields: list[Field], limits: Limits) -> list[li
     if starts[:1] not in ([], [directory.at]) or (not starts and len(message.body)):
         raise directory.fail(Kind.DIRECTORY, "the first column does not start right after the directory")
     if any(start % 8 or start >= end for start, end in zip(starts, ends, strict=True)):
-        raise directory.fail(Kind.DIRECTORY, "the columns' positions do not ascend in eights within the body")
+        raise directory.fail(Kind.DIRECTORY, "the columns' positions are not ascending multiples of 8 within the body")
     chunk = Chunk(message.rows, limits.decoded_bytes, message.where)
     columns = []
     for i, field in enumerate(fields):
@@ -120,13 +120,13 @@ def read_end(message: Message, stream: Stream) -> None:
 
 
 def read_stream(data: bytes, limits: Limits = Limits()) -> Stream:
-    """A whole stream. Raises `FormatError` for anything that is wrong."""
+    """A whole stream. Raises `FormatError` for every error."""
     stream = Stream([], [], [], [], [])
     at = 0
     while True:
         number = len(stream.messages)
         if at == len(data):
-            raise FormatError(Kind.TRUNCATED, f"message {number}", "the stream stops before its end message")
+            raise FormatError(Kind.TRUNCATED, f"message {number}", "the stream ends before its end message")
         message = read_message(data, at, number, limits)
         at += message.length
         if (message.kind == SCHEMA) != (number == 0):
@@ -137,7 +137,7 @@ def read_stream(data: bytes, limits: Limits = Limits()) -> Stream:
             stream.columns = [[] for _ in stream.fields]
         elif message.kind == CHUNK:
             if message.sequence != len(stream.chunks):
-                problem = f"chunk {message.sequence} where {len(stream.chunks)} is due"
+                problem = f"chunk {message.sequence} instead of {len(stream.chunks)}"
                 raise FormatError(Kind.SEQUENCE, message.where, problem)
             for column, values in zip(stream.columns, read_chunk(message, stream.fields, limits), strict=True):
                 column += values

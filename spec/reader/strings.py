@@ -1,4 +1,4 @@
-"""The bytes of the layout bytes: cutting them up, and FSST (FORMAT §6.9)."""
+"""The layout bytes: dividing the bytes into strings, and FSST (FORMAT §6.9)."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ def offsets_of(c: Cursor, lengths: list[int], total: int) -> list[int]:
     for length in lengths:
         offsets.append(offsets[-1] + length)
     if offsets[-1] != total:
-        raise c.fail(Kind.LENGTHS, f"the lengths add up to {offsets[-1]}, not {total}")
+        raise c.fail(Kind.LENGTHS, f"the sum of the lengths is {offsets[-1]}, not {total}")
     return offsets
 
 
@@ -76,5 +76,5 @@ def expand(c: Cursor, codes: bytes, symbols: list[bytes], total: int) -> bytes:
         if len(out) > total:
             break
     if len(out) != total:
-        raise c.fail(Kind.FSST, f"the codes do not stand for {total} bytes")
+        raise c.fail(Kind.FSST, f"the codes do not represent {total} bytes")
     return bytes(out)

@@ -33,7 +33,7 @@ def avalanche(h: int) -> int:
 
 
 def avalanche64(h: int) -> int:
-    """The finalizer of XXH64, which the shortest inputs use."""
+    """The finalizer of XXH64, which is used for the shortest inputs."""
     h ^= h >> 33
     h = h * P64_2 & M64
     h ^= h >> 29

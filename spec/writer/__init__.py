@@ -1,1 +1,1 @@
-"""A tiny writer of Colonnade streams, for making vectors. It encodes as it is told and chooses nothing by itself."""
+"""A small writer of Colonnade streams, for making vectors. The caller states every encoding."""

@@ -1,4 +1,4 @@
-"""The bad vectors: streams with one thing wrong, and every checksum right but where it is the fault."""
+"""The bad vectors: streams with one error. Every checksum is right unless it is the error."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Chunk bodies of one column (or two) with one thing wrong in a node."""
+"""Chunk bodies of one column (or two) with one error in a node."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Bodies of schema messages with one thing wrong."""
+"""Bodies of schema messages with one error."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The same for what has no fixed width: strings and nested types; and for nodes that would decode to too much."""
+"""Chunk bodies with one error in strings or nested types, and nodes that would decode to too many bytes."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A body under construction."""
+"""A body that is being built."""
 
 import struct
 

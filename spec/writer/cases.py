@@ -31,7 +31,7 @@ class Case:
 
 
 def zstd_by_hand(body: bytes) -> bytes:
-    """Runs of zeros of 32 bytes and more as RLE blocks, the rest as raw blocks."""
+    """Runs of 32 or more zeros as RLE blocks, the rest as raw blocks."""
     blocks, start, at = [], 0, 0
     while at < len(body):
         end = at
@@ -75,7 +75,7 @@ def by_nulls(name: str, type_name: str, values: list, how: As, **parameters) -> 
 
 
 def packed_blocks(name: str, type_name: str, widths: list[int], tail: int) -> Case:
-    """Full blocks of each bit width, a different reference each, and a partial last block."""
+    """Full blocks of each bit width, each with a different reference, and a partial last block."""
     signed = not type_name.startswith("u")
     size = int(type_name.removeprefix("u").removeprefix("int"))
     values, state = [], 12345
@@ -124,7 +124,7 @@ def float_cases() -> list[Case]:
     prices = ["1.25", "0.1", "-3.5", "1234.56", "0.0", "99.99", "-0.0", "nan"]
     cases = []
     for type_name, e in (("float64", 14), ("float32", 8)):
-        # A float32 is shown as the exact float64 it is, so its values here are ones that both can hold.
+        # A float32 is shown as its exact float64 value, so these values are exact in both.
         values = prices if type_name == "float64" else ["1.25", "0.5", "-3.5", "1234.5", "0.0", "99.75", "-0.0", "nan"]
         special = ["inf", "-inf", "nan", "-0.0", "5e-324" if e == 14 else "1.401298464324817e-45", "1.5", "2.0", "0.5"]
         cases.append(by_nulls(f"{type_name}_plain", type_name, special, As()))

@@ -1,4 +1,4 @@
-"""Nodes (FORMAT §6), each encoded as its `As` says."""
+"""Nodes (FORMAT §6), each encoded as its `As` states."""
 
 import struct
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NULLS = {"none": 0, "all": 1, "bitmap": 2, "sparse": 3, "same": 4, "same sparse"
 
 @dataclass
 class As:
-    """How to encode a node, and the nodes inside it (`inner`: by name, plain if not said)."""
+    """How to encode a node, and the nodes inside it (`inner`: by name; the default is plain)."""
 
     encoding: str = "plain"
     nulls: str = "none"
@@ -151,7 +151,7 @@ def pack_block(offsets: list[int], b: int) -> bytes:
     for lane in range(lanes):
         for row in range(t):
             offset = offsets[(0, 4, 2, 6, 1, 5, 3, 7)[row // 8] * 16 + row % 8 * 128 + lane]
-            for bit in range(b):  # bit by bit, as FORMAT says it
+            for bit in range(b):  # bit by bit, as FORMAT describes it
                 if offset >> bit & 1:
                     j, k = divmod(row * b + bit, t)
                     words[j * lanes + lane] |= 1 << k
@@ -192,7 +192,7 @@ def write_strings(body: Body, raw: list[bytes], offset_width: int, how: As) -> N
 
 
 def compress(data: bytes, symbols: tuple) -> bytes:
-    """The longest symbol at each place; codes may span two strings."""
+    """The longest symbol at each position; a symbol may span two strings."""
     out = bytearray()
     at = 0
     while at < len(data):
@@ -227,7 +227,7 @@ def write_list(body: Body, field: dict, values: list, how: As) -> None:
 
 
 def write_dictionary_type(body: Body, field: dict, values: list, how: As) -> None:
-    """The distinct values in order of appearance. Under a NULL the index is one that cannot be looked up."""
+    """The distinct values in order of appearance. Under a NULL the index is invalid."""
     keys = {}
     for value in values:
         if value is not None:

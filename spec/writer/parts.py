@@ -1,4 +1,4 @@
-"""What bad nodes are made of."""
+"""Parts of bad nodes."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def column(build: Callable[[Body], object]) -> bytes:
 
 
 def node(encoding: int, nulls: int = 0, parameter: int = 0, zero: int = 0, aux: int = 0) -> Body:
-    """The beginning of a body with one column, up to and with that column's node head."""
+    """The beginning of a body with one column: everything up to the end of that column's node head."""
     return Body().u32(8).align(8).u8(encoding, nulls, parameter, zero).u32(aux)
 
 

@@ -1,4 +1,4 @@
-"""Messages and streams (FORMAT §2 to §4, §7), and codecs simple enough to be seen to be right."""
+"""Messages and streams (FORMAT §2 to §4, §7), and codecs that are simple enough to check by reading."""
 
 import struct
 
@@ -19,7 +19,7 @@ UNITS = ["s", "ms", "us", "ns"]
 
 
 def message(kind: int, body: bytes, rows: int = 0, sequence: int = 0, codec: int = NONE, **over) -> bytes:
-    """A message with a right checksum; `over` replaces header fields: magic, zero, length, checksum, body_length, tail,
+    """A message with its checksum. `over` replaces header fields: magic, zero, length, checksum, body_length, tail,
     and `stored`: the body after the codec."""
     stored = over.get("stored", lz4_block(body) if codec == LZ4 else body)
     length = over.get("length", 64 + len(stored))
@@ -68,7 +68,7 @@ def write_field(body: Body, field: dict) -> None:
 
 
 def chunk_body(columns: list[bytes]) -> bytes:
-    """Encoded columns must have been built with `encode_column` for the positions they get here."""
+    """Encoded columns must have been built with `encode_column` for their positions in this body."""
     directory = Body()
     at = (4 * len(columns) + 7) // 8 * 8
     for column in columns:
@@ -78,7 +78,7 @@ def chunk_body(columns: list[bytes]) -> bytes:
 
 
 def encode_chunk(fields: list[dict], columns: list[list], hows: list[As]) -> bytes:
-    """The body of a chunk: nodes are written at their place, because alignment counts from the start of the body."""
+    """The body of a chunk. Nodes are written in place, because alignment counts from the start of the body."""
     body = Body(bytes((4 * len(fields) + 7) // 8 * 8))
     starts = []
     for field, values, how in zip(fields, columns, hows, strict=True):

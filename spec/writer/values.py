@@ -1,4 +1,4 @@
-"""From the canonical JSON form of a value (vectors/README.md) to its bytes."""
+"""Converts the canonical JSON form of a value (vectors/README.md) to its bytes."""
 
 import struct
 from fractions import Fraction

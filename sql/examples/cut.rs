@@ -1,4 +1,4 @@
-//! Cuts texts for `tests/test_sql_parsers.py`: a line of JSON for each text, which are parted by NUL.
+//! Cuts texts for `tests/sql/test_parsers.py`: a line of JSON for each text, which are parted by NUL.
 //!
 //! `cut DIALECT < texts` writes `{"tokens": [[start, end, kind, fault, value], …], "statements": [[start, end], …]}`. Positions are
 //! bytes; the value of a string is in hexadecimal.

@@ -1,5 +1,7 @@
 //! Whose SQL a text is.
 
+use crate::lexer::is_space;
+
 /// The rules that a text follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -75,6 +77,16 @@ impl Dialect {
 
     /// Whether a string goes on behind a line break: `'a'⏎'b'` is `'ab'`, and an `E` counts for both.
     pub(crate) fn joins_lines(self) -> bool {
+        matches!(self, Self::Postgres { .. })
+    }
+
+    /// Whether a token begins behind this character, and none with it.
+    pub fn is_space(self, character: char) -> bool {
+        is_space(character, self)
+    }
+
+    /// Whether it is PostgreSQL's.
+    pub fn is_postgres(self) -> bool {
         matches!(self, Self::Postgres { .. })
     }
 

@@ -12,35 +12,29 @@ use std::ops::Range;
 pub struct Edits(Vec<(Range<usize>, String)>);
 
 /// A text after its changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Edited<'a> {
     /// The new text; the old one if nothing changed.
     pub text: Cow<'a, str>,
-    /// The way between both.
+    /// The way back.
     pub map: PositionMap,
 }
 
-/// Positions of an old text and of the new one, from 0, in bytes or characters.
+/// Leads from positions of a new text to those of the old one, in characters from 0.
 ///
-/// A position in a piece that was not changed leads to the same place in the other text; a position within a changed piece
-/// leads to where that piece begins, and one behind the end to the end.
+/// A position in a piece that was not changed leads to the same place in the old text; a position within a changed piece
+/// leads to where that piece began, and one behind the end to the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PositionMap {
-    /// The pieces that changed, in order.
-    changes: Vec<Change>,
+    /// For each time that the text changed, the pieces that did, in order.
+    steps: Vec<Vec<Change>>,
 }
 
-/// A piece that changed: where it starts and ends in each text.
+/// A piece that changed: where it starts and ends in each text, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
-    old: Piece,
-    new: Piece,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    bytes: (usize, usize),
-    characters: (usize, usize),
+    old: (usize, usize),
+    new: (usize, usize),
 }
 
 impl Edits {
@@ -67,57 +61,53 @@ impl Edits {
     /// The text after these changes, which all are at borders of its characters.
     pub fn apply(self, old: &str) -> Edited<'_> {
         if self.0.is_empty() {
-            return Edited { text: Cow::Borrowed(old), map: PositionMap::default() };
+            return Edited::of(old);
         }
         let mut edits: Vec<_> = self.0.into_iter().enumerate().collect();
         edits.sort_by_key(|(number, (place, _))| (place.start, !place.is_empty(), Reverse(*number)));
         let (mut text, mut changes) = (String::with_capacity(old.len() + 64), Vec::with_capacity(edits.len()));
-        // What is done of either text, in bytes and characters.
-        let (mut done, mut old_characters, mut new_characters) = (0, 0, 0);
+        // The bytes of the old text that are done, and the characters of both.
+        let (mut done, mut old_end, mut new_end) = (0, 0, 0);
         for (_, (place, new)) in edits {
             let (Some(kept), Some(gone)) = (old.get(done..place.start), old.get(place.clone())) else { continue };
+            let length = kept.chars().count();
+            let (old_start, new_start) = (old_end + length, new_end + length);
+            (old_end, new_end) = (old_start + gone.chars().count(), new_start + new.chars().count());
+            changes.push(Change { old: (old_start, old_end), new: (new_start, new_end) });
             text.push_str(kept);
-            let kept = kept.chars().count();
-            let starts = (old_characters + kept, new_characters + kept);
-            (old_characters, new_characters) = (starts.0 + gone.chars().count(), starts.1 + new.chars().count());
-            changes.push(Change {
-                old: Piece { bytes: (place.start, place.end), characters: (starts.0, old_characters) },
-                new: Piece { bytes: (text.len(), text.len() + new.len()), characters: (starts.1, new_characters) },
-            });
             text.push_str(&new);
             done = place.end;
         }
         text.push_str(&old[done..]);
-        Edited { text: Cow::Owned(text), map: PositionMap { changes } }
+        Edited { text: Cow::Owned(text), map: PositionMap { steps: vec![changes] } }
+    }
+}
+
+impl<'a> Edited<'a> {
+    /// A text that did not change yet.
+    pub fn of(text: &'a str) -> Self {
+        Self { text: Cow::Borrowed(text), map: PositionMap::default() }
     }
 }
 
 impl PositionMap {
-    /// The byte of the old text for a byte of the new one.
-    pub fn old_byte(&self, new: usize) -> usize {
-        self.lead(new, |change| (change.new.bytes, change.old.bytes))
+    /// The map of these changes and of those that came after them.
+    pub fn then(mut self, next: Self) -> Self {
+        self.steps.extend(next.steps);
+        self
     }
 
-    /// The byte of the new text for a byte of the old one.
-    pub fn new_byte(&self, old: usize) -> usize {
-        self.lead(old, |change| (change.old.bytes, change.new.bytes))
-    }
-
-    /// The character of the old text for a character of the new one.
+    /// The position in the old text.
     pub fn old_character(&self, new: usize) -> usize {
-        self.lead(new, |change| (change.new.characters, change.old.characters))
-    }
-
-    /// The character of the new text for a character of the old one.
-    pub fn new_character(&self, old: usize) -> usize {
-        self.lead(old, |change| (change.old.characters, change.new.characters))
-    }
-
-    fn lead(&self, position: usize, sides: impl Fn(&Change) -> ((usize, usize), (usize, usize))) -> usize {
-        let behind = self.changes.partition_point(|change| sides(change).0.0 <= position);
-        // Of several pieces at one place, the one that has characters there, or the last.
-        let Some((from, to)) = behind.checked_sub(1).map(|at| sides(&self.changes[at])) else { return position };
-        if position < from.1 { to.0 } else { to.1 + (position - from.1) }
+        self.steps.iter().rev().fold(new, |position, changes| {
+            let behind = changes.partition_point(|change| change.new.0 <= position);
+            // Of several pieces at one place, the one that has characters there, or the last.
+            match behind.checked_sub(1).and_then(|at| changes.get(at)) {
+                Some(change) if position < change.new.1 => change.old.0,
+                Some(change) => change.old.1 + (position - change.new.1),
+                None => position,
+            }
+        })
     }
 }
 
@@ -158,17 +148,30 @@ mod tests {
         edits.insert(old.len(), " limit 1");
         let Edited { text, map } = edits.apply(old);
         assert_eq!(text, "select é, main.t from x limit 1");
+        let characters = |text: &str, byte: usize| text[..byte].chars().count();
         for word in ["select", "é", ".t", "from", "x"] {
             let (before, after) = (old.find(word).unwrap(), text.find(word).unwrap());
-            assert_eq!((map.old_byte(after), map.new_byte(before)), (before, after), "{word}");
-            let characters = (old[..before].chars().count(), text[..after].chars().count());
-            assert_eq!((map.old_character(characters.1), map.new_character(characters.0)), characters, "{word}");
+            assert_eq!(map.old_character(characters(&text, after)), characters(old, before), "{word}");
         }
         // Within a changed piece, its beginning.
-        assert_eq!(map.old_byte(text.find("in.t").unwrap()), schema);
-        assert_eq!(map.new_byte(schema + 3), text.find("main").unwrap());
-        assert_eq!(map.old_byte(text.find("limit").unwrap()), old.len());
+        assert_eq!(map.old_character(characters(&text, text.find("in.t").unwrap())), characters(old, schema));
+        assert_eq!(map.old_character(characters(&text, text.find("limit").unwrap())), old.chars().count());
         assert_eq!(PositionMap::default().old_character(7), 7);
+    }
+
+    #[test]
+    fn changes_follow_each_other() {
+        let replaced = |text: &str, sought: &str, by: &str| {
+            let mut edits = Edits::default();
+            text.match_indices(sought).for_each(|(at, found)| edits.replace(at..at + found.len(), by));
+            let Edited { text, map } = edits.apply(text);
+            (text.into_owned(), map)
+        };
+        let (text, first) = replaced("select é, public.a, public.b", "public.", "");
+        let (text, second) = replaced(&text, "a", "f(a)");
+        assert_eq!(text, "select é, f(a), b");
+        let map = first.then(second);
+        assert_eq!((map.old_character(14), map.old_character(16)), (18, 27));
     }
 
     proptest! {
@@ -184,17 +187,14 @@ mod tests {
                 all.replace(border(start)..border(start + length), text);
             }
             let Edited { text, map } = all.apply(&old);
-            for (at, (byte, character)) in text.char_indices().enumerate() {
+            for (at, character) in text.chars().enumerate() {
                 // Only what is kept has these letters.
                 if "abcé€".contains(character) {
-                    prop_assert_eq!(old[map.old_byte(byte)..].chars().next(), Some(character));
                     prop_assert_eq!(characters.get(map.old_character(at)), Some(&character));
-                    prop_assert_eq!(map.new_byte(map.old_byte(byte)), byte);
-                    prop_assert_eq!(map.new_character(map.old_character(at)), at);
                 }
-                prop_assert!(map.old_byte(byte) <= old.len());
+                prop_assert!(map.old_character(at) <= characters.len());
             }
-            prop_assert_eq!(map.old_byte(text.len()), old.len());
+            prop_assert_eq!(map.old_character(text.chars().count()), characters.len());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Sources: PostgreSQL manual §4.1 and its `scan.l`; <https://www.sqlite.org/lang_keywords.html>, `lang_comment.html` and
 //! SQLite's `tokenize.c`; <https://dev.mysql.com/doc/refman/8.4/en/language-structure.html> and MySQL's `sql_lex.cc`; for DuckDB,
-//! whose rules are nearly PostgreSQL's, what its `tokenize` answers. `tests/test_sql_parsers.py` compares the tokens with theirs.
+//! whose rules are nearly PostgreSQL's, what its `tokenize` answers. `tests/sql/test_parsers.py` compares the tokens with theirs.
 
 mod blank;
 mod number;
@@ -70,10 +70,13 @@ impl<'a> Iterator for Lexer<'a> {
     fn next(&mut self) -> Option<Token<'a>> {
         let rest = &self.sql[self.at..];
         let first = *rest.as_bytes().first()?;
-        let Cut { kind, length, fault } = blank::cut(rest, self.dialect)
-            .or_else(|| quoted::cut(rest, self.dialect))
-            .or_else(|| number::cut(rest, is_fraction(&self.sql[..self.at]), self.dialect))
-            .unwrap_or_else(|| bare(rest, first, self.dialect));
+        let Cut { kind, length, fault } = match first {
+            b'0'..=b'9' => number::cut(rest, is_fraction(&self.sql[..self.at]), self.dialect),
+            b'(' | b')' | b',' | b';' | b'=' | b'.' => Cut::sound(Kind::Symbol(first), 1),
+            _ => blank::cut(rest, self.dialect)
+                .or_else(|| quoted::cut(rest, self.dialect))
+                .unwrap_or_else(|| bare(rest, first, self.dialect)),
+        };
         let start = self.at;
         self.at += length;
         Some(Token { kind, text: &rest[..length], start, fault })
@@ -121,7 +124,8 @@ fn word(rest: &str, dialect: Dialect) -> usize {
     if !rest.starts_with(|first| is_word_start(first, dialect)) {
         return 0;
     }
-    run_of_characters(rest, |character| is_word_part(character, dialect))
+    let ascii = run(rest, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'));
+    ascii + run_of_characters(&rest[ascii..], |character| is_word_part(character, dialect))
 }
 
 /// Whether a word may begin with this character.

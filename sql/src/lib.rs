@@ -2,14 +2,15 @@
 //!
 //! - [`Dialect`]: whose rules a text follows;
 //! - [`lexer`]: its tokens, which together are the whole text;
+//! - [`statement`]: what a statement is, read once when it arrives;
 //! - [`split`]: its statements, and where each of them starts;
 //! - [`certain`]: the same for a text of which only some rules are known;
 //! - [`placeholder`]: `$1` and `$name`, and values in their places;
 //! - [`quote`]: names, texts and bytes as a dialect writes them;
 //! - [`edit`]: changes of a text, and a map of positions between the old text and the new one.
 //!
-//! Nothing here parses a grammar, and nothing fails: a token that is not closed reaches to the end of the text. Callers that
-//! must be certain look at [`Token::fault`].
+//! The lexer never fails: a token that is not closed reaches to the end of the text. Callers that must be certain look at
+//! [`Token::fault`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -22,8 +23,10 @@ pub mod lexer;
 pub mod placeholder;
 pub mod quote;
 pub mod split;
+pub mod statement;
 mod token;
 
 pub use dialect::Dialect;
 pub use lexer::{code, tokens};
+pub use statement::{Statement, StatementKind};
 pub use token::{Fault, Kind, Token};

@@ -113,6 +113,22 @@ impl<'a> Token<'a> {
         }
     }
 
+    /// A name as PostgreSQL and DuckDB compare it: a bare one in lower case. Anything else as it is written.
+    pub fn folded(&self) -> Cow<'a, str> {
+        match self.kind {
+            Kind::Word if self.text.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                Cow::Owned(self.text.to_ascii_lowercase())
+            }
+            Kind::Name => self.name().unwrap_or(Cow::Borrowed(self.text)),
+            _ => Cow::Borrowed(self.text),
+        }
+    }
+
+    /// Whether it is this name, which is in lower case.
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self.kind, Kind::Word | Kind::Name) && self.folded() == name
+    }
+
     /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds bytes that
     /// are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
     pub fn string(&self, dialect: Dialect) -> Option<Cow<'a, str>> {

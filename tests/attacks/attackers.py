@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +10,9 @@ from pathlib import Path
 
 import duckdb
 import psycopg
-from serving import PATIENCE, Server, serve
+
+from testbed.serving import PATIENCE, Server, serve
+from tests.support.users import add_user
 
 PASSWORD = "not that secret"
 
@@ -49,8 +49,7 @@ def target(directory: Path, *options: str) -> Iterator[Target]:
             "create table t as select 1 as i; create sequence s; create table canary as select 'alive' as c"
         )
     for name, role in (("writer", ()), ("reader", ("--read-only",))):
-        command = [sys.executable, "-m", "colonnade", "user", "add", name, "--users", str(users), *role]
-        subprocess.run(command, input=PASSWORD + "\n", text=True, check=True, capture_output=True)
+        add_user(users, name, PASSWORD, *role)
     with serve(file, "--users", users, *options) as server:
         yield Target(server, file)
 

@@ -1,6 +1,6 @@
 """Statements of a chosen depth, one for each construct of SQL that nests or repeats.
 
-`python tests/attacks/nested_statements.py STACK_MIB` measures, in processes of their own, at which depth DuckDB dies on
+`python -m tests.attacks.nested_statements STACK_MIB` measures, in processes of their own, at which depth DuckDB dies on
 a stack of that size; docs/reference/server.md has the table.
 """
 
@@ -149,6 +149,11 @@ CONSTRUCTS: dict[str, Callable[[int], str]] = {
     "like patterns": chain("select 'a' like '", "%a", "'"),
     "globs": chain("select 'a' glob '", "*a", "'"),
 }
+#: What a value nests is seen by nobody before it is computed. DuckDB recurses on JSON that becomes VARIANT, and takes
+#: gigabytes for 10,000 levels of it. Up to these depths it is answered; beyond them the worker process may be lost.
+DEEP_VALUES = {"json as variant": 1000, "json objects as variant": 1000, "json computed": 1000}
+#: These take DuckDB longer than a test may: its own limits end them.
+SLOW = {"json tree", "json pretty", "text as variant lists"}
 
 ALIVE = """
 import duckdb, sys, threading

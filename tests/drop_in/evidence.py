@@ -1,6 +1,6 @@
 """Prints docs/how-to/drop-in.md's table of scripts: each under each library, over each source.
 
-`make test-drop-in` runs it, with tests/ in PYTHONPATH.
+`make test-drop-in` runs it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import mariadb
-import postgres as pg
-from drop_in import tables
-from drop_in.running import SCRIPTS, Script, differences
+from testbed import mariadb
+from testbed import postgres as pg
+from tests.drop_in import tables
+from tests.drop_in.running import SCRIPTS, Script, differences
 
 #: The heading of a column, the library, and arguments of every call.
 COLUMNS: list[tuple[str, str, dict[str, Any]]] = [

@@ -8,8 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import mariadb
-import postgres as pg
+from testbed import mariadb
+from testbed import postgres as pg
 
 SCHEMA = """
     create table products (

@@ -1,9 +1,9 @@
 //! Bits in Arrow's order: bit 0 of byte 0 first.
 
-/// A run of bits that starts `offset` bits into `bytes`. How many bits there are, the column knows.
+/// A run of bits that starts `offset` bits into `bytes`. The column knows the number of bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Bitmap<B> {
-    /// The bytes that hold the bits.
+    /// The bytes that contain the bits.
     pub bytes: B,
     /// The number of the first bit.
     pub offset: usize,
@@ -45,7 +45,7 @@ impl<B: AsRef<[u8]>> Bitmap<B> {
         self.words(rows).map(|(word, _)| word.count_ones() as usize).sum()
     }
 
-    /// The first `rows` bits, 64 at a time: each word with the number of bits in it; the rest of the last one is 0.
+    /// The first `rows` bits, 64 at a time: each word with its number of bits. The unused bits of the last word are 0.
     pub(crate) fn words(&self, rows: usize) -> impl Iterator<Item = (u64, usize)> + '_ {
         let bytes = self.bytes.as_ref();
         let offset = self.offset;

@@ -1,17 +1,17 @@
-//! How long work takes: by the wall, and as the CPU counts it.
+//! The time that work takes: wall time and CPU time.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A moment of this thread.
+/// A point in time of this thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     wall: Instant,
     cpu: Duration,
 }
 
-/// What has passed since a [`Moment`].
+/// The time since a [`Moment`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elapsed {
     pub(crate) wall: Duration,

@@ -1,4 +1,4 @@
-//! Columns as raw buffers in Arrow's layout: what the encoder takes and the decoder gives.
+//! Columns as raw buffers in Arrow's layout: the encoder's input and the decoder's output.
 
 use bytes::Bytes;
 
@@ -8,15 +8,15 @@ use crate::{Field, Layout};
 
 /// The values of one field in one chunk.
 ///
-/// `B` is the kind of buffer: `&[u8]` where an encoder borrows, [`bytes::Bytes`] where a decoder hands out
-/// reference-counted ones. Offsets, indices and values are little-endian and need no alignment.
+/// `B` is the kind of buffer: `&[u8]` if an encoder borrows, [`bytes::Bytes`] (reference-counted) if a decoder returns
+/// it. Offsets, indices and values are little-endian and need no alignment.
 #[derive(Clone, Debug)]
 pub struct Column<B> {
     /// Number of rows.
     pub rows: usize,
     /// Which rows are valid; `None` if all are.
     pub validity: Option<Bitmap<B>>,
-    /// The values, for every row; those under a NULL mean nothing.
+    /// The values, for every row. Values under a NULL have no meaning.
     pub values: Values<B>,
 }
 
@@ -29,14 +29,14 @@ pub enum Values<B> {
     Bits(Bitmap<B>),
     /// Layouts `Integer`, `Float`, `Opaque`, `Wide`, `Parts`: `rows` values end to end.
     Fixed(B),
-    /// Layout `Bytes`: `rows + 1` offsets into `data`. The first offset need not be 0 on the way in.
+    /// Layout `Bytes`: `rows + 1` offsets into `data`. In the encoder's input the first offset need not be 0.
     Bytes {
         /// `rows + 1` offsets of 4 or 8 bytes.
         offsets: B,
-        /// What they point into.
+        /// The bytes that the offsets refer to.
         data: B,
     },
-    /// Layout `List`: `rows + 1` offsets into the child's rows. The first offset need not be 0 on the way in.
+    /// Layout `List`: `rows + 1` offsets into the child's rows. In the encoder's input the first offset need not be 0.
     List {
         /// `rows + 1` offsets of 4 or 8 bytes.
         offsets: B,
@@ -51,7 +51,7 @@ pub enum Values<B> {
     Dictionary {
         /// `rows` indices.
         indices: B,
-        /// What they point into.
+        /// The values that the indices refer to.
         values: Box<Column<B>>,
     },
 }
@@ -99,7 +99,7 @@ impl<'a> Column<&'a [u8]> {
         let bits = |bits: Bitmap<&'a [u8]>| Bitmap { bytes: bits.bytes, offset: bits.offset + first };
         let fixed = |bytes: &'a [u8], width: usize| bytes.get(first * width..(first + count) * width);
         let offsets_of = |bytes: &'a [u8], width: usize| match bytes {
-            // An empty array may come without its one offset.
+            // Arrow allows an empty array without its one offset.
             [] if count == 0 => Some(bytes),
             _ => bytes.get(first * width..(first + count + 1) * width),
         };
@@ -129,7 +129,8 @@ impl<'a> Column<&'a [u8]> {
         Some(Self { rows: count, validity: self.validity.map(bits), values })
     }
 
-    /// Bytes of the buffers in plain form; `None` if they are not those of the field's type or too short for the rows.
+    /// Bytes of the buffers in plain form. `None` if the buffers do not belong to the field's type, or are too short
+    /// for the rows.
     pub fn plain_bytes(&self, field: &Field) -> Option<usize> {
         let rows = self.rows;
         let covers = |bits: &Bitmap<&[u8]>| bits.covers(rows).then(|| rows.div_ceil(8));
@@ -168,7 +169,8 @@ impl<'a> Column<&'a [u8]> {
     }
 }
 
-/// What `rows` + 1 offsets of `width` bytes span, if they are there and do not run backwards as a whole.
+/// The range between the first and the last of `rows` + 1 offsets of `width` bytes. `None` if offsets are missing or
+/// the last is less than the first.
 fn offset_range(offsets: &[u8], width: usize, rows: usize) -> Option<std::ops::Range<usize>> {
     if rows == 0 {
         return Some(0..0);

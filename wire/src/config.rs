@@ -1,25 +1,25 @@
-//! How hard to work on a chunk.
+//! Configurations: how a chunk is encoded.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Encoding;
 
-/// How a chunk is encoded: what is spent on its columns and which codec goes over the whole.
+/// How a chunk is encoded: the effort for its columns, and the codec for the whole chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// What is spent on each column.
+    /// The effort for each column.
     pub level: Level,
-    /// The codec over the encoded chunk.
+    /// The codec for the encoded chunk.
     pub codec: Codec,
 }
 
-/// What is spent on each column of a chunk.
+/// The effort for each column of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// Nothing: the buffers as they are.
+    /// Plain buffers, unchanged.
     Plain,
-    /// The cheapest encoding that sampling finds, FSST left out.
+    /// The smallest encoding that sampling finds, without FSST.
     Light,
     /// The same with FSST for text.
     LightFsst,
@@ -37,16 +37,16 @@ pub enum Codec {
 }
 
 impl Config {
-    /// Arrow's buffers as they are.
+    /// Plain Arrow buffers.
     pub const PLAIN: Self = Self { level: Level::Plain, codec: Codec::None };
-    /// An encoding a column.
+    /// An encoding for each column.
     pub const LIGHT: Self = Self { level: Level::Light, codec: Codec::None };
-    /// An encoding a column, FSST for text.
+    /// An encoding for each column, with FSST for text.
     pub const LIGHT_FSST: Self = Self { level: Level::LightFsst, codec: Codec::None };
-    /// An encoding a column, LZ4 over all.
+    /// An encoding for each column, then LZ4.
     pub const LIGHT_LZ4: Self = Self { level: Level::Light, codec: Codec::Lz4 };
 
-    /// An encoding a column, Zstandard over all.
+    /// An encoding for each column, then Zstandard.
     pub const fn light_zstd(level: i32) -> Self {
         Self { level: Level::Light, codec: Codec::Zstd(level) }
     }
@@ -67,7 +67,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// A name that is none of this crate's.
+/// A name that this crate does not define.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} \"{name}\" is not known; use {known}")]
 pub struct UnknownName {
@@ -107,15 +107,15 @@ impl FromStr for Config {
     }
 }
 
-/// The encodings that a reader takes; an encoder uses no other.
+/// The encodings that a reader supports. An encoder uses no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodingSet(u16);
 
 impl EncodingSet {
-    /// All of format version 1.
+    /// All encodings of format version 1.
     pub const ALL: Self = Self((1 << Encoding::ALL.len()) - 1);
 
-    /// Whether `encoding` is one of them. `plain` always is.
+    /// Whether it contains `encoding`. `plain` is always contained.
     pub fn contains(self, encoding: Encoding) -> bool {
         encoding == Encoding::Plain || self.0 & 1 << encoding as u16 != 0
     }
@@ -130,8 +130,8 @@ impl Default for EncodingSet {
 impl FromStr for EncodingSet {
     type Err = UnknownName;
 
-    /// Parses names separated by commas. Names that this version does not know are passed over: a reader may
-    /// know more encodings than the writer.
+    /// Parses names separated by commas. Unknown names are ignored, because a reader may support more encodings than
+    /// the writer.
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let mut set = 0;
         for name in names(text) {
@@ -143,7 +143,7 @@ impl FromStr for EncodingSet {
     }
 }
 
-/// The codecs that a reader takes; an encoder uses no other.
+/// The codecs that a reader supports. An encoder uses no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecSet {
     lz4: bool,
@@ -151,10 +151,10 @@ pub struct CodecSet {
 }
 
 impl CodecSet {
-    /// All of format version 1.
+    /// All codecs of format version 1.
     pub const ALL: Self = Self { lz4: true, zstd: true };
 
-    /// Whether `codec` is one of them. `none` always is.
+    /// Whether it contains `codec`. `none` is always contained.
     pub fn contains(self, codec: Codec) -> bool {
         match codec {
             Codec::None => true,
@@ -173,7 +173,7 @@ impl Default for CodecSet {
 impl FromStr for CodecSet {
     type Err = UnknownName;
 
-    /// Parses names separated by commas; unknown ones are passed over, as for encodings.
+    /// Parses names separated by commas; unknown ones are ignored, as for encodings.
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let has = |wanted| names(text).any(|name| name == wanted);
         Ok(Self { lz4: has("lz4"), zstd: has("zstd") })

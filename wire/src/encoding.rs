@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Encoding {
-    /// Arrow's buffers.
+    /// Arrow's buffers, unchanged.
     Plain = 0,
     /// One value for all rows.
     Constant = 1,
@@ -14,18 +14,18 @@ pub enum Encoding {
     Delta = 3,
     /// Distinct values and codes.
     Dictionary = 4,
-    /// Lengths in place of offsets.
+    /// Lengths instead of offsets.
     Lengths = 5,
     /// Floats as scaled integers.
     Alp = 6,
-    /// Text by a table of symbols.
+    /// Text, compressed with a table of symbols.
     Fsst = 7,
     /// Wide values as several integers.
     Split = 8,
 }
 
 impl Encoding {
-    /// All of them, by number.
+    /// All encodings, by number.
     pub const ALL: [Self; 9] = [
         Self::Plain,
         Self::Constant,

@@ -1,11 +1,11 @@
-//! What can go wrong: a peer's bytes ([`DecodeError`]) or a caller's columns ([`EncodeError`]).
+//! Errors: in a peer's bytes ([`DecodeError`]) or in a caller's columns ([`EncodeError`]).
 
-/// Bytes that are no Colonnade stream, or a damaged one.
+/// Bytes that are not a Colonnade stream, or a damaged one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct DecodeError {
     /// What is wrong.
     pub damage: Damage,
-    /// In which column of the chunk, if in one.
+    /// The column of the chunk, if the damage is in a column.
     pub column: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ pub enum Damage {
     /// The stream ends before its end message, or a message before its length.
     #[error("the stream is truncated")]
     Truncated,
-    /// Bytes are left over after the last field, column or message.
+    /// Bytes remain after the last field, column or message.
     #[error("unexpected bytes after the end")]
     TrailingBytes,
     /// The first four bytes are not version 1's.
@@ -40,7 +40,7 @@ pub enum Damage {
     /// No such kind of message.
     #[error("unknown message kind {0}")]
     Kind(u8),
-    /// The message does not belong here, such as a second schema.
+    /// The message is not allowed at this place, such as a second schema.
     #[error("a message out of place")]
     OutOfPlace,
     /// No such codec.
@@ -58,18 +58,18 @@ pub enum Damage {
     /// No such encoding for this layout.
     #[error("encoding {0} does not apply here")]
     Encoding(u8),
-    /// No such NULL layout, or not here.
+    /// No such NULL layout, or it is not allowed here.
     #[error("NULL layout {0} does not apply here")]
     Nulls(u8),
-    /// The bytes do not give their checksum.
-    #[error("checksum mismatch: the bytes were changed on the way")]
+    /// The checksum does not match the bytes.
+    #[error("checksum mismatch: the bytes were changed in transit")]
     Checksum,
     /// A chunk is missing or repeated.
-    #[error("chunk {found} came where chunk {expected} was due")]
+    #[error("chunk {found} arrived instead of chunk {expected}")]
     Sequence {
-        /// The number that was due.
+        /// The expected number.
         expected: u32,
-        /// The number that came.
+        /// The number that arrived.
         found: u32,
     },
     /// The end message's counts or checksum differ from what was read.
@@ -85,21 +85,21 @@ pub enum Damage {
     #[error("body length and message length disagree")]
     BodyLength,
     /// More bytes are declared than the reader accepts.
-    #[error("{declared} bytes declared, the limit is {limit}; raise the limit or ask for smaller chunks")]
+    #[error("{declared} bytes declared, but the limit is {limit}; raise the limit or request smaller chunks")]
     OverLimit {
         /// What the stream declares.
         declared: u64,
         /// What the reader accepts.
         limit: u64,
     },
-    /// A chunk has more rows or bytes than the reader has asked for.
-    #[error("a chunk of {declared} {unit} came, where at most {limit} were asked for")]
+    /// A chunk has more rows or bytes than the reader requested.
+    #[error("a chunk of {declared} {unit} arrived, but at most {limit} were requested")]
     Unasked {
         /// `rows` or `bytes`.
         unit: &'static str,
         /// What the chunk declares.
         declared: u64,
-        /// What the reader accepts after what it has asked for.
+        /// What the reader accepts, given what it requested.
         limit: u64,
     },
     /// A position points outside of its buffer or backwards.
@@ -111,8 +111,8 @@ pub enum Damage {
     /// A dictionary code or index points beyond the entries.
     #[error("a dictionary code is out of range")]
     Code,
-    /// Offsets or lengths do not add up.
-    #[error("offsets or lengths do not add up")]
+    /// Offsets or lengths have a wrong sum or order.
+    #[error("offsets or lengths are inconsistent")]
     Offsets,
     /// Text is not valid UTF-8.
     #[error("text is not valid UTF-8")]
@@ -132,15 +132,15 @@ pub enum Damage {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The chunk has another number of columns than the schema.
-    #[error("{found} columns given, the schema has {expected}")]
+    /// The chunk and the schema have different numbers of columns.
+    #[error("{found} columns given, but the schema has {expected}")]
     Columns {
         /// Columns of the schema.
         expected: usize,
         /// Columns given.
         found: usize,
     },
-    /// A column's buffers are not those of its type, or too short for its rows.
+    /// A column's buffers do not belong to its type, or are too short for its rows.
     #[error("column {0}: its buffers do not fit its type and row count")]
     Buffers(usize),
     /// The chunk has more than 2^31 - 1 rows or bytes.
@@ -149,7 +149,7 @@ pub enum EncodeError {
     /// The codec failed.
     #[error("the codec failed: {0}")]
     Codec(String),
-    /// The codec, a library of its own, was refused memory.
+    /// The codec's library could not allocate memory.
     #[error("no memory for the codec")]
     OutOfMemory,
 }

@@ -1,7 +1,7 @@
 //! The four integer widths, as one trait for the encodings of layout `Integer`.
 
-/// A two's complement integer of 1, 2, 4 or 8 bytes. Unsigned columns use the signed type of their width: all
-/// arithmetic of the format is modulo 2^bits, so only the choice of references differs.
+/// A two's complement integer of 1, 2, 4 or 8 bytes. Unsigned columns use the signed type of their width. All
+/// arithmetic of the format is modulo 2^bits, so signedness affects only the choice of references.
 pub(crate) trait Int: bytemuck::Pod + Ord + std::hash::Hash + Send + Sync {
     const BYTES: usize;
     const ZERO: Self;
@@ -57,16 +57,16 @@ int!(i16, u16);
 int!(i32, u32);
 int!(i64, u64);
 
-/// Rows of a block of FORMAT §6.4.
+/// Rows of a block. FORMAT §6.4.
 pub(crate) const BLOCK: usize = 1024;
 
-/// Bits that hold `value`.
+/// The number of bits that `value` needs.
 #[inline]
 pub(crate) fn bits_for(value: u64) -> usize {
     64 - value.leading_zeros() as usize
 }
 
-/// Bytes of the lane that packs `bits`-bit offsets: the smallest of 1, 2, 4, 8 that holds them.
+/// Bytes of a word of the lane that packs `bits`-bit offsets: the smallest of 1, 2, 4, 8 that can contain one.
 #[inline]
 pub(crate) fn lane_bytes(bits: usize) -> usize {
     match bits {
@@ -77,7 +77,7 @@ pub(crate) fn lane_bytes(bits: usize) -> usize {
     }
 }
 
-/// Bytes of `count` packed offsets of `bits` bits: both the whole block and the shorter last one.
+/// Bytes of `count` packed offsets of `bits` bits, for a whole block and for the shorter last one.
 #[inline]
 pub(crate) fn packed_bytes(count: usize, bits: usize) -> usize {
     (count * bits).div_ceil(8)

@@ -1,8 +1,8 @@
-//! The Colonnade stream format: chunks of encoded columns, and back.
+//! The Colonnade stream format: encodes columns into chunks, and decodes chunks.
 //!
-//! A *stream* carries the result of one query: a schema, *chunks* of rows, an end. Inside a chunk every *column* has an
-//! *encoding* of its own, chosen by sampling, and the chunk as a whole may go through a *codec*. `spec/FORMAT.md` defines
-//! every byte; comments here point to its sections.
+//! A *stream* carries the result of one query: a schema, *chunks* of rows, an end. Inside a chunk every *column* has
+//! its own *encoding*, chosen by sampling. A *codec* may compress the whole chunk. `spec/FORMAT.md` defines every byte;
+//! comments here refer to its sections.
 //!
 //! ```text
 //!   Column<&[u8]> ──> Encoder::chunk ──> Chunk::slices ──> (a socket, a file) ──> Decoder::message ──> Column<Bytes>

@@ -1,4 +1,4 @@
-//! The frame around a message. FORMAT §3.
+//! The frame of a message. FORMAT §3.
 
 use crate::{Damage, DecodeError, checksum};
 
@@ -22,38 +22,39 @@ impl Default for Limits {
     }
 }
 
-/// What a reader has asked for of each chunk. PROTOCOL §2.
+/// The size of chunks that a reader requested. PROTOCOL §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Rows at most.
+    /// The maximum number of rows.
     pub rows: u32,
-    /// Bytes of plain buffers at most, unless the chunk is a single row.
+    /// The maximum number of bytes of plain buffers, unless the chunk is a single row.
     pub bytes: u64,
 }
 
-/// A sender counts alignment, offsets and bitmaps in its own way, so twice of what was asked for is accepted.
+/// Senders count alignment, offsets and bitmaps in different ways, so twice the requested bytes are accepted.
 const MARGIN: u64 = 2;
-/// Besides, for what a chunk has whatever its rows are.
+/// Additional bytes for what a chunk contains independent of its rows.
 const CHUNK_OVERHEAD: u64 = 64 << 10;
-/// For each field: the first offset, the last byte of a bitmap, headers, the alignment of its buffers.
+/// Additional bytes for each field: the first offset, the last byte of a bitmap, headers, the alignment of its buffers.
 const FIELD_OVERHEAD: u64 = 256;
 
 impl Asked {
-    /// Bytes of a body and of decoded buffers at most, in a chunk of several rows with `fields` fields, nested ones included.
+    /// The maximum number of bytes of the body, and of the decoded buffers, of a chunk of several rows. `fields`
+    /// includes nested fields.
     pub(crate) fn most(self, fields: usize) -> u64 {
         let overhead = (fields as u64).saturating_mul(FIELD_OVERHEAD).saturating_add(CHUNK_OVERHEAD);
         self.bytes.saturating_mul(MARGIN).saturating_add(overhead)
     }
 
-    /// Whether the message that starts with `header` may have `length` bytes, before there is memory for it. Only a
-    /// chunk of a single row may be much larger than what was asked for.
+    /// Whether a message that starts with `header` may have `length` bytes. Readers check this before they allocate.
+    /// Only a chunk of a single row may be much larger than requested.
     pub fn allows(self, header: &[u8; HEADER_LEN], length: u64) -> bool {
         let largest = self.bytes.saturating_mul(MARGIN).max(SCHEMA_BYTES);
         length <= largest || (header[4] == Kind::Chunk as u8 && u32_at(header, 24) == 1)
     }
 }
 
-/// Bytes of a schema message at most.
+/// The maximum number of bytes of a schema message.
 pub(crate) const SCHEMA_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The 64 bytes, with the checksum over themselves and the body's `pieces`; the checksum field is set on the way.
+    /// The 64 bytes of the header. The checksum covers them and the body's `pieces`; the call also sets the checksum
+    /// field.
     pub(crate) fn seal<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -91,7 +93,7 @@ impl Header {
         bytes
     }
 
-    /// Checks a whole message and takes it apart.
+    /// Checks a whole message and parses its header.
     pub(crate) fn open(message: &[u8], limits: &Limits) -> Result<Self, DecodeError> {
         let Some(header) = message.first_chunk::<HEADER_LEN>() else { return Err(Damage::Truncated.into()) };
         let length = message_length(header, limits)?;
@@ -139,7 +141,7 @@ impl Header {
     }
 }
 
-/// Bytes of the whole message that starts with `header`, for readers that must find where it ends.
+/// Bytes of the whole message that starts with `header`, for readers that must find its end.
 ///
 /// # Errors
 ///

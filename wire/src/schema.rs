@@ -1,9 +1,9 @@
-//! What a stream's columns are: names, types, nesting. FORMAT §4.
+//! The columns of a stream: names, types, nesting. FORMAT §4.
 
 /// The columns of a stream, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// One field a column. Names may repeat.
+    /// One field for each column. Names may repeat.
     pub fields: Vec<Field>,
     /// Key-value pairs about the whole stream.
     pub metadata: Vec<(String, String)>,
@@ -16,10 +16,10 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub data_type: DataType,
-    /// Whether it may hold NULLs.
+    /// Whether it may contain NULLs.
     pub nullable: bool,
-    /// The fields nested in it: one for lists and dictionaries (the values), any number for structs, one struct of
-    /// two (key, value) for maps, none otherwise.
+    /// The nested fields: one for lists and dictionaries (the values), any number for structs, one struct of two (key,
+    /// value) for maps, none otherwise.
     pub children: Vec<Field>,
     /// Key-value pairs about the column.
     pub metadata: Vec<(String, String)>,
@@ -145,24 +145,24 @@ impl IndexType {
     }
 }
 
-/// How the values of a type lie in memory. FORMAT §5.
+/// The memory layout of a type's values. FORMAT §5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// No buffer; every row is NULL.
     None,
-    /// One bit a row.
+    /// One bit for each row.
     Bits,
     /// Integers of 1, 2, 4 or 8 bytes.
     Integer(usize),
     /// Floats of 4 or 8 bytes.
     Float(usize),
-    /// Values of that many bytes without arithmetic.
+    /// Values of that many bytes, without arithmetic.
     Opaque(usize),
     /// Integers of 16 or 32 bytes.
     Wide(usize),
-    /// Records of small signed integers, each of that many bytes.
+    /// Records of small signed integers, with the number of bytes of each.
     Parts(&'static [usize]),
-    /// Offsets of that many bytes, and bytes; `utf8` if these are text.
+    /// Offsets of that many bytes, and bytes. `utf8` if the bytes are text.
     Bytes {
         /// Bytes of an offset, 4 or 8.
         offset: usize,

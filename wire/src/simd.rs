@@ -1,6 +1,7 @@
-//! Loops that the compiler vectorizes twice: for every machine of the architecture, and for those with AVX2.
+//! Loops that the compiler vectorizes twice: for all machines of the architecture, and for machines with AVX2.
 
-/// Defines a function whose body is compiled a second time with AVX2, and picks by what the machine has.
+/// Defines a function whose body is also compiled with AVX2. At run time it selects the version that the machine
+/// supports.
 macro_rules! vectorized {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident<$type:ident: $bound:path>($($argument:ident: $of:ty),*) -> $result:ty $body:block) => {
         $(#[$meta])*
@@ -15,7 +16,7 @@ macro_rules! vectorized {
                     portable($($argument),*)
                 }
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2") {
-                    // SAFETY: the machine has AVX2 and BMI2, and with BMI2 comes BMI1.
+                    // SAFETY: the machine has AVX2 and BMI2, and every machine with BMI2 has BMI1.
                     return unsafe { with_avx2($($argument),*) };
                 }
             }

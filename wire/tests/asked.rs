@@ -1,4 +1,4 @@
-//! Chunks that are larger than what the reader has asked for.
+//! Chunks that are larger than the reader requested.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 
@@ -9,7 +9,7 @@ use colonnade_wire::{
 
 const ASKED: Asked = Asked { rows: 1000, bytes: 100_000 };
 
-/// A chunk of one value, as its messages: the schema and the chunk.
+/// The messages of a stream with one chunk, whose rows have the same value: the schema and the chunk.
 fn stream(rows: usize, length: usize, config: Config) -> [Vec<u8>; 2] {
     let mut encoder =
         Encoder::new(Schema { fields: vec![Field::new("t", DataType::LargeUtf8, false)], metadata: vec![] });
@@ -32,7 +32,7 @@ const CONFIGS: [Config; 3] = [Config::PLAIN, Config::LIGHT, Config::light_zstd(1
 fn what_was_asked_for_is_read() {
     for config in CONFIGS {
         assert_eq!(read(stream(1000, 90, config), ASKED), Ok(1000));
-        // A sender may count the offsets or not.
+        // Senders may include the offsets or not.
         assert_eq!(read(stream(1000, 100, config), ASKED), Ok(1000));
         // A row cannot be divided.
         assert_eq!(read(stream(1, 50_000_000, config), ASKED), Ok(1));

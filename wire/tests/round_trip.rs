@@ -1,4 +1,4 @@
-//! Whatever is encoded, in whatever configuration, decodes to the same values.
+//! Columns that are encoded, in any configuration, decode to the same values.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 const CONFIGS: [&str; 6] = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "plain+zstd-3"];
 
-/// Integers of the shapes that steer the choice of an encoding.
+/// Integers in shapes that make the encoder choose each encoding.
 fn integers(rows: usize) -> impl Strategy<Value = Vec<i64>> {
     prop_oneof![
         any::<i64>().prop_map(move |value| vec![value; rows]),
@@ -225,7 +225,7 @@ fn chunk() -> impl Strategy<Value = (Schema, usize, Vec<Column<Bytes>>, &'static
     )
 }
 
-/// Decoded columns as Arrow arrays, and those as columns again, are the same values.
+/// Converts decoded columns to Arrow arrays and back, and checks that the values are the same.
 fn check_bridge(schema: &Schema, rows: usize, columns: &[Column<Bytes>]) {
     let arrow = Arc::new(schema_to_arrow(schema));
     assert_eq!(schema_from_arrow(&arrow).unwrap(), *schema);
@@ -256,7 +256,7 @@ proptest! {
         let Message::Schema(read) = decoder.message(first.into()).unwrap() else { panic!("no schema") };
         prop_assert_eq!(&*read, &schema);
         let config: Config = config.parse().unwrap();
-        // Twice, since the second chunk is encoded with what was learnt from the first.
+        // Twice, because the encoder uses results of the first chunk for the second.
         for _ in 0..2 {
             let views: Vec<_> = columns.iter().map(Column::as_view).collect();
             let chunk = encoder.chunk(rows, &views, config).unwrap();
@@ -279,7 +279,7 @@ proptest! {
     }
 }
 
-/// Who looks at a child without its parent's NULLs must find indices that point to something.
+/// Code that reads a child without its parent's NULLs must find valid indices.
 #[test]
 fn an_all_null_parent_leaves_a_valid_dictionary() {
     let index = IndexType::Int8;

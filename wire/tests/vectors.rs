@@ -1,5 +1,5 @@
-//! The vectors of spec/vectors: every good one decodes to the value beside it, every bad one is refused, and no change of a byte and no
-//! cut passes for a result.
+//! The vectors of spec/vectors: every good one decodes to its logical value, every bad one is refused, and a stream
+//! with a changed byte or a truncated stream is never accepted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 type Stream = (Schema, Vec<(usize, Vec<Column<Bytes>>)>);
 
-/// Decodes a whole stream, the way a reader of a file does.
+/// Decodes a whole stream as a reader of a file does.
 fn decode(stream: &[u8]) -> Result<Stream, DecodeError> {
     let limits = Limits { message_bytes: 1 << 24, decoded_bytes: 1 << 26 };
     let mut decoder = Decoder::new(limits);
@@ -63,7 +63,7 @@ fn vectors(kind: &str) -> Vec<(String, Vec<u8>, PathBuf)> {
     vectors
 }
 
-/// The nesting that a stream may have is deeper than what serde_json takes by default.
+/// Streams may be nested more deeply than serde_json accepts by default.
 fn read_json(path: &Path) -> Value {
     let text = fs::read_to_string(path).unwrap();
     let mut reader = serde_json::Deserializer::from_str(&text);
@@ -126,7 +126,7 @@ fn no_changed_byte_passes_for_a_result() {
     }
 }
 
-/// Found by fuzzing: a list whose items multiply beyond any count, and rows that cost nothing.
+/// Found by fuzzing: a list whose items multiply beyond any count, and rows that need no bytes.
 #[test]
 fn rows_beyond_counting_are_refused() {
     let column = |rows: u32, fields: &[&[u8]], body: &[u8]| {
@@ -166,7 +166,8 @@ fn message(kind: u8, rows: u32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Behind the checksum, too: with it repaired, a changed body gives an error or some value, within the limits, and never a panic.
+/// Tests the checks after the checksum: a changed body with a corrected checksum gives an error, or some value within
+/// the limits, and never a panic.
 #[test]
 fn repaired_checksums_never_cause_a_panic() {
     for (_, stream, _) in vectors("good") {

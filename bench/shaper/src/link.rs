@@ -3,29 +3,28 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What a link is like.
+/// The properties of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Its rate.
+    /// The inverse of its rate.
     pub(crate) nanoseconds_per_byte: f64,
-    /// How long a byte is under way.
+    /// The propagation delay of a byte.
     pub(crate) delay: Duration,
-    /// Which share of the packets is lost.
+    /// The share of packets that are lost.
     pub(crate) loss: f64,
-    /// Bytes that wait for their turn, at most; what comes on top is lost.
+    /// The maximum number of bytes in the queue. Packets beyond it are lost.
     pub(crate) queue: f64,
 }
 
-/// Bytes of Ethernet around a packet; and of Ethernet, IP and TCP around each but the first packet that an offloaded unit
-/// becomes.
+/// Bytes of Ethernet around a packet; bytes of Ethernet, IP and TCP around each further packet of an offloaded unit.
 const FRAME: usize = 18;
 const FURTHER_FRAME: usize = 58;
 
-/// Packets under way, in order.
+/// Packets in transit, in order.
 pub(crate) struct Link {
     shape: Shape,
     under_way: VecDeque<(Instant, Vec<u8>)>,
-    /// When the last one that was taken has left.
+    /// When the last packet that entered the link has left.
     free: Instant,
     random: u64,
 }
@@ -35,12 +34,12 @@ impl Link {
         Self { shape, under_way: VecDeque::new(), free: Instant::now(), random: seed }
     }
 
-    /// What is taken from now on leaves at this rate. What waits keeps its turn.
+    /// Packets that enter the link from now on leave at this rate. Packets in the queue keep theirs.
     pub(crate) fn set_rate(&mut self, nanoseconds_per_byte: f64) {
         self.shape.nanoseconds_per_byte = nanoseconds_per_byte;
     }
 
-    /// A unit, with so many bytes of offload header in front, enters the link.
+    /// A unit enters the link, with this number of bytes of offload header in front.
     pub(crate) fn take(&mut self, now: Instant, unit: &[u8], header: usize) {
         if self.random() < self.shape.loss {
             return;

@@ -1,13 +1,13 @@
-//! An address of the link that stands for the server's 127.0.0.1 (RFC 3022's basic translation, of one address).
+//! Translates an address of the link to the server's 127.0.0.1 (RFC 3022's basic translation, of one address).
 
 use std::net::Ipv4Addr;
 
 const TCP: u8 = 6;
-/// virtio_net_hdr's flag: the checksum has only its first half, and somebody will complete it.
+/// virtio_net_hdr's flag: the checksum covers only the pseudo-header, and the receiver must complete it.
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// In a unit with so many bytes of offload header in front, writes 127.0.0.1 for `address` as the destination, and `address` for
-/// 127.0.0.1 as the source. What is no IPv4 is left alone.
+/// In a unit with this number of bytes of offload header in front, replaces the destination `address` by 127.0.0.1, and
+/// the source 127.0.0.1 by `address`. Packets that are not IPv4 are not changed.
 pub(crate) fn translate(unit: &mut [u8], header: usize, address: Ipv4Addr) {
     let is_partial = header > 0 && unit.first().is_some_and(|flags| flags & NEEDS_CHECKSUM != 0);
     let Some(packet) = unit.get_mut(header..).filter(|packet| packet.len() >= 20 && packet[0] >> 4 == 4) else {
@@ -26,7 +26,8 @@ pub(crate) fn translate(unit: &mut [u8], header: usize, address: Ipv4Addr) {
     }
 }
 
-/// The checksum at `at`, after an address has changed (RFC 1624, equation 3); a partial one is not complemented.
+/// Adjusts the checksum at `at` after an address has changed (RFC 1624, equation 3). A partial checksum is not
+/// complemented.
 fn adjust(packet: &mut [u8], at: usize, from: Ipv4Addr, to: Ipv4Addr, is_partial: bool) {
     let mask = if is_partial { 0 } else { 0xFFFF };
     let mut sum = u32::from(u16::from_be_bytes([packet[at], packet[at + 1]]) ^ mask);

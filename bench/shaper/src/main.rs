@@ -1,10 +1,11 @@
-//! A link between two TUN devices: what one receives leaves by the other, no faster than the rate and not before the delay.
+//! A link between two TUN devices: packets that one device receives leave by the other, limited by the rate and after
+//! the delay.
 //!
-//! `colonnade-shaper A B MBIT DELAY_US LOSS QUEUE_BYTES OFFLOAD [ADDRESS]` makes the devices A and B, says `ready`, and shapes
-//! until its standard input ends; a line `rate MBIT` there changes the rate. Rate, delay, loss (a share from 0 to 1) and queue
-//! hold in each direction. OFFLOAD 1 lets the kernel hand over up to 64 KiB as one unit, which is what carries a gigabit; loss
-//! would then take such units whole, so it goes with 0. ADDRESS is one by which B's side reaches 127.0.0.1 of A's side: so a
-//! server can be measured that listens on loopback only. A's device needs `route_localnet`.
+//! `colonnade-shaper A B MBIT DELAY_US LOSS QUEUE_BYTES OFFLOAD [ADDRESS]` creates the devices A and B, prints `ready`,
+//! and shapes until its standard input ends. A line `rate MBIT` there changes the rate. Rate, delay, loss (a share from
+//! 0 to 1) and queue apply to each direction. With OFFLOAD 1 the kernel passes on units of up to 64 KiB, which a
+//! gigabit needs. A loss would then drop a whole unit, so use 0 with loss. ADDRESS is an address by which B's side
+//! reaches 127.0.0.1 of A's side, to measure a server that listens on loopback only. A's device needs `route_localnet`.
 
 mod link;
 mod loopback;
@@ -21,7 +22,7 @@ use link::{Link, Shape};
 
 /// The largest unit: an IP packet with its offload header.
 const LARGEST: usize = 65_535 + tun::OFFLOAD_HEADER;
-/// Units taken from a device before the other one gets its turn.
+/// Units taken from a device before the other device is served.
 const BURST: usize = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,8 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let offload = offload == "1";
     let address = rest.first().map(|address| address.parse::<Ipv4Addr>()).transpose()?;
     let devices = [tun::open(a, offload)?, tun::open(b, offload)?];
-    // A late shaper is a slower link: it goes before whatever else this machine does.
-    tun::be_punctual();
+    // A delay of the shaper would be a slower link, so it has priority over everything else on this machine.
+    tun::set_realtime();
     println!("ready");
     io::stdout().flush()?;
     run(&devices, [Link::new(shape, 1), Link::new(shape, 2)], if offload { tun::OFFLOAD_HEADER } else { 0 }, address)?;
@@ -58,7 +59,7 @@ fn run(devices: &[File; 2], mut links: [Link; 2], header: usize, address: Option
         let now = Instant::now();
         for (link, device) in links.iter_mut().zip([&devices[1], &devices[0]]) {
             while let Some(due) = link.due(now) {
-                // A device that is not up, or has no room, loses what it is given, as any does.
+                // A device that is down or full loses the packet, as any device does.
                 let _ = (&*device).write(&due);
             }
         }

@@ -16,7 +16,7 @@ struct Request {
     rest: [u8; 22],
 }
 
-/// A new device of this name, which is down and in this process's network namespace.
+/// Creates a device with this name. It is down, and in this process's network namespace.
 pub(crate) fn open(name: &str, offload: bool) -> io::Result<File> {
     let device = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | if offload { libc::IFF_VNET_HDR } else { 0 };
@@ -39,8 +39,8 @@ pub(crate) fn open(name: &str, offload: bool) -> io::Result<File> {
     Ok(device)
 }
 
-/// Runs before all ordinary processes, and wakes when it wants to. Without the right to that it is merely less exact.
-pub(crate) fn be_punctual() {
+/// Gives this thread real-time priority and precise timers. Without the privilege for this, the shaper is only less exact.
+pub(crate) fn set_realtime() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameter outlives the call; both calls concern this thread alone.
     unsafe {

@@ -12,7 +12,7 @@ usage: colonnade-bench [--table NAME]… [--only TEXT]… [--rounds N] [--rows N
 tables: lineitem, flights, acs (default: all); --only keeps the contenders whose name contains TEXT
 experiments: chunk_sizes, row_or_column, integers, frameworks, strings (default: the tables that each is for)";
 
-/// One operation in a loop, for a profiler to look at.
+/// One operation in a loop, to be profiled.
 pub struct Profile {
     pub config: String,
     pub decode: bool,
@@ -21,26 +21,26 @@ pub struct Profile {
 
 /// What to measure.
 pub struct Args {
-    /// Those asked for, if any.
+    /// The requested tables, if any.
     pub tables: Vec<String>,
     pub contenders: Vec<String>,
     pub rounds: usize,
-    /// At most that many rows of a table.
+    /// The maximum number of rows of a table.
     pub rows: usize,
     pub chunk_bytes: usize,
     pub data: PathBuf,
     pub json: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
     pub profile: Option<Profile>,
-    /// One of the experiments instead of the table of contenders.
+    /// An experiment, instead of the table of contenders.
     pub experiment: Option<String>,
 }
 
 impl Args {
-    /// Understands the arguments after the program's name.
+    /// Parses the arguments after the program's name.
     ///
     /// # Errors
-    /// An argument that is unknown or lacks its value.
+    /// An argument is unknown or lacks its value.
     pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let mut args = Self {
             tables: Vec::new(),
@@ -86,18 +86,18 @@ impl Args {
         Ok(args)
     }
 
-    /// The tables asked for, or these.
+    /// The requested tables, or `usual`.
     pub fn tables_or(&self, usual: &[&str]) -> Vec<String> {
         if self.tables.is_empty() { usual.iter().map(|&name| name.to_owned()).collect() } else { self.tables.clone() }
     }
 
-    /// Whether a contender was asked for.
+    /// Whether a contender was requested.
     pub fn wants(&self, name: &str) -> bool {
         self.contenders.is_empty() || self.contenders.iter().any(|text| name.contains(text.as_str()))
     }
 }
 
-/// Where `bench/data.py` wrote the tables.
+/// The directory to which `bench/data.py` wrote the tables.
 fn data_directory() -> PathBuf {
     match std::env::var_os("COLONNADE_BENCH_DATA") {
         Some(directory) => directory.into(),

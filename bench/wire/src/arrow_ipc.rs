@@ -1,6 +1,6 @@
-//! Rival: an Arrow IPC stream by arrow-rs, with the buffers plain, LZ4 or Zstandard.
+//! A competing format: an Arrow IPC stream by arrow-rs, with the buffers plain, or compressed by LZ4 or Zstandard.
 //!
-//! Read with validation (offsets and UTF-8), as ours is, and without a copy where the buffers are plain.
+//! It is read with validation (offsets and UTF-8), as ours is, and without a copy if the buffers are plain.
 
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::StreamDecoder;
@@ -11,7 +11,7 @@ use crate::clock::Stopwatch;
 use crate::contender::{Contender, Sample, compare, receive};
 use crate::table::Table;
 
-/// The codecs measured. Zstandard at level 1, which is pyarrow's default too.
+/// The measured codecs. Zstandard has level 1, which is also pyarrow's default.
 pub const CODECS: [(&str, Option<CompressionType>); 3] = [
     ("Arrow IPC", None),
     ("Arrow IPC, LZ4", Some(CompressionType::LZ4_FRAME)),
@@ -25,7 +25,7 @@ pub struct ArrowIpc {
 }
 
 impl ArrowIpc {
-    /// With the codec of a line of [`CODECS`].
+    /// With the codec of an entry of [`CODECS`].
     ///
     /// # Errors
     /// The codec is not compiled in.

@@ -1,7 +1,7 @@
-//! What small chunks cost on a wide table.
+//! The cost of small chunks for a wide table.
 //!
-//! In the paper (§3.2), column encodings collapse where hundreds of columns leave few rows to a chunk. The 274-column
-//! table in 1 MB chunks is to stay within 15 % of its bytes in 16 MB chunks.
+//! In the paper (§3.2), column encodings become ineffective if hundreds of columns leave few rows in a chunk. Target:
+//! the 274-column table in 1 MB chunks takes at most 15 % more bytes than in 16 MB chunks.
 
 use colonnade_wire::Config;
 
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::colonnade::Stream;
 use crate::table::{CHUNK_ROWS, Table};
 
-/// The chunk sizes compared, in bytes of plain Arrow buffers.
+/// The sizes of chunks to compare, in bytes of plain Arrow buffers.
 const SIZES: [usize; 3] = [1 << 20, 4 << 20, 16 << 20];
 
 /// One chunk size.
@@ -20,7 +20,7 @@ pub struct Size {
     pub zstd: f64,
 }
 
-/// The bytes a row of a table at each chunk size, in two configurations.
+/// The bytes per row of a table with each size of chunks, in two configurations.
 ///
 /// # Errors
 /// The encoder refuses a chunk.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// Adds up the CPU time of what it is given to do.
+/// Sums the CPU time of the work that it runs.
 #[derive(Default)]
 pub struct Stopwatch {
     total: Duration,
 }
 
 impl Stopwatch {
-    /// Does `work` and adds its CPU time.
+    /// Runs `work` and adds its CPU time.
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = thread_time();
         let result = work();
@@ -17,13 +17,13 @@ impl Stopwatch {
         result
     }
 
-    /// All the time so far.
+    /// The total time.
     pub fn total(&self) -> Duration {
         self.total
     }
 }
 
-/// The CPU time that this thread has used: other work on the machine disturbs it little.
+/// The CPU time that this thread has used. Other work on the machine has little effect on it.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec to write to. The clock exists on every Linux, so the call cannot fail.
@@ -31,7 +31,7 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The median.
 pub fn median(times: impl Iterator<Item = Duration>) -> Duration {
     let mut times: Vec<_> = times.collect();
     times.sort_unstable();
@@ -43,9 +43,9 @@ pub fn median(times: impl Iterator<Item = Duration>) -> Duration {
     }
 }
 
-/// Tells the C allocator to keep freed memory, as a process that has been running for a while would.
+/// Configures the C allocator to keep freed memory, as in a process that has been running for a while.
 ///
-/// A fresh page costs about as much as copying it, so otherwise every contender would mostly measure page faults.
+/// A new page costs about as much as copying it. Without this, the times would mainly be those of page faults.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt only sets parameters, before other threads exist.

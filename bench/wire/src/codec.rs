@@ -1,5 +1,5 @@
-//! General compressors over whole messages: those that the paper compares (Tables 4 and 5), and Zstandard, which came
-//! after it.
+//! General compressors over whole messages: those that the paper compares (Tables 4 and 5), and Zstandard, which is
+//! newer.
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use snap::raw as snappy;
 
 use crate::Result;
 
-/// A compressor, with its level where it has some.
+/// A compressor, with its level if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     None,
@@ -25,17 +25,17 @@ pub enum Codec {
     Xz(u32),
 }
 
-/// Bytes before a compressed message that say how long it was.
+/// Bytes before a compressed message that contain its original length.
 const PREFIX: usize = 4;
 
 impl Codec {
-    /// The message as it is sent. `room` is kept from message to message.
+    /// The message in compressed form. `room` is reused for all messages.
     ///
     /// # Errors
     /// The message is too long.
     pub fn compress<'a>(self, plain: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let prefix = u32::try_from(plain.len())?.to_le_bytes();
-        // What fills a slice needs no zeros each time, what fills a vector needs it empty.
+        // A compressor that fills a slice does not need zeros each time; one that fills a vector needs it empty.
         let most = match self {
             Self::None => return Ok(plain),
             Self::Snappy => snappy::max_compress_len(plain.len()),
@@ -70,10 +70,10 @@ impl Codec {
         Ok(&room[..PREFIX + length])
     }
 
-    /// The message as it was.
+    /// The original message.
     ///
     /// # Errors
-    /// These bytes are not what [`Codec::compress`] made.
+    /// These bytes were not made by [`Codec::compress`].
     pub fn decompress<'a>(self, sent: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if self == Self::None {
             return Ok(sent);
@@ -122,7 +122,7 @@ mod tests {
         let repetitive: Vec<u8> = (0..50_000_u32).flat_map(|i| (i % 300).to_le_bytes()).collect();
         for codec in ALL {
             let (mut packed, mut unpacked) = (Vec::new(), Vec::new());
-            // A short message after a long one must not bring what is left of it.
+            // A short message after a long one must not contain remains of the long one.
             for message in [repetitive.as_slice(), b"short", b""] {
                 let sent = codec.compress(message, &mut packed)?.to_vec();
                 assert_eq!(codec.decompress(&sent, &mut unpacked)?, message, "{codec}");

@@ -1,4 +1,4 @@
-//! Ours: the encoder and the decoder of the wire crate, in pinned configurations.
+//! Our format: the encoder and the decoder of the wire crate, in fixed configurations.
 
 use arrow_array::{ArrayRef, RecordBatch};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::clock::Stopwatch;
 use crate::contender::{Contender, Sample, compare, receive};
 use crate::table::Table;
 
-/// The configurations measured.
+/// The measured configurations.
 pub const CONFIGS: [&str; 7] =
     ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1", "light+zstd-3", "light+zstd-9"];
 
@@ -21,7 +21,7 @@ pub struct Colonnade {
 }
 
 impl Colonnade {
-    /// With a configuration's name, as the protocol's option `compression` takes it.
+    /// With a configuration's name, as in the protocol's option `compression`.
     ///
     /// # Errors
     /// There is no such configuration.
@@ -39,7 +39,7 @@ impl Contender for Colonnade {
         let (mut encode, mut decode) = (Stopwatch::default(), Stopwatch::default());
         let mut stream = Stream::start(table)?;
         for chunk in &table.chunks {
-            // What leaves the encoder goes to the socket as it is, in one vectored write.
+            // The encoder's output goes to the socket unchanged, in one vectored write.
             let sent = encode.time(|| stream.encode(chunk, self.config))?;
             let received = receive(sent.slices(), sent.len());
             drop(sent);
@@ -53,7 +53,7 @@ impl Contender for Colonnade {
     }
 }
 
-/// Both ends of one stream.
+/// The encoder and the decoder of one stream.
 pub struct Stream {
     encoder: Encoder,
     decoder: Decoder,
@@ -65,7 +65,7 @@ impl Stream {
     /// A stream whose schema has been sent.
     ///
     /// # Errors
-    /// A column has a type that the format does not carry.
+    /// A column has a type that the format does not support.
     pub fn start(table: &Table) -> Result<Self> {
         let schema = schema_from_arrow(&table.schema)?;
         let mut stream =
@@ -76,7 +76,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// The chunk as it would be sent.
+    /// The chunk in the form in which it would be sent.
     ///
     /// # Errors
     /// The encoder refuses it.
@@ -97,10 +97,10 @@ impl Stream {
         self.schema.fields.iter().enumerate().map(|(i, field)| Ok(array_from_column(field, chunk.column(i)?))).collect()
     }
 
-    /// Ends the stream and gives its length in bytes.
+    /// Ends the stream and returns its length in bytes.
     ///
     /// # Errors
-    /// The decoder has not seen the whole stream.
+    /// The decoder has not received the whole stream.
     pub fn finish(mut self) -> Result<usize> {
         let message = self.encoder.end_message();
         self.bytes += message.len();

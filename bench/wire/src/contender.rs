@@ -1,4 +1,4 @@
-//! What is compared: ways to turn batches into bytes and back.
+//! The contenders: ways to convert batches to bytes and back.
 
 use std::time::Duration;
 
@@ -6,53 +6,31 @@ use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use crate::Result;
-use crate::codec::Codec;
-use crate::layout::Serialized;
-use crate::layout::postgresql::PostgreSql;
 use crate::table::Table;
-use crate::{arrow_ipc, colonnade, parquet_file};
 
-/// What one pass over a table cost.
+/// The cost of one pass over a table.
 #[derive(Clone, Copy)]
 pub struct Sample {
-    /// Bytes that would be sent.
+    /// Bytes to be sent.
     pub bytes: usize,
-    /// CPU time of making them.
+    /// CPU time to encode them.
     pub encode: Duration,
-    /// CPU time of making Arrow arrays of them.
+    /// CPU time to decode them into Arrow arrays.
     pub decode: Duration,
 }
 
-/// A way to turn batches into bytes and back.
+/// A way to convert batches to bytes and back.
 pub trait Contender {
     /// The name in the tables.
     fn name(&self) -> &str;
 
-    /// Encodes and decodes a whole table once, each chunk decoded right after it was encoded, so that its bytes are as
-    /// warm as after a receive. With `check`, the decoded batches are compared with the originals.
+    /// Encodes and decodes a whole table once. Each chunk is decoded directly after it was encoded, so that its bytes
+    /// are in the caches as after a receive. With `check`, the decoded batches are compared with the originals.
     fn pass(&self, table: &Table, check: bool) -> Result<Sample>;
 }
 
-/// Everyone, in the order of the tables.
-///
-/// # Errors
-/// A codec is not compiled in.
-pub fn all() -> Result<Vec<Box<dyn Contender>>> {
-    let mut all: Vec<Box<dyn Contender>> = Vec::new();
-    for config in colonnade::CONFIGS {
-        all.push(Box::new(colonnade::Colonnade::new(config)?));
-    }
-    for codec in arrow_ipc::CODECS {
-        all.push(Box::new(arrow_ipc::ArrowIpc::new(codec)?));
-    }
-    all.push(Box::new(Serialized::new("the paper's layout", PostgreSql, Codec::None)));
-    all.push(Box::new(Serialized::new("the paper's layout, Snappy", PostgreSql, Codec::Snappy)));
-    all.push(Box::new(parquet_file::ParquetZstd));
-    Ok(all)
-}
-
-/// Copies a message to where a client would have received it: one aligned allocation. Costs the same for all and is
-/// left out of the clock, since it is the socket's work.
+/// Copies a message to where a client would have received it: one aligned allocation. This is the socket's work and
+/// costs the same for all contenders, so it is not timed.
 pub fn receive<'a>(parts: impl IntoIterator<Item = &'a [u8]>, bytes: usize) -> Buffer {
     let mut buffer = MutableBuffer::with_capacity(bytes);
     for part in parts {
@@ -68,7 +46,7 @@ pub fn receive<'a>(parts: impl IntoIterator<Item = &'a [u8]>, bytes: usize) -> B
 pub fn compare(original: &RecordBatch, decoded: &RecordBatch) -> Result<()> {
     for (column, field) in original.schema().fields().iter().enumerate() {
         if original.column(column) != decoded.column(column) {
-            return Err(format!("column {} came back different", field.name()).into());
+            return Err(format!("column {} differs after decoding", field.name()).into());
         }
     }
     Ok(())

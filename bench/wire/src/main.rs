@@ -1,10 +1,11 @@
-//! How fast and how small: the wire format beside its rivals, on one core, in one run.
+//! Speed and size of the wire format, compared with other formats, on one core, in one run.
 //!
-//! Encoding and decoding are timed with the thread's CPU clock over the chunks of a whole table; every contender gets
-//! the same chunks, in turn, round after round, and every decoded batch of the first pass is compared with the original.
-//! Tables are read from the Parquet files that `bench/data.py` writes, with exactly the types that DuckDB delivers.
+//! Encoding and decoding of all chunks of a table are timed with the thread's CPU clock. All contenders get the same
+//! chunks, in turn, round by round. Every decoded batch of the first pass is compared with the original. Tables are
+//! read from the Parquet files that `bench/data.py` writes, with exactly the types that DuckDB delivers.
 //!
-//! With `--experiment` it does what the paper did in §3 instead, one design decision at a time: see `experiments`.
+//! With `--experiment` it repeats the experiments of the paper's §3 instead, one design decision at a time: see
+//! `experiments`.
 
 mod args;
 mod arrow_ipc;
@@ -13,6 +14,7 @@ mod clock;
 mod codec;
 mod colonnade;
 mod contender;
+mod contenders;
 mod experiments;
 mod layout;
 mod overhead;
@@ -29,10 +31,10 @@ use args::Args;
 use contender::{Contender, Sample};
 use table::Table;
 
-/// What is measured if nobody says otherwise.
+/// The tables that are measured by default.
 const TABLES: [&str; 3] = ["lineitem", "flights", "acs"];
 
-/// The result of anything here: a benchmark has nobody to tell its errors apart.
+/// The result of every function here. A benchmark does not distinguish kinds of errors.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
@@ -59,12 +61,12 @@ fn run(args: Args) -> Result<()> {
     for name in args.tables_or(&TABLES) {
         let table = Table::load(&name, &args)?;
         let contenders: Vec<Box<dyn Contender>> =
-            contender::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
+            contenders::all()?.into_iter().filter(|c| args.wants(c.name())).collect();
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); contenders.len()];
         for round in 0..=args.rounds {
             for (contender, samples) in contenders.iter().zip(&mut samples) {
                 progress(&format!("{name}: round {round} of {}, {}", args.rounds, contender.name()));
-                // Round 0 warms caches and allocator, and is where results are compared with the originals.
+                // Round 0 fills caches and the allocator, and compares results with the originals.
                 let sample = contender.pass(&table, round == 0).map_err(|e| format!("{}: {e}", contender.name()))?;
                 if round > 0 {
                     samples.push(sample);
@@ -83,11 +85,11 @@ fn run(args: Args) -> Result<()> {
     out.finish()
 }
 
-/// Says on a terminal what is being done.
+/// Shows progress on a terminal.
 fn progress(what: &str) {
     let mut out = std::io::stderr();
     if out.is_terminal() {
-        // Nobody misses a line of progress that could not be written.
+        // A failure to write progress is ignored.
         let _ = write!(out, "\r\x1b[K{what}").and_then(|()| out.flush());
     }
 }

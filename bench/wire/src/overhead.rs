@@ -1,4 +1,4 @@
-//! What it costs to choose: the controller's own CPU time, beside that of encoding light chunks.
+//! The overhead of choosing: the controller's own CPU time, beside that of encoding light chunks.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use crate::clock::Stopwatch;
 use crate::colonnade::Stream;
 use crate::table::Table;
 
-/// A link that is always waited for, in bytes a second: the controller has the most to do where much could be gained.
+/// The rate of a link that is always the bottleneck, in bytes per second. The controller has most work if it can gain
+/// most.
 const RATE: f64 = 1e9 / 8.0;
-/// Plain bytes of a chunk; as many as the laboratory's have, and an eighth of what the server sends.
+/// Plain bytes of a chunk: the same as in the laboratory, and an eighth of what the server sends.
 const CHUNK_BYTES: usize = 512 * 1024;
 
 /// CPU time of a table's chunks.
@@ -21,7 +22,7 @@ pub struct Overhead {
     pub encoding: Duration,
 }
 
-/// Encodes a table in light chunks, while a controller is asked and told as by the server's sender. Its choice is ignored.
+/// Encodes a table in light chunks, with a controller that is called as by the server's sender. Its choice is ignored.
 ///
 /// # Errors
 /// The encoder refuses a chunk.

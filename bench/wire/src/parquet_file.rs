@@ -1,6 +1,6 @@
-//! Rival: a Parquet file in memory, its pages compressed with Zstandard at the library's default level, 1.
+//! A competing format: a Parquet file in memory, its pages compressed with Zstandard at the library's default level, 1.
 //!
-//! The whole table is one file, with row groups of the library's default size, as files that are shipped around have.
+//! The whole table is one file, with row groups of the library's default size, as in files for storage.
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -45,14 +45,14 @@ impl Contender for ParquetZstd {
             }
         }
         if check {
-            // The reader's batches do not end where the chunks do, so single columns are compared, joined.
+            // The reader's batches do not end where the chunks do, so the joined columns are compared one by one.
             check_rows(&table.chunks, &batches)?;
         }
         Ok(Sample { bytes, encode: encode.total(), decode: decode.total() })
     }
 }
 
-/// Compares two tables that are cut differently.
+/// Compares two tables with different batch boundaries.
 fn check_rows(chunks: &[RecordBatch], batches: &[RecordBatch]) -> Result<()> {
     let mut batches = batches.iter();
     let mut batch: Option<(&RecordBatch, usize)> = batches.next().map(|b| (b, 0));
@@ -70,5 +70,5 @@ fn check_rows(chunks: &[RecordBatch], batches: &[RecordBatch]) -> Result<()> {
             };
         }
     }
-    if batch.is_some() { Err("there are rows too many".into()) } else { Ok(()) }
+    if batch.is_some() { Err("there are too many rows".into()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! One operation in a loop, for a profiler to look at.
+//! One operation in a loop, to be profiled.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::colonnade::Stream;
 use crate::contender::receive;
 use crate::table::Table;
 
-/// Encodes or decodes a table again and again for some seconds, then prints the speed.
+/// Encodes or decodes a table repeatedly for some seconds, then prints the speed.
 ///
 /// # Errors
-/// The configuration does not exist, or a chunk does not survive.
+/// The configuration does not exist, or encoding or decoding fails.
 pub fn run(profile: &Profile, table: &Table) -> Result<()> {
     let config: Config = profile.config.parse()?;
     let mut messages: Vec<Bytes> = Vec::new();

@@ -1,4 +1,4 @@
-//! Medians, as a Markdown table to read and as JSON to keep.
+//! Medians, as a Markdown table and as JSON.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::contender::Sample;
 use crate::overhead::Overhead;
 use crate::table::Table;
 
-/// What the run has found so far.
+/// The results of the run.
 pub struct Report {
     markdown: String,
     json: Vec<Value>,
@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing yet.
+    /// A report without results.
     pub fn new(args: &Args) -> Self {
         Self {
             markdown: String::new(),
@@ -79,7 +79,7 @@ impl Report {
         }));
     }
 
-    /// Adds what chunk sizes cost.
+    /// Adds the cost of chunk sizes.
     pub fn chunk_sizes(&mut self, sizes: &[Size]) {
         let mut text = String::from(
             "### Chunk sizes on the 274-column table\n\n\
@@ -99,7 +99,7 @@ impl Report {
             let over = |small: f64, large: f64| (small / large - 1.0) * 100.0;
             let _ = writeln!(
                 text,
-                "\n{} MB over {} MB: {:+.1} % light, {:+.1} % light+zstd-1 (to stay within 15 %).",
+                "\n{} MB over {} MB: {:+.1} % light, {:+.1} % light+zstd-1 (target: at most 15 %).",
                 small.chunk_bytes >> 20,
                 large.chunk_bytes >> 20,
                 over(small.light, large.light),
@@ -119,7 +119,7 @@ impl Report {
         }));
     }
 
-    /// Adds what it costs to choose.
+    /// Adds the overhead of choosing.
     pub fn overhead(&mut self, table: &Table, found: &Overhead) {
         let each = |time: Duration| time.as_secs_f64() * 1e6 / found.chunks as f64;
         let share = found.choosing.as_secs_f64() / found.encoding.as_secs_f64();
@@ -137,7 +137,7 @@ impl Report {
         self.json.push(json!({ "overhead_of": table.name, "share": share }));
     }
 
-    /// Writes the files that were asked for.
+    /// Writes the requested files.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -153,7 +153,7 @@ impl Report {
     }
 }
 
-/// A speed without digits that mean nothing.
+/// A speed with three significant digits.
 fn three_digits(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),

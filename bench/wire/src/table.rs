@@ -1,4 +1,4 @@
-//! A table in memory, cut into the chunks that every contender gets.
+//! A table in memory, divided into the chunks that every contender gets.
 
 use std::fs::File;
 
@@ -9,12 +9,12 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use crate::Result;
 use crate::args::Args;
 
-/// Rows of a batch read from a file: many chunks, so that the shorter last one of a batch weighs little.
+/// Rows of a batch read from a file. A batch has many chunks, so that its shorter last one has little weight.
 const BATCH_ROWS: usize = 1 << 20;
-/// Rows of a chunk at most, as our server has it.
+/// The maximum number of rows of a chunk, as in our server.
 pub const CHUNK_ROWS: usize = 1 << 16;
 
-/// A table cut into chunks.
+/// A table divided into chunks.
 pub struct Table {
     pub name: String,
     pub schema: SchemaRef,
@@ -22,12 +22,12 @@ pub struct Table {
     pub rows: usize,
     /// The bytes of Arrow's buffers for those rows.
     pub plain_bytes: usize,
-    /// Which columns hold no NULL at all, as a database's statistics would tell.
+    /// Which columns contain no NULL, as a database's statistics would tell.
     pub complete: Vec<bool>,
 }
 
 impl Table {
-    /// Reads a table from the data directory and cuts it as the arguments say.
+    /// Reads a table from the data directory and divides it as the arguments say.
     ///
     /// # Errors
     /// The file is missing or unreadable.
@@ -35,7 +35,7 @@ impl Table {
         Self::cut(name, &read(name, args)?, CHUNK_ROWS, args.chunk_bytes)
     }
 
-    /// The same rows in chunks of at most so many rows and plain bytes.
+    /// The same rows in chunks with these maximum numbers of rows and of plain bytes.
     ///
     /// # Errors
     /// There are no rows.
@@ -53,7 +53,7 @@ impl Table {
         Self::of(name, chunks)
     }
 
-    /// The first chunks of the table, as a table of their own.
+    /// The first chunks of the table, as a separate table.
     ///
     /// # Errors
     /// There are none.

@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::Dtype;
 use super::float::{Float, Scratch};
-use super::kind::{Kind, is_text, kind};
+use super::kind::{TypeFamily, is_text, kind};
 use super::temporal::{Rescale, has_finer_digits, has_zone, is_iso};
 use super::text::Texts;
 
@@ -30,7 +30,7 @@ const SHOWN: usize = 60;
 
 /// Why an array cannot have the type. Rows are counted from 0, within the array.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ConversionError {
     /// The value in this row would be another one.
     Changed(usize),
     /// The type has nothing near to the value in this row.
@@ -40,7 +40,7 @@ pub(super) enum Fault {
 }
 
 /// The array in the new type.
-pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let (from, to) = (array.data_type(), &dtype.target);
     if from == to {
         return Ok(array.clone());
@@ -52,23 +52,26 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault
         let plain = convert(array, &Dtype { target: values.as_ref().clone(), lossy: dtype.lossy })?;
         // Fails where there are more values than indices.
         return cast_with_options(&plain, to, &CastOptions { safe: false, ..CastOptions::default() })
-            .map_err(Fault::Failed);
+            .map_err(ConversionError::Failed);
     }
     match (kind(from), kind(to)) {
-        (Kind::Null, _) => Ok(new_null_array(to, array.len())),
-        (Kind::Moment | Kind::Zoned | Kind::Time, Kind::Moment | Kind::Zoned | Kind::Time) => rescaled(array, dtype),
-        (Kind::Decimal, Kind::Float) => floats(array, dtype),
-        (Kind::Float, Kind::Decimal) => decimals(array, dtype),
-        (Kind::Text, Kind::Float) => floats(array, dtype),
-        (Kind::Text, Kind::Decimal) => decimals(array, dtype),
-        (Kind::Text, Kind::Integer) => integers(array, dtype),
-        (Kind::Text, Kind::Bool) => bools(array),
-        (Kind::Text, Kind::Moment | Kind::Zoned | Kind::Time) => moments(array, dtype),
+        (TypeFamily::Null, _) => Ok(new_null_array(to, array.len())),
         (
-            Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal,
-            Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal,
+            TypeFamily::Moment | TypeFamily::Zoned | TypeFamily::Time,
+            TypeFamily::Moment | TypeFamily::Zoned | TypeFamily::Time,
+        ) => rescaled(array, dtype),
+        (TypeFamily::Decimal, TypeFamily::Float) => floats(array, dtype),
+        (TypeFamily::Float, TypeFamily::Decimal) => decimals(array, dtype),
+        (TypeFamily::Text, TypeFamily::Float) => floats(array, dtype),
+        (TypeFamily::Text, TypeFamily::Decimal) => decimals(array, dtype),
+        (TypeFamily::Text, TypeFamily::Integer) => integers(array, dtype),
+        (TypeFamily::Text, TypeFamily::Bool) => bools(array),
+        (TypeFamily::Text, TypeFamily::Moment | TypeFamily::Zoned | TypeFamily::Time) => moments(array, dtype),
+        (
+            TypeFamily::Bool | TypeFamily::Integer | TypeFamily::Float | TypeFamily::Decimal,
+            TypeFamily::Bool | TypeFamily::Integer | TypeFamily::Float | TypeFamily::Decimal,
         ) => numbers(array, dtype),
-        (Kind::Moment, Kind::Text) => cast(&plainly(array)?, to),
+        (TypeFamily::Moment, TypeFamily::Text) => cast(&plainly(array)?, to),
         _ => cast(array, to),
     }
 }
@@ -99,35 +102,35 @@ fn unzoned(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-fn plainly(array: &ArrayRef) -> Result<ArrayRef, Fault> {
+fn plainly(array: &ArrayRef) -> Result<ArrayRef, ConversionError> {
     unzoned(array.data_type())
         .map_or_else(|| Ok(array.clone()), |target| rescaled(array, &Dtype { target, lossy: false }))
 }
 
 /// arrow-rs's own conversion, which must not lose a value altogether.
-fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Fault> {
-    let made =
-        cast_with_options(array, to, &CastOptions { safe: true, ..CastOptions::default() }).map_err(Fault::Failed)?;
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ConversionError> {
+    let made = cast_with_options(array, to, &CastOptions { safe: true, ..CastOptions::default() })
+        .map_err(ConversionError::Failed)?;
     if made.null_count() != array.null_count() {
         let lost = (0..array.len()).find(|&row| array.is_valid(row) && made.is_null(row));
-        return Err(Fault::Impossible(lost.unwrap_or_default()));
+        return Err(ConversionError::Impossible(lost.unwrap_or_default()));
     }
     Ok(made)
 }
 
 /// By arrow-rs, and back: it rounds in silence.
-fn numbers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn numbers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let made = cast(array, &dtype.target)?;
     if dtype.lossy {
         return match overflowed(array, &made) {
-            Some(row) => Err(Fault::Impossible(row)),
+            Some(row) => Err(ConversionError::Impossible(row)),
             None => Ok(made),
         };
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
-    let back = cast_with_options(&made, array.data_type(), &options).map_err(Fault::Failed)?;
+    let back = cast_with_options(&made, array.data_type(), &options).map_err(ConversionError::Failed)?;
     match difference(array, &back) {
-        Some(row) => Err(Fault::Changed(row)),
+        Some(row) => Err(ConversionError::Changed(row)),
         None => Ok(made),
     }
 }
@@ -154,11 +157,11 @@ fn difference(one: &ArrayRef, other: &ArrayRef) -> Option<usize> {
     )
 }
 
-fn fits<T>(found: Option<(T, bool)>, row: usize, lossy: bool) -> Result<T, Fault> {
+fn fits<T>(found: Option<(T, bool)>, row: usize, lossy: bool) -> Result<T, ConversionError> {
     match found {
         Some((value, same)) if same || lossy => Ok(value),
-        Some(_) => Err(Fault::Changed(row)),
-        None => Err(Fault::Impossible(row)),
+        Some(_) => Err(ConversionError::Changed(row)),
+        None => Err(ConversionError::Impossible(row)),
     }
 }
 
@@ -166,8 +169,8 @@ fn fits<T>(found: Option<(T, bool)>, row: usize, lossy: bool) -> Result<T, Fault
 fn build<T: ArrowPrimitiveType>(
     like: &dyn Array,
     to: &DataType,
-    mut value: impl FnMut(usize) -> Result<T::Native, Fault>,
-) -> Result<ArrayRef, Fault> {
+    mut value: impl FnMut(usize) -> Result<T::Native, ConversionError>,
+) -> Result<ArrayRef, ConversionError> {
     let nulls = like.logical_nulls();
     let mut values = Vec::with_capacity(like.len());
     for row in 0..like.len() {
@@ -177,12 +180,12 @@ fn build<T: ArrowPrimitiveType>(
     Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(to.clone())))
 }
 
-fn unexpected(array: &dyn Array) -> Fault {
-    Fault::Failed(ArrowError::CastError(format!("no conversion of {} is known", array.data_type())))
+fn unexpected(array: &dyn Array) -> ConversionError {
+    ConversionError::Failed(ArrowError::CastError(format!("no conversion of {} is known", array.data_type())))
 }
 
 /// Decimals and text.
-fn floats(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn floats(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     match dtype.target {
         DataType::Float32 => floats_of::<Float32Type>(array, dtype),
         DataType::Float64 => floats_of::<Float64Type>(array, dtype),
@@ -190,7 +193,10 @@ fn floats(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
     }
 }
 
-fn floats_of<T: ArrowPrimitiveType<Native: Float>>(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn floats_of<T: ArrowPrimitiveType<Native: Float>>(
+    array: &ArrayRef,
+    dtype: &Dtype,
+) -> Result<ArrayRef, ConversionError> {
     let mut scratch = Scratch::default();
     let lossy = dtype.lossy;
     if let Some(texts) = Texts::new(array) {
@@ -219,7 +225,7 @@ fn floats_of<T: ArrowPrimitiveType<Native: Float>>(array: &ArrayRef, dtype: &Dty
 type Units<'a> = Box<dyn FnMut(usize, u8, i8) -> Option<(i256, bool)> + 'a>;
 
 /// Floats and text.
-fn units(array: &ArrayRef, round: bool) -> Result<Units<'_>, Fault> {
+fn units(array: &ArrayRef, round: bool) -> Result<Units<'_>, ConversionError> {
     let mut scratch = Scratch::default();
     if let Some(texts) = Texts::new(array) {
         return Ok(Box::new(move |row, precision, scale| scratch.scaled(texts.value(row), precision, scale, round)));
@@ -242,12 +248,12 @@ fn units(array: &ArrayRef, round: bool) -> Result<Units<'_>, Fault> {
     }
 }
 
-fn decimals(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn decimals(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let mut units = units(array, true)?;
     match dtype.target {
         DataType::Decimal128(precision, scale) => build::<Decimal128Type>(array, &dtype.target, |row| {
             let value = fits(units(row, precision, scale), row, dtype.lossy)?;
-            value.to_i128().ok_or(Fault::Impossible(row))
+            value.to_i128().ok_or(ConversionError::Impossible(row))
         }),
         DataType::Decimal256(precision, scale) => {
             build::<Decimal256Type>(array, &dtype.target, |row| fits(units(row, precision, scale), row, dtype.lossy))
@@ -256,14 +262,14 @@ fn decimals(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
     }
 }
 
-fn integers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn integers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let mut units = units(array, false)?;
     let to = &dtype.target;
     macro_rules! of {
         ($integer:ty) => {
             build::<$integer>(array, to, |row| {
                 let value = fits(units(row, INTEGER_DIGITS, 0), row, dtype.lossy)?;
-                value.to_i128().and_then(|value| value.try_into().ok()).ok_or(Fault::Impossible(row))
+                value.to_i128().and_then(|value| value.try_into().ok()).ok_or(ConversionError::Impossible(row))
             })
         };
     }
@@ -271,21 +277,21 @@ fn integers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
 }
 
 /// What PostgreSQL, MySQL and SQLite write for truth.
-fn bools(array: &ArrayRef) -> Result<ArrayRef, Fault> {
+fn bools(array: &ArrayRef) -> Result<ArrayRef, ConversionError> {
     let texts = Texts::new(array).ok_or_else(|| unexpected(array))?;
     let mut values = vec![false; array.len()];
     for (row, value) in values.iter_mut().enumerate().filter(|(row, _)| array.is_valid(*row)) {
         *value = match texts.value(row).to_ascii_lowercase().as_str() {
             "t" | "true" | "1" => true,
             "f" | "false" | "0" => false,
-            _ => return Err(Fault::Impossible(row)),
+            _ => return Err(ConversionError::Impossible(row)),
         };
     }
     Ok(Arc::new(BooleanArray::new(BooleanBuffer::from(values), array.nulls().cloned())))
 }
 
 /// Dates and times that are text, in the form of ISO 8601.
-fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let texts = Texts::new(array).ok_or_else(|| unexpected(array))?;
     let zoned = matches!(dtype.target, DataType::Timestamp(_, Some(_)));
     let date = matches!(dtype.target, DataType::Date32 | DataType::Date64);
@@ -293,15 +299,15 @@ fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
         let text = texts.value(row);
         // arrow-rs cuts off digits, and drops a time where a date is wanted and a zone where none is.
         if !dtype.lossy && (has_finer_digits(text, &dtype.target) || date && text.contains(':')) {
-            return Err(Fault::Changed(row));
+            return Err(ConversionError::Changed(row));
         }
         // arrow-rs reads more than one form, and digits alone as a number of units.
         if !is_iso(text, &dtype.target) {
-            return Err(Fault::Impossible(row));
+            return Err(ConversionError::Impossible(row));
         }
         // A leap second would become the next second; a moment without its zone could be any.
         if text.contains(":60") || has_zone(text) && !zoned || zoned && !has_zone(text) {
-            return Err(Fault::Impossible(row));
+            return Err(ConversionError::Impossible(row));
         }
     }
     match unzoned(&dtype.target) {
@@ -311,7 +317,7 @@ fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
 }
 
 /// Dates, timestamps and times in another unit.
-fn rescaled(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
+fn rescaled(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let rescale = Rescale::new(array.data_type(), &dtype.target).ok_or_else(|| unexpected(array))?;
     let one = |value: i64, row: usize| fits(rescale.apply(value), row, dtype.lossy);
     match array.data_type() {
@@ -336,14 +342,15 @@ fn rescaled(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Fault> {
 fn units_of<T: ArrowTemporalType>(
     array: &ArrayRef,
     to: &DataType,
-    one: impl Fn(i64, usize) -> Result<i64, Fault>,
-) -> Result<ArrayRef, Fault>
+    one: impl Fn(i64, usize) -> Result<i64, ConversionError>,
+) -> Result<ArrayRef, ConversionError>
 where
     i64: From<T::Native>,
 {
     let values = array.as_primitive::<T>();
     let value = |row: usize| one(i64::from(values.value(row)), row);
-    let narrow = |row: usize| value(row).and_then(|value| i32::try_from(value).map_err(|_| Fault::Impossible(row)));
+    let narrow =
+        |row: usize| value(row).and_then(|value| i32::try_from(value).map_err(|_| ConversionError::Impossible(row)));
     match to {
         DataType::Date32 => build::<Date32Type>(array, to, narrow),
         DataType::Date64 => build::<Date64Type>(array, to, value),

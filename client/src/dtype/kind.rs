@@ -4,7 +4,7 @@ use arrow_schema::DataType;
 
 /// Kinds of types that convert alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TypeFamily {
     Null,
     Bool,
     Integer,
@@ -20,19 +20,19 @@ pub(super) enum Kind {
     Other,
 }
 
-pub(super) fn kind(data_type: &DataType) -> Kind {
+pub(super) fn kind(data_type: &DataType) -> TypeFamily {
     match data_type {
-        DataType::Null => Kind::Null,
-        DataType::Boolean => Kind::Bool,
-        integer if integer.is_integer() => Kind::Integer,
-        float if float.is_floating() => Kind::Float,
-        DataType::Decimal128(..) | DataType::Decimal256(..) => Kind::Decimal,
-        text if is_text(text) => Kind::Text,
-        binary if is_binary(binary) => Kind::Binary,
-        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => Kind::Zoned,
-        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Kind::Moment,
-        DataType::Time32(_) | DataType::Time64(_) => Kind::Time,
-        _ => Kind::Other,
+        DataType::Null => TypeFamily::Null,
+        DataType::Boolean => TypeFamily::Bool,
+        integer if integer.is_integer() => TypeFamily::Integer,
+        float if float.is_floating() => TypeFamily::Float,
+        DataType::Decimal128(..) | DataType::Decimal256(..) => TypeFamily::Decimal,
+        text if is_text(text) => TypeFamily::Text,
+        binary if is_binary(binary) => TypeFamily::Binary,
+        DataType::Timestamp(_, Some(zone)) if !is_utc(zone) => TypeFamily::Zoned,
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => TypeFamily::Moment,
+        DataType::Time32(_) | DataType::Time64(_) => TypeFamily::Time,
+        _ => TypeFamily::Other,
     }
 }
 
@@ -64,23 +64,33 @@ pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static st
     }
     let half = matches!(from, DataType::Float16) || matches!(to, DataType::Float16);
     match (kind(from), kind(to)) {
-        (Kind::Null, _) => Ok(()),
-        (Kind::Other, _) | (_, Kind::Other | Kind::Null) => Err("no conversion is exact"),
-        (Kind::Float, Kind::Float) => Ok(()),
-        (Kind::Float | Kind::Decimal | Kind::Text | Kind::Integer | Kind::Bool, _) if half => {
+        (TypeFamily::Null, _) => Ok(()),
+        (TypeFamily::Other, _) | (_, TypeFamily::Other | TypeFamily::Null) => Err("no conversion is exact"),
+        (TypeFamily::Float, TypeFamily::Float) => Ok(()),
+        (TypeFamily::Float | TypeFamily::Decimal | TypeFamily::Text | TypeFamily::Integer | TypeFamily::Bool, _)
+            if half =>
+        {
             Err("no conversion of float16 is exact")
         }
-        (Kind::Bool | Kind::Integer, Kind::Bool | Kind::Integer)
-        | (Kind::Integer, Kind::Float | Kind::Decimal)
-        | (Kind::Float | Kind::Decimal, Kind::Integer | Kind::Float | Kind::Decimal)
-        | (Kind::Text, _)
-        | (Kind::Binary, Kind::Text | Kind::Binary)
-        | (Kind::Bool | Kind::Integer | Kind::Float | Kind::Decimal | Kind::Moment | Kind::Time, Kind::Text)
-        | (Kind::Time, Kind::Time) => Ok(()),
-        (Kind::Moment | Kind::Zoned, Kind::Moment | Kind::Zoned) => {
+        (TypeFamily::Bool | TypeFamily::Integer, TypeFamily::Bool | TypeFamily::Integer)
+        | (TypeFamily::Integer, TypeFamily::Float | TypeFamily::Decimal)
+        | (TypeFamily::Float | TypeFamily::Decimal, TypeFamily::Integer | TypeFamily::Float | TypeFamily::Decimal)
+        | (TypeFamily::Text, _)
+        | (TypeFamily::Binary, TypeFamily::Text | TypeFamily::Binary)
+        | (
+            TypeFamily::Bool
+            | TypeFamily::Integer
+            | TypeFamily::Float
+            | TypeFamily::Decimal
+            | TypeFamily::Moment
+            | TypeFamily::Time,
+            TypeFamily::Text,
+        )
+        | (TypeFamily::Time, TypeFamily::Time) => Ok(()),
+        (TypeFamily::Moment | TypeFamily::Zoned, TypeFamily::Moment | TypeFamily::Zoned) => {
             let zone = |data_type: &DataType| matches!(data_type, DataType::Timestamp(_, Some(_)));
             // What the clock shows there, or the moment? Both are meant by somebody.
-            if zone(from) != zone(to) && (kind(from) == Kind::Zoned || kind(to) == Kind::Zoned) {
+            if zone(from) != zone(to) && (kind(from) == TypeFamily::Zoned || kind(to) == TypeFamily::Zoned) {
                 return Err("with a time zone and without are different things: say AT TIME ZONE in the query");
             }
             Ok(())

@@ -7,7 +7,7 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
 
-use super::column::{Fault, convert, shown};
+use super::column::{ConversionError, convert, shown};
 use super::kind::possible;
 use super::{Dtype, name};
 
@@ -26,9 +26,9 @@ fn made(array: impl Array + 'static, name: &str) -> Result<Vec<String>, String> 
             let value = |row: usize| shown(&made, row).trim_matches('"').to_owned();
             Ok((0..made.len()).map(|row| if made.is_null(row) { "NULL".to_owned() } else { value(row) }).collect())
         }
-        Err(Fault::Changed(row)) => Err(row.to_string()),
-        Err(Fault::Impossible(row)) => Err(format!("{row}!")),
-        Err(Fault::Failed(cause)) => Err(cause.to_string()),
+        Err(ConversionError::Changed(row)) => Err(row.to_string()),
+        Err(ConversionError::Impossible(row)) => Err(format!("{row}!")),
+        Err(ConversionError::Failed(cause)) => Err(cause.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use colonnade_sql::{Dialect, quote};
 
-use super::{Date, PROTOCOLS, Time, Value, push, uuid};
+use crate::parameter::{Date, PROTOCOLS, Time, Value, push, uuid};
 
 /// So many digits of a decimal survive as a double.
 const DOUBLE_DIGITS: usize = 15;

@@ -4,15 +4,16 @@
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
+use super::decoder::Decoder;
 use super::incoming::Block;
-use super::kind::{self, Column};
-use super::link::Link;
-use super::packet::{Body, Command, Definition, Done, err, protocol};
-use super::parameters::Bound;
+use super::kind::{self, ColumnDescription};
+use super::packet::{Command, Definition, Done, PacketReader, err, protocol};
+use super::parameters::BoundStatement;
+use super::server_connection::ServerConnection;
 use super::undo::Undo;
-use crate::rows::Part;
-use crate::session::{End, Outcome, Tick};
-use crate::{Error, ErrorKind, Pool, QueryOptions};
+use crate::rows::{Decoder as _, Part};
+use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
+use crate::{Error, ErrorKind, Pool, QueryOptions, SchemaCheck};
 
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
@@ -20,48 +21,52 @@ const UNSUPPORTED_PREPARED: &str = "HY000";
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
 /// What a statement is to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Rows; one that is known to have none does not run.
-    Rows,
+    /// Rows, with columns that the check accepts; one that is known to have none, or other columns, does not run.
+    Rows(Option<SchemaCheck>),
     /// Rows or none.
     Any,
 }
 
 /// Asks for the rows of `sql` in binary and passes them on.
 pub(super) fn rows(
-    link: &mut Link,
+    connection: &mut ServerConnection,
     pool: &Pool,
     tick: Tick<'_>,
-    statement: &Bound,
+    statement: &BoundStatement,
     options: &QueryOptions,
     wanted: Wanted,
-    tell: &mut dyn FnMut(Part<Column, Block>),
-) -> Outcome {
-    outcome(Talk { link, tick }.rows(pool, statement, options, wanted, tell))
+    tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
+) -> AnswerOutcome {
+    outcome(Talk { connection, tick }.rows(pool, statement, options, wanted, tell))
 }
 
 /// Runs a statement with values, and passes over what it returns: with `literals` in their place if it is one that cannot be prepared.
 /// Gives the rows that it changed, or returned.
-pub(super) fn execute_bound(link: &mut Link, tick: Tick<'_>, statement: &Bound, literals: &str) -> Outcome {
-    outcome(Talk { link, tick }.execute_bound(statement, literals).map(Some))
+pub(super) fn execute_bound(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    statement: &BoundStatement,
+    literals: &str,
+) -> AnswerOutcome {
+    outcome(Talk { connection, tick }.execute_bound(statement, literals).map(Some))
 }
 
 /// Runs a statement and passes over what it returns. Gives the rows that it changed, or returned.
-pub(super) fn execute(link: &mut Link, tick: Tick<'_>, sql: &str) -> Outcome {
-    outcome(Talk { link, tick }.execute(sql).map(Some))
+pub(super) fn execute(connection: &mut ServerConnection, tick: Tick<'_>, sql: &str) -> AnswerOutcome {
+    outcome(Talk { connection, tick }.execute(sql).map(Some))
 }
 
-fn outcome(result: Result<Option<u64>, End>) -> Outcome {
+fn outcome(result: Result<Option<u64>, AnswerError>) -> AnswerOutcome {
     match result {
         Ok(rows) => Ok(Ok(rows)),
-        Err(End::Refused(error)) => Ok(Err(error)),
-        Err(End::Lost(error)) => Err(error),
+        Err(AnswerError::Refused(error)) => Ok(Err(error)),
+        Err(AnswerError::Lost(error)) => Err(error),
     }
 }
 
 struct Talk<'a> {
-    link: &'a mut Link,
+    connection: &'a mut ServerConnection,
     tick: Tick<'a>,
 }
 
@@ -77,64 +82,66 @@ impl Talk<'_> {
     fn rows(
         &mut self,
         pool: &Pool,
-        statement: &Bound,
+        statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Block>),
-    ) -> Result<Option<u64>, End> {
+        tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
+    ) -> Result<Option<u64>, AnswerError> {
         let prepared = match self.prepare(statement) {
             // It takes no values, so nothing but its text is sent.
-            Err(End::Refused(error))
-                if wanted == Wanted::Any && statement.count == 0 && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
+            Err(AnswerError::Refused(error))
+                if matches!(wanted, Wanted::Any)
+                    && statement.count == 0
+                    && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
             {
                 return self.effect(&statement.sql).map(Some);
             }
             prepared => prepared?,
         };
-        let undo = if prepared.unforeseen { Some(Undo::begin(self.link, self.tick)?) } else { None };
+        let undo = if prepared.unforeseen { Some(Undo::begin(self.connection, self.tick)?) } else { None };
         let mut result = self.run(&prepared, pool, statement, options, wanted, tell);
         if let Some(undo) = undo {
-            result = undo.end(self.link, self.tick, result);
+            result = undo.end(self.connection, self.tick, result);
         }
-        if !matches!(result, Err(End::Lost(_))) {
-            self.link.command(Command::CloseStatement, &prepared.number)?;
+        if !matches!(result, Err(AnswerError::Lost(_))) {
+            self.connection.command(Command::CloseStatement, &prepared.number)?;
         }
         result
     }
 
     /// A packet that is no error.
-    fn packet(&mut self) -> Result<Vec<u8>, End> {
-        let packet = self.link.incoming.packet(self.tick)?;
+    fn packet(&mut self) -> Result<Vec<u8>, AnswerError> {
+        let packet = self.connection.incoming.packet(self.tick)?;
         if packet.first() != Some(&0xff) {
             return Ok(packet);
         }
         match err(&packet)? {
-            (error, true) => Err(End::Lost(error)),
-            (error, false) => Err(End::Refused(error)),
+            (error, true) => Err(AnswerError::Lost(error)),
+            (error, false) => Err(AnswerError::Refused(error)),
         }
     }
 
-    fn prepare(&mut self, statement: &Bound) -> Result<Prepared, End> {
-        self.link.command(Command::Prepare, statement.sql.as_bytes())?;
+    fn prepare(&mut self, statement: &BoundStatement) -> Result<Prepared, AnswerError> {
+        self.connection.command(Command::Prepare, statement.sql.as_bytes())?;
         let packet = self.packet().map_err(|end| match end {
-            End::Refused(error) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
-                End::Refused(error.with_hint("statements that cannot be prepared return no result here"))
+            AnswerError::Refused(error) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
+                AnswerError::Refused(error.with_hint("statements that cannot be prepared return no result here"))
             }
             end => end,
         })?;
-        let mut body = Body(&packet);
+        let mut body = PacketReader(&packet);
         if body.u8()? != 0 {
-            return Err(End::Lost(protocol("something else than a prepared statement")));
+            return Err(AnswerError::Lost(protocol("something else than a prepared statement")));
         }
         let mut number = [0; 4];
         number.copy_from_slice(body.bytes(4)?);
         let (columns, parameters) = (body.u16()?, body.u16()?);
-        self.link.columns(parameters.into(), self.tick)?;
-        let columns = self.link.columns(columns.into(), self.tick)?;
+        self.connection.columns(parameters.into(), self.tick)?;
+        let columns = self.connection.columns(columns.into(), self.tick)?;
         if usize::from(parameters) != statement.count {
-            self.link.command(Command::CloseStatement, &number)?;
+            self.connection.command(Command::CloseStatement, &number)?;
             let message = "the query has a placeholder ? without a value, or a value in a string or a comment";
-            return Err(End::Refused(
+            return Err(AnswerError::Refused(
                 Error::new(ErrorKind::Usage, message).with_hint("write placeholders as $1 or $name"),
             ));
         }
@@ -146,12 +153,16 @@ impl Talk<'_> {
         &mut self,
         prepared: &Prepared,
         pool: &Pool,
-        statement: &Bound,
+        statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Block>),
-    ) -> Result<Option<u64>, End> {
-        if prepared.columns.is_empty() && !prepared.unforeseen && wanted == Wanted::Rows {
+        tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
+    ) -> Result<Option<u64>, AnswerError> {
+        let (mut check, needs_rows) = match wanted {
+            Wanted::Rows(check) => (check, true),
+            Wanted::Any => (None, false),
+        };
+        if prepared.columns.is_empty() && !prepared.unforeseen && needs_rows {
             return Err(no_rows());
         }
         // What cannot be told afterwards is settled before anything runs. Nobody expects rows of a statement without columns.
@@ -159,67 +170,73 @@ impl Talk<'_> {
             true => self.is_utc()?,
             false => !prepared.columns.is_empty(),
         };
-        let place = kind::Place { collation: self.link.server.collation, utc };
-        kind::columns(&prepared.columns, &place, options)
-            .map_err(End::Refused)
-            .or_else(|end| if prepared.columns.is_empty() { Ok(Vec::new()) } else { Err(end) })?;
-        self.link.command(Command::Execute, &statement.execution(prepared.number))?;
+        let place = kind::SessionContext { collation: self.connection.server.collation, utc };
+        if !prepared.columns.is_empty() {
+            accepted(&prepared.columns, &place, options, &mut check).map_err(AnswerError::Refused)?;
+        }
+        self.connection.command(Command::Execute, &statement.execution(prepared.number))?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
-            let done = self.link.note(Done::ok(&packet)?);
+            let done = self.connection.note(Done::ok(&packet)?);
             self.pass_over_results(done)?;
-            return if wanted == Wanted::Any { Ok(Some(done.rows)) } else { Err(no_rows()) };
+            return if needs_rows { Err(no_rows()) } else { Ok(Some(done.rows)) };
         }
         let count = self.count(&packet)?;
-        let definitions = self.link.columns(count, self.tick)?;
-        let columns = match kind::columns(&definitions, &place, options) {
+        let definitions = self.connection.columns(count, self.tick)?;
+        let columns = match accepted(&definitions, &place, options, &mut check) {
             Ok(columns) => columns,
             Err(error) => {
-                self.receive(pool, options, &mut |_| {})?;
-                return Err(End::Refused(error));
+                let done = self.receive(pool, options, &mut |_| {})?;
+                self.pass_over_results(done)?;
+                return Err(AnswerError::Refused(error));
             }
         };
         tell(Part::Columns(columns));
         let done = self.receive(pool, options, &mut |block| tell(Part::Rows(block)))?;
         if self.pass_over_results(done)? > 0 {
             let error = Error::new(ErrorKind::Unsupported, "the statement returns more than one result");
-            return Err(End::Refused(error.with_hint("let it return one, or run its statements one by one")));
+            return Err(AnswerError::Refused(error.with_hint("let it return one, or run its statements one by one")));
         }
         Ok(None)
     }
 
     /// Runs a statement that cannot be prepared. Those that return rows are few, and refused when they have run.
-    fn effect(&mut self, sql: &str) -> Result<u64, End> {
-        self.link.command(Command::Query, sql.as_bytes())?;
+    fn effect(&mut self, sql: &str) -> Result<u64, AnswerError> {
+        self.connection.command(Command::Query, sql.as_bytes())?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
-            let done = self.link.note(Done::ok(&packet)?);
+            let done = self.connection.note(Done::ok(&packet)?);
             self.pass_over_results(done)?;
             return Ok(done.rows);
         }
         let (done, _) = self.pass_over_rows(&packet)?;
         self.pass_over_results(done)?;
         let message = "the statement has run, but it cannot be prepared, and so its rows cannot be read";
-        Err(End::Refused(Error::new(ErrorKind::Unsupported, message)))
+        Err(AnswerError::Refused(Error::new(ErrorKind::Unsupported, message)))
     }
 
     /// Rows in binary up to their end.
-    fn receive(&mut self, pool: &Pool, options: &QueryOptions, sink: &mut dyn FnMut(Block)) -> Result<Done, End> {
-        self.link.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
+    fn receive(
+        &mut self,
+        pool: &Pool,
+        options: &QueryOptions,
+        sink: &mut dyn FnMut(Block),
+    ) -> Result<Done, AnswerError> {
+        self.connection.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
         let packet = self.packet()?;
         if packet.first() != Some(&0xfe) {
-            return Err(End::Lost(protocol("something else than the end of rows")));
+            return Err(AnswerError::Lost(protocol("something else than the end of rows")));
         }
-        Ok(self.link.note(Done::end(&packet, self.link.server.capabilities)?))
+        Ok(self.connection.note(Done::end(&packet, self.connection.server.capabilities)?))
     }
 
     /// Passes over what follows a result; gives the number of results among it.
-    fn pass_over_results(&mut self, mut done: Done) -> Result<u64, End> {
+    fn pass_over_results(&mut self, mut done: Done) -> Result<u64, AnswerError> {
         let mut results = 0;
         while done.more_results() {
             let packet = self.packet()?;
             if packet.first() == Some(&0) {
-                done = self.link.note(Done::ok(&packet)?);
+                done = self.connection.note(Done::ok(&packet)?);
                 continue;
             }
             (done, _) = self.pass_over_rows(&packet)?;
@@ -229,44 +246,44 @@ impl Talk<'_> {
     }
 
     /// Passes over one result, in text or in binary, whose number of columns has come.
-    fn pass_over_rows(&mut self, packet: &[u8]) -> Result<(Done, u64), End> {
+    fn pass_over_rows(&mut self, packet: &[u8]) -> Result<(Done, u64), AnswerError> {
         let count = self.count(packet)?;
-        self.link.columns(count, self.tick)?;
-        let (packet, rows) = self.link.incoming.skip_text_rows(self.tick)?;
+        self.connection.columns(count, self.tick)?;
+        let (packet, rows) = self.connection.incoming.skip_text_rows(self.tick)?;
         if packet.first() == Some(&0xff) {
             return Err(match err(&packet)? {
-                (error, true) => End::Lost(error),
-                (error, false) => End::Refused(error),
+                (error, true) => AnswerError::Lost(error),
+                (error, false) => AnswerError::Refused(error),
             });
         }
-        Ok((self.link.note(Done::end(&packet, self.link.server.capabilities)?), rows))
+        Ok((self.connection.note(Done::end(&packet, self.connection.server.capabilities)?), rows))
     }
 
-    fn execute(&mut self, sql: &str) -> Result<u64, End> {
-        self.link.command(Command::Query, sql.as_bytes())?;
+    fn execute(&mut self, sql: &str) -> Result<u64, AnswerError> {
+        self.connection.command(Command::Query, sql.as_bytes())?;
         self.pass_over_answer()
     }
 
-    fn execute_bound(&mut self, statement: &Bound, literals: &str) -> Result<u64, End> {
+    fn execute_bound(&mut self, statement: &BoundStatement, literals: &str) -> Result<u64, AnswerError> {
         let prepared = match self.prepare(statement) {
-            Err(End::Refused(error)) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
+            Err(AnswerError::Refused(error)) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
                 return self.execute(literals);
             }
             prepared => prepared?,
         };
-        self.link.command(Command::Execute, &statement.execution(prepared.number))?;
+        self.connection.command(Command::Execute, &statement.execution(prepared.number))?;
         let result = self.pass_over_answer();
-        if !matches!(result, Err(End::Lost(_))) {
-            self.link.command(Command::CloseStatement, &prepared.number)?;
+        if !matches!(result, Err(AnswerError::Lost(_))) {
+            self.connection.command(Command::CloseStatement, &prepared.number)?;
         }
         result
     }
 
     /// Passes over the whole answer to a statement; gives the rows that it changed, or returned.
-    fn pass_over_answer(&mut self) -> Result<u64, End> {
+    fn pass_over_answer(&mut self) -> Result<u64, AnswerError> {
         let packet = self.packet()?;
         let (done, rows) = if packet.first() == Some(&0) {
-            let done = self.link.note(Done::ok(&packet)?);
+            let done = self.connection.note(Done::ok(&packet)?);
             (done, done.rows)
         } else {
             self.pass_over_rows(&packet)?
@@ -275,22 +292,36 @@ impl Talk<'_> {
         Ok(rows)
     }
 
-    fn count(&self, packet: &[u8]) -> Result<usize, End> {
+    fn count(&self, packet: &[u8]) -> Result<usize, AnswerError> {
         match packet.first() {
-            Some(..=0xfa | 0xfc) => Ok(Body(packet).length()? as usize),
+            Some(..=0xfa | 0xfc) => Ok(PacketReader(packet).length()? as usize),
             // 0xfb asks for a file of the client's, which was never offered.
-            _ => Err(End::Lost(protocol("no answer to the statement"))),
+            _ => Err(AnswerError::Lost(protocol("no answer to the statement"))),
         }
     }
 
-    fn is_utc(&mut self) -> Result<bool, End> {
-        let zone = self.link.ask_one("SELECT @@session.time_zone", self.tick)?;
+    fn is_utc(&mut self) -> Result<bool, AnswerError> {
+        let zone = self.connection.ask_one("SELECT @@session.time_zone", self.tick)?;
         Ok(matches!(zone.as_str(), "+00:00" | "UTC"))
     }
 }
 
-fn no_rows() -> End {
-    End::Refused(Error::no_rows())
+/// The columns of a result, once the check has accepted them.
+fn accepted(
+    definitions: &[Definition],
+    place: &kind::SessionContext,
+    options: &QueryOptions,
+    check: &mut Option<SchemaCheck>,
+) -> Result<Vec<ColumnDescription>, Error> {
+    let columns = kind::columns(definitions, place, options)?;
+    if let Some(check) = check.take() {
+        check(&Decoder::new(&columns).0)?;
+    }
+    Ok(columns)
+}
+
+fn no_rows() -> AnswerError {
+    AnswerError::Refused(Error::no_rows())
 }
 
 /// Whether a statement may return rows although it has no columns yet.

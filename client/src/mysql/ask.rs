@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::connection::MysqlConnection;
-use super::link::Answer;
-use crate::session::{Event, died};
+use super::server_connection::TextAnswer;
+use crate::shared_connection::{Event, died};
 use crate::{Error, ErrorKind, Keep};
 
 impl MysqlConnection {
@@ -12,11 +12,11 @@ impl MysqlConnection {
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
-    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Answer, Error> {
+    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
-        let mut reader = self.session.start(keep, move |link, tick, tell| {
-            let answer = link.ask(&statement, tick);
-            status.store(link.status, Ordering::Release);
+        let mut reader = self.session.start(keep, move |connection, tick, tell| {
+            let answer = connection.ask(&statement, tick);
+            status.store(connection.status, Ordering::Release);
             match answer {
                 Ok(answer) => tell(answer),
                 // What the server refuses leaves the connection as it was.

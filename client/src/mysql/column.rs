@@ -11,9 +11,9 @@ use arrow_schema::DataType;
 
 use super::datetime::{self, DateTime};
 use super::decimal::Decimal;
-use super::kind::{self, Kind};
+use super::kind::{self, ColumnKind};
 use super::packet::protocol;
-use super::value::{Fault, counted, fixed};
+use super::value::{ValueFault, counted, fixed};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::{Error, ErrorKind};
 
@@ -21,7 +21,7 @@ const WAY_OUT: &str = "cast the column to char, or name it in the option as_text
 
 /// Some rows of a block.
 #[derive(Debug)]
-pub(super) struct Rows<'b, 'c> {
+pub(super) struct RowGroup<'b, 'c> {
     pub(super) block: &'b [u8],
     /// Where each row's NULL bitmap begins.
     pub(super) bitmaps: &'c [usize],
@@ -31,13 +31,13 @@ pub(super) struct Rows<'b, 'c> {
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     values: Values,
     validity: Validity,
     rows: usize,
     /// Where a row's bitmap has this column: the byte and the bit.
     pub(super) null_at: (usize, u8),
-    description: kind::Column,
+    description: kind::ColumnDescription,
 }
 
 #[derive(Debug)]
@@ -66,36 +66,36 @@ enum Values {
     Shown(Strings, usize),
 }
 
-impl Column {
+impl ColumnBuilder {
     /// The column with this number, from 0.
-    pub(super) fn new(description: &kind::Column, number: usize) -> Self {
+    pub(super) fn new(description: &kind::ColumnDescription, number: usize) -> Self {
         let values = match description.kind {
-            Kind::Null => Values::Null,
+            ColumnKind::Null => Values::Null,
             _ if let Some(zeros) = description.as_text => Values::Shown(Strings::default(), zeros),
-            Kind::Bool => Values::Bool(Vec::new()),
-            Kind::Int8 => Values::Int8(Vec::new()),
-            Kind::Int16 => Values::Int16(Vec::new()),
-            Kind::Int32 => Values::Int32(Vec::new()),
-            Kind::Int64 => Values::Int64(Vec::new()),
-            Kind::UInt8 => Values::UInt8(Vec::new()),
-            Kind::UInt16 => Values::UInt16(Vec::new()),
-            Kind::UInt32 => Values::UInt32(Vec::new()),
-            Kind::UInt64 => Values::UInt64(Vec::new()),
-            Kind::Float32 => Values::Float32(Vec::new()),
-            Kind::Float64 => Values::Float64(Vec::new()),
-            Kind::Bits => Values::Bits(Vec::new()),
-            Kind::Date => Values::Date(Vec::new()),
-            Kind::DateTime(_) => Values::DateTime(Vec::new()),
-            Kind::Time(_) => Values::Time(Vec::new()),
-            Kind::Decimal { precision, scale } => {
+            ColumnKind::Bool => Values::Bool(Vec::new()),
+            ColumnKind::Int8 => Values::Int8(Vec::new()),
+            ColumnKind::Int16 => Values::Int16(Vec::new()),
+            ColumnKind::Int32 => Values::Int32(Vec::new()),
+            ColumnKind::Int64 => Values::Int64(Vec::new()),
+            ColumnKind::UInt8 => Values::UInt8(Vec::new()),
+            ColumnKind::UInt16 => Values::UInt16(Vec::new()),
+            ColumnKind::UInt32 => Values::UInt32(Vec::new()),
+            ColumnKind::UInt64 => Values::UInt64(Vec::new()),
+            ColumnKind::Float32 => Values::Float32(Vec::new()),
+            ColumnKind::Float64 => Values::Float64(Vec::new()),
+            ColumnKind::Bits => Values::Bits(Vec::new()),
+            ColumnKind::Date => Values::Date(Vec::new()),
+            ColumnKind::DateTime(_) => Values::DateTime(Vec::new()),
+            ColumnKind::Time(_) => Values::Time(Vec::new()),
+            ColumnKind::Decimal { precision, scale } => {
                 let decimal = Decimal::new(precision, scale);
-                if Kind::is_narrow(precision) {
+                if ColumnKind::is_narrow(precision) {
                     Values::Decimal128(Vec::new(), decimal)
                 } else {
                     Values::Decimal256(Vec::new(), decimal)
                 }
             }
-            Kind::Text | Kind::Bytes => Values::Strings(Strings::default()),
+            ColumnKind::Text | ColumnKind::Bytes => Values::Strings(Strings::default()),
         };
         // The first two bits are not used.
         let null_at = ((number + 2) / 8, 1 << ((number + 2) % 8));
@@ -107,7 +107,7 @@ impl Column {
     ///
     /// # Errors
     /// Bytes that are no value of the type, or a value that the column cannot hold.
-    pub(super) fn decode(&mut self, rows: Rows<'_, '_>, nulls: bool) -> Result<(), Error> {
+    pub(super) fn decode(&mut self, rows: RowGroup<'_, '_>, nulls: bool) -> Result<(), Error> {
         let count = rows.cursors.len();
         let nulls = nulls.then_some(self.null_at);
         let validity = &mut self.validity;
@@ -118,7 +118,7 @@ impl Column {
                 [bit @ 0..=1] => Ok(*bit),
                 // An expression's, in MariaDB.
                 [digit @ b'0'..=b'1'] => Ok(digit - b'0'),
-                _ => Err(Fault::Damaged),
+                _ => Err(ValueFault::Damaged),
             }),
             Values::Int8(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i8::from_le_bytes)),
             Values::Int16(to) => each(rows, nulls, validity, to, |block, at| fixed(block, at).map(i16::from_le_bytes)),
@@ -196,19 +196,21 @@ impl Column {
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, vec![]).map(make_array).map_err(|cause| {
             // All the rest was made here.
             let fault = if *data_type == DataType::Utf8 {
-                Fault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
             } else {
-                Fault::Damaged
+                ValueFault::Damaged
             };
             self.error(fault).with_cause(cause)
         })
     }
 
-    fn error(&self, fault: Fault) -> Error {
+    fn error(&self, fault: ValueFault) -> Error {
         let (name, type_name) = (self.description.field.name(), &self.description.type_name);
         match fault {
-            Fault::Damaged => protocol(format!("in column \"{name}\" bytes that are no value of type {type_name}")),
-            Fault::Refused(sqlstate, why) => {
+            ValueFault::Damaged => {
+                protocol(format!("in column \"{name}\" bytes that are no value of type {type_name}"))
+            }
+            ValueFault::Refused(sqlstate, why) => {
                 let message = format!("column \"{name}\" of type {type_name}: {why}");
                 let hint = match sqlstate {
                     "22021" => "cast the column to binary",
@@ -224,13 +226,13 @@ impl Column {
 /// Appends a value a row, as `read` finds it in the row's bytes.
 #[inline]
 fn each<T: Copy + Default>(
-    rows: Rows<'_, '_>,
+    rows: RowGroup<'_, '_>,
     nulls: Option<(usize, u8)>,
     validity: &mut Validity,
     to: &mut Vec<T>,
-    read: impl Fn(&[u8], &mut usize) -> Result<T, Fault>,
-) -> Result<(), Fault> {
-    let Rows { block, bitmaps, cursors } = rows;
+    read: impl Fn(&[u8], &mut usize) -> Result<T, ValueFault>,
+) -> Result<(), ValueFault> {
+    let RowGroup { block, bitmaps, cursors } = rows;
     to.reserve(cursors.len());
     let Some((byte, bit)) = nulls else {
         for at in cursors {
@@ -252,13 +254,13 @@ fn each<T: Copy + Default>(
 /// Appends a string a row.
 #[inline]
 fn append(
-    rows: Rows<'_, '_>,
+    rows: RowGroup<'_, '_>,
     nulls: Option<(usize, u8)>,
     validity: &mut Validity,
     to: &mut Strings,
-    write: impl Fn(&[u8], &mut usize, &mut Vec<u8>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    let Rows { block, bitmaps, cursors } = rows;
+    write: impl Fn(&[u8], &mut usize, &mut Vec<u8>) -> Result<(), ValueFault>,
+) -> Result<(), ValueFault> {
+    let RowGroup { block, bitmaps, cursors } = rows;
     to.reserve(cursors.len());
     let (byte, bit) = nulls.unwrap_or_default();
     for (at, bitmap) in cursors.iter_mut().zip(bitmaps) {
@@ -272,45 +274,50 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(Fault::Refused("54000", "a batch has more than 2 GiB of it".to_owned()))
+    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it".to_owned()))
 }
 
 /// Up to 64 bits, the highest byte first.
-fn bits(bytes: &[u8]) -> Result<u64, Fault> {
+fn bits(bytes: &[u8]) -> Result<u64, ValueFault> {
     if bytes.len() > size_of::<u64>() {
-        return Err(Fault::Damaged);
+        return Err(ValueFault::Damaged);
     }
     Ok(bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
 }
 
 /// Appends a value as MySQL writes it.
-fn show(kind: Kind, zeros: usize, block: &[u8], at: &mut usize, text: &mut Vec<u8>) -> Result<(), Fault> {
+fn show(kind: ColumnKind, zeros: usize, block: &[u8], at: &mut usize, text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let number: i128 = match kind {
-        Kind::Int8 => i8::from_le_bytes(fixed(block, at)?).into(),
-        Kind::Int16 => i16::from_le_bytes(fixed(block, at)?).into(),
-        Kind::Int32 => i32::from_le_bytes(fixed(block, at)?).into(),
-        Kind::Int64 => i64::from_le_bytes(fixed(block, at)?).into(),
-        Kind::UInt8 => u8::from_le_bytes(fixed(block, at)?).into(),
-        Kind::UInt16 => u16::from_le_bytes(fixed(block, at)?).into(),
-        Kind::UInt32 => u32::from_le_bytes(fixed(block, at)?).into(),
-        Kind::UInt64 => u64::from_le_bytes(fixed(block, at)?).into(),
-        Kind::Date => {
+        ColumnKind::Int8 => i8::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::Int16 => i16::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::Int32 => i32::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::Int64 => i64::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::UInt8 => u8::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::UInt16 => u16::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::UInt32 => u32::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::UInt64 => u64::from_le_bytes(fixed(block, at)?).into(),
+        ColumnKind::Date => {
             DateTime::read(counted(block, at)?)?.show_date(text);
             return Ok(());
         }
-        Kind::DateTime(digits) => {
+        ColumnKind::DateTime(digits) => {
             DateTime::read(counted(block, at)?)?.show(digits, text);
             return Ok(());
         }
-        Kind::Time(digits) => return datetime::show_time(datetime::time(counted(block, at)?)?, digits, text),
+        ColumnKind::Time(digits) => return datetime::show_time(datetime::time(counted(block, at)?)?, digits, text),
         // These come in text.
-        Kind::Decimal { .. } | Kind::Text => {
+        ColumnKind::Decimal { .. } | ColumnKind::Text => {
             text.extend_from_slice(counted(block, at)?);
             return Ok(());
         }
         // No such column is shown.
-        Kind::Null | Kind::Bool | Kind::Bits | Kind::Float32 | Kind::Float64 | Kind::Bytes => {
-            return Err(Fault::Damaged);
+        ColumnKind::Null
+        | ColumnKind::Bool
+        | ColumnKind::Bits
+        | ColumnKind::Float32
+        | ColumnKind::Float64
+        | ColumnKind::Bytes => {
+            return Err(ValueFault::Damaged);
         }
     };
     // Writing to a Vec cannot fail.

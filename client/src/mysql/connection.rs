@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use super::answer::{self, Wanted};
 use super::decoder::Decoder;
 use super::incoming::Block;
-use super::kind::Column;
-use super::link::{Link, Server};
+use super::kind::ColumnDescription;
 use super::packet::status;
-use super::parameters::Bound;
+use super::parameters::BoundStatement;
+use super::server_connection::{ServerConnection, ServerProperties};
 use super::state;
 use super::uri::Target;
 use crate::partition::Offer;
-use crate::rows::{Part, Rows};
-use crate::session::{self, Peer, Reader, Session};
+use crate::rows::{Part, RowStream};
+use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
-    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, Statement,
-    Transaction,
+    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
+    Statement, Transaction,
 };
 
 /// How long a server may take to take notice of a request to stop.
@@ -27,7 +27,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection to a MySQL or MariaDB server.
 pub struct MysqlConnection {
-    pub(super) session: Arc<Session<Mysql>>,
+    pub(super) session: Arc<SharedConnection<Mysql>>,
     pool: Pool,
     /// What the server last said of its state.
     pub(super) status: Arc<AtomicU16>,
@@ -36,7 +36,7 @@ pub struct MysqlConnection {
 /// The other end.
 pub(super) struct Mysql {
     pub(super) target: Target,
-    server: Server,
+    server: ServerProperties,
 }
 
 /// Connects to the server that a `mysql://` or `mariadb://` URI names, and logs in. Sessions have text in UTF-8 and
@@ -60,36 +60,36 @@ pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<MysqlCon
 pub(super) fn open(target: Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     let name = target.to_string();
     let place = target.clone();
-    let link = session::connect(&name, keep, move || Link::open(&place))?;
-    let (server, status) = (link.server.clone(), link.status);
-    let session = Session::new(name, Mysql { target, server }, link)?;
+    let connection = shared_connection::connect(&name, keep, move || ServerConnection::open(&place))?;
+    let (server, status) = (connection.server.clone(), connection.status);
+    let session = SharedConnection::new(name, Mysql { target, server }, connection)?;
     Ok(MysqlConnection { session, pool: Pool::default(), status: Arc::new(AtomicU16::new(status)) })
 }
 
 impl Peer for Mysql {
-    type Link = Link;
+    type ServerConnection = ServerConnection;
 
     /// KILL QUERY, which another connection has to say.
     fn cancel(&self) -> Result<(), Error> {
         let timeout = self.target.connect_timeout.unwrap_or(CANCEL_LIMIT).min(CANCEL_LIMIT);
-        let mut link = Link::open(&Target { connect_timeout: Some(timeout), ..self.target.clone() })?;
-        link.tell(&format!("KILL QUERY {}", self.server.thread), &mut limit())
+        let mut connection = ServerConnection::open(&Target { connect_timeout: Some(timeout), ..self.target.clone() })?;
+        connection.tell(&format!("KILL QUERY {}", self.server.thread), &mut limit())
     }
 
     /// A KILL QUERY that came too late stops this.
-    fn settle(&self, link: &mut Link) -> Result<(), Error> {
-        match link.tell("DO 0", &mut limit()) {
+    fn settle(&self, connection: &mut ServerConnection) -> Result<(), Error> {
+        match connection.tell("DO 0", &mut limit()) {
             Err(error) if error.kind() != ErrorKind::Database => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn socket(link: &Link) -> &Socket {
-        link.incoming.socket()
+    fn socket(connection: &ServerConnection) -> &Socket {
+        connection.incoming.socket()
     }
 
-    fn received(link: &Link) -> u64 {
-        link.incoming.received()
+    fn received(connection: &ServerConnection) -> u64 {
+        connection.incoming.received()
     }
 }
 
@@ -100,19 +100,34 @@ impl Connection for MysqlConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        Ok(Box::new(Rows::<_, Decoder>::open(self.prepared(statement, options, Wanted::Rows, keep)?, options, keep)?))
+        Ok(Box::new(RowStream::<_, Decoder>::open(
+            self.prepared(statement, options, Wanted::Rows(None), keep)?,
+            options,
+            keep,
+        )?))
+    }
+
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        let reader = self.prepared(statement, options, Wanted::Rows(Some(check)), keep)?;
+        Ok(Box::new(RowStream::<_, Decoder>::open(reader, options, keep)?))
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        Rows::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
+        RowStream::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
     }
 
     fn time_zone(&self) -> Option<String> {
-        self.session.look(|link| link.time_zone.clone()).flatten()
+        self.session.look(|connection| connection.time_zone.clone()).flatten()
     }
 
     fn transaction(&self) -> Option<Transaction> {
-        let status = self.session.look(|link| link.status)?;
+        let status = self.session.look(|connection| connection.status)?;
         Some(if status & status::IN_TRANSACTION == 0 { Transaction::None } else { Transaction::Open })
     }
 
@@ -120,14 +135,14 @@ impl Connection for MysqlConnection {
         if statement.parameters.is_none() {
             return self.start(statement.sql, keep)?.finish(keep);
         }
-        let bound = Bound::new(statement, self.dialect())?;
+        let bound = BoundStatement::new(statement, self.dialect())?;
         let literals = statement.with_literals(self.dialect())?.into_owned();
         let reader = self.session.start(keep, {
             let status = self.status.clone();
-            move |link, tick, _: &mut dyn FnMut(())| {
-                let outcome = answer::execute_bound(link, tick, &bound, &literals)?;
-                state::check(link, tick)?;
-                status.store(link.status, Ordering::Release);
+            move |connection, tick, _: &mut dyn FnMut(())| {
+                let outcome = answer::execute_bound(connection, tick, &bound, &literals)?;
+                state::check(connection, tick)?;
+                status.store(connection.status, Ordering::Release);
                 Ok(outcome)
             }
         })?;
@@ -171,25 +186,25 @@ impl MysqlConnection {
         options: &QueryOptions,
         wanted: Wanted,
         keep: Keep<'_>,
-    ) -> Result<Reader<Mysql, Part<Column, Block>>, Error> {
+    ) -> Result<EventReader<Mysql, Part<ColumnDescription, Block>>, Error> {
         check(options)?;
-        let (bound, chosen) = (Bound::new(statement, self.dialect())?, options.clone());
+        let (bound, chosen) = (BoundStatement::new(statement, self.dialect())?, options.clone());
         let (pool, status) = (self.pool.clone(), self.status.clone());
-        self.session.start(keep, move |link, tick, tell| {
-            let outcome = answer::rows(link, &pool, tick, &bound, &chosen, wanted, tell)?;
-            state::check(link, tick)?;
-            status.store(link.status, Ordering::Release);
+        self.session.start(keep, move |connection, tick, tell| {
+            let outcome = answer::rows(connection, &pool, tick, &bound, &chosen, wanted, tell)?;
+            state::check(connection, tick)?;
+            status.store(connection.status, Ordering::Release);
             Ok(outcome)
         })
     }
 
     /// Sends a statement that is run for its effect, and does not wait for that.
-    pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<Reader<Mysql, ()>, Error> {
+    pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<EventReader<Mysql, ()>, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
-        self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-            let outcome = answer::execute(link, tick, &statement)?;
-            state::check(link, tick)?;
-            status.store(link.status, Ordering::Release);
+        self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
+            let outcome = answer::execute(connection, tick, &statement)?;
+            state::check(connection, tick)?;
+            status.store(connection.status, Ordering::Release);
             Ok(outcome)
         })
     }
@@ -213,7 +228,7 @@ fn limit() -> impl FnMut() -> Result<(), Error> {
 }
 
 fn check(options: &QueryOptions) -> Result<(), Error> {
-    options.refuse_for_plain_source()?;
+    options.refuse_for_plain_source(true)?;
     let sizes = [
         ("chunk_rows", options.chunk_rows.map(u64::from)),
         ("chunk_bytes", options.chunk_bytes),

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 
-use super::value::Fault;
+use super::value::ValueFault;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -26,7 +26,7 @@ pub(super) struct DateTime {
 
 impl DateTime {
     #[inline]
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, ValueFault> {
         let date = |[low, high, month, day]: [u8; 4]| Self {
             year: u16::from_le_bytes([low, high]),
             month,
@@ -40,13 +40,13 @@ impl DateTime {
                 Self { hour, minute, second, micros: u32::from_le_bytes([e, f, g, h]), ..date([a, b, c, d]) }
             }
             [] => Self::default(),
-            _ => return Err(Fault::Damaged),
+            _ => return Err(ValueFault::Damaged),
         })
     }
 
     /// Days from 1970-01-01.
     #[inline]
-    pub(super) fn days(self) -> Result<i32, Fault> {
+    pub(super) fn days(self) -> Result<i32, ValueFault> {
         let Self { year, month, day, .. } = self;
         if !(1..=12).contains(&month) || day == 0 || day > last_day(year, month) || year > 9999 {
             return Err(self.no_date());
@@ -60,22 +60,22 @@ impl DateTime {
 
     /// Microseconds from 1970-01-01 00:00:00.
     #[inline]
-    pub(super) fn microseconds(self) -> Result<i64, Fault> {
+    pub(super) fn microseconds(self) -> Result<i64, ValueFault> {
         let Self { hour, minute, second, micros, .. } = self;
         if hour > 23 || minute > 59 || second > 59 || micros >= SECOND as u32 {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         }
         let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
         Ok(i64::from(self.days()?) * DAY + seconds * SECOND + i64::from(micros))
     }
 
     #[cold]
-    fn no_date(self) -> Fault {
+    fn no_date(self) -> ValueFault {
         let Self { year, month, day, .. } = self;
         if month > 12 || day > 31 || year > 9999 {
-            return Fault::Damaged;
+            return ValueFault::Damaged;
         }
-        Fault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is no date"))
+        ValueFault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is no date"))
     }
 
     /// Appends the text that MySQL has for a date.
@@ -105,31 +105,31 @@ fn last_day(year: u16, month: u8) -> u8 {
 
 /// A length of time in microseconds.
 #[inline]
-pub(super) fn time(bytes: &[u8]) -> Result<i64, Fault> {
+pub(super) fn time(bytes: &[u8]) -> Result<i64, ValueFault> {
     let (negative, days, [hour, minute, second], micros) = match *bytes {
         [] => return Ok(0),
         [sign, a, b, c, d, hour, minute, second] => (sign, u32::from_le_bytes([a, b, c, d]), [hour, minute, second], 0),
         [sign, a, b, c, d, hour, minute, second, e, f, g, h] => {
             (sign, u32::from_le_bytes([a, b, c, d]), [hour, minute, second], u32::from_le_bytes([e, f, g, h]))
         }
-        _ => return Err(Fault::Damaged),
+        _ => return Err(ValueFault::Damaged),
     };
     if negative > 1 || hour > 23 || minute > 59 || second > 59 || micros >= SECOND as u32 {
-        return Err(Fault::Damaged);
+        return Err(ValueFault::Damaged);
     }
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
-    let Some(whole) = i64::from(days).checked_mul(DAY) else { return Err(Fault::Damaged) };
-    let Some(length) = whole.checked_add(seconds * SECOND + i64::from(micros)) else { return Err(Fault::Damaged) };
+    let Some(whole) = i64::from(days).checked_mul(DAY) else { return Err(ValueFault::Damaged) };
+    let Some(length) = whole.checked_add(seconds * SECOND + i64::from(micros)) else { return Err(ValueFault::Damaged) };
     Ok(if negative == 1 { -length } else { length })
 }
 
 /// Appends the text that MySQL has for a time.
-pub(super) fn show_time(microseconds: i64, digits: u8, text: &mut Vec<u8>) -> Result<(), Fault> {
+pub(super) fn show_time(microseconds: i64, digits: u8, text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let (second, length) = (SECOND as u64, microseconds.unsigned_abs());
     let seconds = length / second;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     if hours > MAX_HOURS {
-        return Err(Fault::Damaged);
+        return Err(ValueFault::Damaged);
     }
     let sign = if microseconds < 0 { "-" } else { "" };
     let _ = write!(text, "{sign}{hours:02}:{minutes:02}:{:02}", seconds % 60);
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    fn days(year: u16, month: u8, day: u8) -> Result<i32, Fault> {
+    fn days(year: u16, month: u8, day: u8) -> Result<i32, ValueFault> {
         DateTime { year, month, day, ..DateTime::default() }.days()
     }
 
@@ -165,9 +165,9 @@ mod tests {
         assert_eq!(days(0, 1, 1).unwrap(), -719_528);
         for (year, month, day) in [(0, 0, 0), (2024, 0, 10), (2024, 1, 0), (2023, 2, 29), (1900, 2, 29), (2024, 4, 31)]
         {
-            assert!(matches!(days(year, month, day), Err(Fault::Refused("22008", _))));
+            assert!(matches!(days(year, month, day), Err(ValueFault::Refused("22008", _))));
         }
-        assert_eq!(days(2024, 13, 1), Err(Fault::Damaged));
+        assert_eq!(days(2024, 13, 1), Err(ValueFault::Damaged));
     }
 
     #[test]
@@ -176,8 +176,8 @@ mod tests {
         let bytes = [1, 34, 0, 0, 0, 22, 59, 59, 0x3f, 0x42, 0x0f, 0];
         assert_eq!(time(&bytes).unwrap(), -3_020_399_999_999);
         assert_eq!(time(&[]).unwrap(), 0);
-        assert_eq!(time(&[2, 0, 0, 0, 0, 0, 0, 0]), Err(Fault::Damaged));
-        assert_eq!(time(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Fault::Damaged));
+        assert_eq!(time(&[2, 0, 0, 0, 0, 0, 0, 0]), Err(ValueFault::Damaged));
+        assert_eq!(time(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(ValueFault::Damaged));
         let mut text = Vec::new();
         show_time(-3_020_399_999_999, 3, &mut text).unwrap();
         assert_eq!(text, b"-838:59:59.999");

@@ -2,7 +2,7 @@
 
 use arrow_buffer::i256;
 
-use super::value::Fault;
+use super::value::ValueFault;
 
 /// So many digits fit 64 bits, whatever they are.
 const SHORT: usize = 19;
@@ -60,7 +60,7 @@ impl Decimal {
 
     /// The scaled value.
     #[cold]
-    pub(super) fn wide(&self, text: &[u8]) -> Result<i256, Fault> {
+    pub(super) fn wide(&self, text: &[u8]) -> Result<i256, ValueFault> {
         let (negative, digits) = match text {
             [b'-', digits @ ..] => (true, digits),
             digits => (false, digits),
@@ -68,7 +68,7 @@ impl Decimal {
         let mut parts = digits.splitn(2, |byte| *byte == b'.');
         let (whole, fraction) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         if whole.is_empty() && fraction.is_empty() || !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         }
         let scale = usize::from(self.scale);
         let (kept, beyond) = fraction.split_at(fraction.len().min(scale));
@@ -91,8 +91,8 @@ impl Decimal {
     }
 }
 
-fn refused(why: String) -> Fault {
-    Fault::Refused("22003", why)
+fn refused(why: String) -> ValueFault {
+    ValueFault::Refused("22003", why)
 }
 
 #[cfg(test)]
@@ -122,10 +122,10 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let decimal = Decimal::new(5, 2);
         for text in [&b"1000.00"[..], b"0.001"] {
-            assert!(matches!(decimal.wide(text), Err(Fault::Refused("22003", _))));
+            assert!(matches!(decimal.wide(text), Err(ValueFault::Refused("22003", _))));
         }
         for text in [&b""[..], b"-", b".", b"1e3", b"1.2.3", b"--1"] {
-            assert_eq!(decimal.wide(text), Err(Fault::Damaged));
+            assert_eq!(decimal.wide(text), Err(ValueFault::Damaged));
         }
         let most = Decimal::new(65, 30);
         let nines = format!("-{}.{}", "9".repeat(35), "9".repeat(30));

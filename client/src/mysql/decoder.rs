@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::{Fields, Schema, SchemaRef};
 
-use super::column::{Column, Rows};
+use super::column::{ColumnBuilder, RowGroup};
 use super::incoming::Block;
 use super::kind;
 use super::packet::{self, HEADER, header, protocol};
@@ -21,7 +21,7 @@ const MARK: usize = 1;
 /// The columns of a result.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     /// For each row of a group: where its NULL bitmap, its next value and the next row begin.
     bitmaps: Vec<usize>,
     cursors: Vec<usize>,
@@ -31,13 +31,13 @@ pub(super) struct Decoder {
 }
 
 impl rows::Decoder for Decoder {
-    type Column = kind::Column;
+    type Column = kind::ColumnDescription;
     type Block = Block;
 
-    fn new(columns: &[kind::Column]) -> (SchemaRef, Self) {
+    fn new(columns: &[kind::ColumnDescription]) -> (SchemaRef, Self) {
         let fields: Fields = columns.iter().map(|column| column.field.clone()).collect();
         let decoder = Self {
-            columns: columns.iter().enumerate().map(|(number, column)| Column::new(column, number)).collect(),
+            columns: columns.iter().enumerate().map(|(number, column)| ColumnBuilder::new(column, number)).collect(),
             bitmaps: Vec::with_capacity(GROUP),
             cursors: Vec::with_capacity(GROUP),
             ends: Vec::with_capacity(GROUP),
@@ -52,7 +52,7 @@ impl rows::Decoder for Decoder {
         let bytes = block.as_ref();
         for column in &mut self.columns {
             let (byte, bit) = column.null_at;
-            let rows = Rows { block: bytes, bitmaps: &self.bitmaps, cursors: &mut self.cursors };
+            let rows = RowGroup { block: bytes, bitmaps: &self.bitmaps, cursors: &mut self.cursors };
             column.decode(rows, self.nulls[byte] & bit != 0)?;
         }
         // A length that lies may have led a column into the next row, though not out of the block.

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use crate::tls::{Check, Config, Identity, Options, Roots, Words};
+use crate::tls::{Check, Identity, Roots, TlsConfig, TlsOptionNames, TlsOptions};
 use crate::{Error, ErrorKind};
 
-static WORDS: Words =
-    Words { mode: "ssl-mode", roots: "ssl-ca", certificate: "ssl-cert", key: "ssl-key", revoked: "ssl-crl" };
+static WORDS: TlsOptionNames =
+    TlsOptionNames { mode: "ssl-mode", roots: "ssl-ca", certificate: "ssl-cert", key: "ssl-key", revoked: "ssl-crl" };
 
 /// `ssl-mode`, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,8 +67,8 @@ impl Encryption {
 
     /// # Errors
     /// A file cannot be read, or the certificate has no key.
-    pub(super) fn config(&self) -> Result<Config, Error> {
-        let mut options = Options::new(&WORDS);
+    pub(super) fn config(&self) -> Result<TlsConfig, Error> {
+        let mut options = TlsOptions::new(&WORDS);
         options.check = match self.mode() {
             Mode::VerifyCa => Check::Chain,
             Mode::VerifyIdentity => Check::Name,
@@ -85,6 +85,6 @@ impl Encryption {
             _ => return Err(Error::new(ErrorKind::Usage, "of ssl-cert and ssl-key, one is missing")),
         };
         options.revoked.clone_from(&self.revoked);
-        Config::new(&options)
+        TlsConfig::new(&options)
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::packet::{HEADER, MAX_PACKET, framed, header, protocol};
 use crate::channel::{Channel, lost};
 use crate::inbox::{Inbox, no_memory};
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::socket::Socket;
 use crate::{Error, ErrorKind, Pool, tls};
 
@@ -49,12 +49,12 @@ impl Incoming {
     ///
     /// # Errors
     /// The server cannot be trusted, or has sent more than it should have before.
-    pub(super) fn encrypted(self, config: &tls::Config, host: &str, tick: Tick<'_>) -> Result<Self, Error> {
+    pub(super) fn encrypted(self, config: &tls::TlsConfig, host: &str, tick: Tick<'_>) -> Result<Self, Error> {
         let nothing_more = self.inbox.at_hand().is_empty();
         match self.inbox.channel {
             // What came unencrypted could be anybody's.
             Channel::Plain(socket) if nothing_more => {
-                let stream = tls::Stream::open(socket, config, host, tick)?;
+                let stream = tls::TlsStream::open(socket, config, host, tick)?;
                 Ok(Self { inbox: Inbox::new(Channel::Tls(Box::new(stream))), ..self })
             }
             _ => Err(protocol("something that belongs behind encryption")),

@@ -55,7 +55,7 @@ mod flag {
 
 /// How the bytes of a value in binary are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Null,
     Int8,
     Int16,
@@ -86,7 +86,7 @@ pub(super) enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl ColumnKind {
     pub(super) fn is_narrow(precision: u8) -> bool {
         precision <= MAX_DECIMAL128
     }
@@ -94,8 +94,8 @@ impl Kind {
 
 /// A column of a result.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
-    pub(super) kind: Kind,
+pub(super) struct ColumnDescription {
+    pub(super) kind: ColumnKind,
     /// Text in place of the type, in the database's own form; integers are filled up with zeros to so many digits.
     pub(super) as_text: Option<usize>,
     /// The database's name of the type, for messages.
@@ -105,7 +105,7 @@ pub(super) struct Column {
 
 /// What the session says of values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SessionContext {
     /// That of text in UTF-8.
     pub(super) collation: u16,
     /// Whether its time zone is UTC.
@@ -121,7 +121,11 @@ pub(super) fn is_instant(definition: &Definition) -> bool {
 ///
 /// # Errors
 /// An option names a column that the result does not have, or a type has no form here.
-pub(super) fn columns(definitions: &[Definition], place: &Place, options: &QueryOptions) -> Result<Vec<Column>, Error> {
+pub(super) fn columns(
+    definitions: &[Definition],
+    place: &SessionContext,
+    options: &QueryOptions,
+) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| definitions.iter().all(|column| column.name != **name)) {
         let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42S22"));
@@ -129,7 +133,7 @@ pub(super) fn columns(definitions: &[Definition], place: &Place, options: &Query
     definitions.iter().map(|definition| column(definition, place, options)).collect()
 }
 
-fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Result<Column, Error> {
+fn column(definition: &Definition, place: &SessionContext, options: &QueryOptions) -> Result<ColumnDescription, Error> {
     let name = &definition.name;
     let (kind, type_name) = kind(definition)?;
     let refused = |what: String, hint: &str| {
@@ -145,7 +149,7 @@ fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Res
     // MariaDB sends the BIT of a table's column in bytes. That of an expression may come in decimal digits, and nothing says
     // which: the digit 9 is the byte 57. A column that names no database is an expression, or comes from a subquery or a
     // view that may have one.
-    if kind == Kind::Bits && definition.origin[0].is_empty() {
+    if kind == ColumnKind::Bits && definition.origin[0].is_empty() {
         return refused(
             "it is computed, or comes from a subquery, and MariaDB does not say whether it sends bits or digits"
                 .to_owned(),
@@ -153,25 +157,30 @@ fn column(definition: &Definition, place: &Place, options: &QueryOptions) -> Res
         );
     }
     // JSON is UTF-8 whatever the session says.
-    let is_text = kind == Kind::Text && definition.type_code != code::JSON;
+    let is_text = kind == ColumnKind::Text && definition.type_code != code::JSON;
     if is_text && definition.collation != place.collation && definition.collation != BINARY {
         return refused("the session's character set is not utf8mb4".to_owned(), "run SET NAMES utf8mb4 before");
     }
     let chosen = options.as_text.contains(name);
-    if chosen && matches!(kind, Kind::Float32 | Kind::Float64 | Kind::Bytes | Kind::Bits | Kind::Bool) {
+    if chosen
+        && matches!(
+            kind,
+            ColumnKind::Float32 | ColumnKind::Float64 | ColumnKind::Bytes | ColumnKind::Bits | ColumnKind::Bool
+        )
+    {
         return refused("it has no text that is sure to be exact".to_owned(), "cast the column to char in the query");
     }
     // Where the text is not what the type is, its name goes along.
-    let foreign = chosen && !matches!(kind, Kind::Text | Kind::Null) || is_foreign(&type_name);
-    let data_type = if chosen && kind != Kind::Null { DataType::Utf8 } else { data_type(kind, definition) };
+    let foreign = chosen && !matches!(kind, ColumnKind::Text | ColumnKind::Null) || is_foreign(&type_name);
+    let data_type = if chosen && kind != ColumnKind::Null { DataType::Utf8 } else { data_type(kind, definition) };
     let mut field = Field::new(name, data_type, true);
     if foreign {
         field.set_metadata(HashMap::from([(TYPE_KEY.to_owned(), type_name.clone())]));
     }
     let zeros = definition.flags & flag::ZEROFILL != 0;
     let zeros = if zeros { definition.length as usize } else { 0 };
-    let as_text = (chosen && kind != Kind::Null).then_some(zeros);
-    Ok(Column { kind, as_text, type_name, field: Arc::new(field) })
+    let as_text = (chosen && kind != ColumnKind::Null).then_some(zeros);
+    Ok(ColumnDescription { kind, as_text, type_name, field: Arc::new(field) })
 }
 
 /// Types whose values arrive in a form that Arrow has another name for.
@@ -188,42 +197,42 @@ pub(super) fn is_indexed(definition: &Definition) -> bool {
 ///
 /// # Errors
 /// The type is not known here.
-pub(super) fn kind(definition: &Definition) -> Result<(Kind, String), Error> {
+pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Error> {
     let unsigned = definition.flags & flag::UNSIGNED != 0;
-    let integer = |signed: Kind, without: Kind, name: &str| {
+    let integer = |signed: ColumnKind, without: ColumnKind, name: &str| {
         if unsigned { (without, format!("{name} unsigned")) } else { (signed, name.to_owned()) }
     };
-    let plain = |kind: Kind, name: &str| (kind, name.to_owned());
+    let plain = |kind: ColumnKind, name: &str| (kind, name.to_owned());
     // 31 and more is "as many as there are".
     let decimals = definition.decimals;
     let fraction =
         |name: &str| if (1..=6).contains(&decimals) { format!("{name}({decimals})") } else { name.to_owned() };
     let digits = if decimals > 6 { 6 } else { decimals };
     Ok(match definition.type_code {
-        code::TINY => integer(Kind::Int8, Kind::UInt8, "tinyint"),
-        code::SHORT => integer(Kind::Int16, Kind::UInt16, "smallint"),
-        code::INT24 => integer(Kind::Int32, Kind::UInt32, "mediumint"),
-        code::LONG => integer(Kind::Int32, Kind::UInt32, "int"),
-        code::LONGLONG => integer(Kind::Int64, Kind::UInt64, "bigint"),
-        code::YEAR => plain(Kind::UInt16, "year"),
-        code::FLOAT => plain(Kind::Float32, "float"),
-        code::DOUBLE => plain(Kind::Float64, "double"),
-        code::NULL => plain(Kind::Null, "null"),
-        code::DATE | code::NEWDATE => plain(Kind::Date, "date"),
-        code::TIMESTAMP => (Kind::DateTime(digits), fraction("timestamp")),
-        code::DATETIME => (Kind::DateTime(digits), fraction("datetime")),
-        code::TIME => (Kind::Time(digits), fraction("time")),
-        code::BIT if definition.length == 1 => plain(Kind::Bool, "bit(1)"),
-        code::BIT => (Kind::Bits, format!("bit({})", definition.length)),
-        code::JSON => plain(Kind::Text, "json"),
-        code::GEOMETRY => plain(Kind::Bytes, "geometry"),
-        code::VECTOR => plain(Kind::Bytes, "vector"),
+        code::TINY => integer(ColumnKind::Int8, ColumnKind::UInt8, "tinyint"),
+        code::SHORT => integer(ColumnKind::Int16, ColumnKind::UInt16, "smallint"),
+        code::INT24 => integer(ColumnKind::Int32, ColumnKind::UInt32, "mediumint"),
+        code::LONG => integer(ColumnKind::Int32, ColumnKind::UInt32, "int"),
+        code::LONGLONG => integer(ColumnKind::Int64, ColumnKind::UInt64, "bigint"),
+        code::YEAR => plain(ColumnKind::UInt16, "year"),
+        code::FLOAT => plain(ColumnKind::Float32, "float"),
+        code::DOUBLE => plain(ColumnKind::Float64, "double"),
+        code::NULL => plain(ColumnKind::Null, "null"),
+        code::DATE | code::NEWDATE => plain(ColumnKind::Date, "date"),
+        code::TIMESTAMP => (ColumnKind::DateTime(digits), fraction("timestamp")),
+        code::DATETIME => (ColumnKind::DateTime(digits), fraction("datetime")),
+        code::TIME => (ColumnKind::Time(digits), fraction("time")),
+        code::BIT if definition.length == 1 => plain(ColumnKind::Bool, "bit(1)"),
+        code::BIT => (ColumnKind::Bits, format!("bit({})", definition.length)),
+        code::JSON => plain(ColumnKind::Text, "json"),
+        code::GEOMETRY => plain(ColumnKind::Bytes, "geometry"),
+        code::VECTOR => plain(ColumnKind::Bytes, "vector"),
         code::DECIMAL | code::NEWDECIMAL => {
             // The length counts a sign and a point.
             let length = definition.length.saturating_sub(u32::from(decimals > 0)).saturating_sub(u32::from(!unsigned));
             let precision = length.max(u32::from(decimals)).clamp(1, MAX_DECIMAL256) as u8;
             let scale = decimals.min(precision);
-            (Kind::Decimal { precision, scale }, format!("decimal({precision},{scale})"))
+            (ColumnKind::Decimal { precision, scale }, format!("decimal({precision},{scale})"))
         }
         code::VARCHAR | code::ENUM..=code::STRING => string(definition),
         other => {
@@ -236,46 +245,50 @@ pub(super) fn kind(definition: &Definition) -> Result<(Kind, String), Error> {
 }
 
 /// Enums, sets, and all that MariaDB sends in text or as bytes.
-fn string(definition: &Definition) -> (Kind, String) {
+fn string(definition: &Definition) -> (ColumnKind, String) {
     let has = |flag: u16| definition.flags & flag != 0;
     if definition.type_code == code::ENUM || has(flag::ENUM) {
-        return (Kind::Text, "enum".to_owned());
+        return (ColumnKind::Text, "enum".to_owned());
     }
     if definition.type_code == code::SET || has(flag::SET) {
-        return (Kind::Text, "set".to_owned());
+        return (ColumnKind::Text, "set".to_owned());
     }
     let bytes = definition.collation == BINARY;
     match definition.extended.as_deref() {
-        Some(name @ ("json" | "uuid" | "inet4" | "inet6")) => (Kind::Text, name.to_owned()),
-        Some(name) if bytes => (Kind::Bytes, name.to_owned()),
-        _ if bytes => (Kind::Bytes, "binary".to_owned()),
-        _ if (code::TINY_BLOB..code::TINY_BLOB + 4).contains(&definition.type_code) => (Kind::Text, "text".to_owned()),
-        _ => (Kind::Text, "varchar".to_owned()),
+        Some(name @ ("json" | "uuid" | "inet4" | "inet6")) => (ColumnKind::Text, name.to_owned()),
+        Some(name) if bytes => (ColumnKind::Bytes, name.to_owned()),
+        _ if bytes => (ColumnKind::Bytes, "binary".to_owned()),
+        _ if (code::TINY_BLOB..code::TINY_BLOB + 4).contains(&definition.type_code) => {
+            (ColumnKind::Text, "text".to_owned())
+        }
+        _ => (ColumnKind::Text, "varchar".to_owned()),
     }
 }
 
-fn data_type(kind: Kind, definition: &Definition) -> DataType {
+fn data_type(kind: ColumnKind, definition: &Definition) -> DataType {
     match kind {
-        Kind::Null => DataType::Null,
-        Kind::Int8 => DataType::Int8,
-        Kind::Int16 => DataType::Int16,
-        Kind::Int32 => DataType::Int32,
-        Kind::Int64 => DataType::Int64,
-        Kind::UInt8 => DataType::UInt8,
-        Kind::UInt16 => DataType::UInt16,
-        Kind::UInt32 => DataType::UInt32,
-        Kind::UInt64 | Kind::Bits => DataType::UInt64,
-        Kind::Float32 => DataType::Float32,
-        Kind::Float64 => DataType::Float64,
-        Kind::Bool => DataType::Boolean,
-        Kind::Decimal { precision, scale } if Kind::is_narrow(precision) => {
+        ColumnKind::Null => DataType::Null,
+        ColumnKind::Int8 => DataType::Int8,
+        ColumnKind::Int16 => DataType::Int16,
+        ColumnKind::Int32 => DataType::Int32,
+        ColumnKind::Int64 => DataType::Int64,
+        ColumnKind::UInt8 => DataType::UInt8,
+        ColumnKind::UInt16 => DataType::UInt16,
+        ColumnKind::UInt32 => DataType::UInt32,
+        ColumnKind::UInt64 | ColumnKind::Bits => DataType::UInt64,
+        ColumnKind::Float32 => DataType::Float32,
+        ColumnKind::Float64 => DataType::Float64,
+        ColumnKind::Bool => DataType::Boolean,
+        ColumnKind::Decimal { precision, scale } if ColumnKind::is_narrow(precision) => {
             DataType::Decimal128(precision, scale as i8)
         }
-        Kind::Decimal { precision, scale } => DataType::Decimal256(precision, scale as i8),
-        Kind::Date => DataType::Date32,
-        Kind::DateTime(_) => DataType::Timestamp(TimeUnit::Microsecond, is_instant(definition).then(|| "UTC".into())),
-        Kind::Time(_) => DataType::Duration(TimeUnit::Microsecond),
-        Kind::Text => DataType::Utf8,
-        Kind::Bytes => DataType::Binary,
+        ColumnKind::Decimal { precision, scale } => DataType::Decimal256(precision, scale as i8),
+        ColumnKind::Date => DataType::Date32,
+        ColumnKind::DateTime(_) => {
+            DataType::Timestamp(TimeUnit::Microsecond, is_instant(definition).then(|| "UTC".into()))
+        }
+        ColumnKind::Time(_) => DataType::Duration(TimeUnit::Microsecond),
+        ColumnKind::Text => DataType::Utf8,
+        ColumnKind::Bytes => DataType::Binary,
     }
 }

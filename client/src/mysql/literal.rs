@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use colonnade_sql::{Dialect, quote};
 
 use crate::Value;
-use crate::literal::{PROTOCOLS, decimal_digits, decimal_width, push, uuid};
+use crate::parameter::{PROTOCOLS, decimal_digits, decimal_width, push, uuid};
 
 /// Most digits behind the point that both have.
 const MAX_SCALE: u8 = 30;

@@ -4,11 +4,11 @@
 use super::auth::{Plugin, Way};
 use super::encryption::Mode;
 use super::incoming::Incoming;
-use super::link::{Link, Server};
-use super::packet::{Body, Done, capability, err, protocol, put_counted};
+use super::packet::{Done, PacketReader, capability, err, protocol, put_counted};
+use super::server_connection::{ServerConnection, ServerProperties};
 use super::uri::{Address, Target};
 use crate::channel::Channel;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::{Error, ErrorKind};
 
 /// The version of the handshake since MySQL 3.21.
@@ -37,7 +37,7 @@ impl Greeting {
             _ => return Err(stranger()),
         }
         let read = || -> Result<Self, Error> {
-            let mut body = Body(packet.get(1..).unwrap_or_default());
+            let mut body = PacketReader(packet.get(1..).unwrap_or_default());
             let _version = body.until_nul();
             let _thread = body.u32()?;
             let mut scramble = body.bytes(8)?.to_vec();
@@ -97,7 +97,7 @@ fn response_head(capabilities: u64) -> Vec<u8> {
 ///
 /// # Errors
 /// The server refuses, or it asks for what this client cannot give.
-pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<Link, Error> {
+pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<ServerConnection, Error> {
     let greeting = Greeting::read(&incoming.packet(tick)?)?;
     let mut capabilities = greeting.agree(target);
     let mode = target.encryption.mode();
@@ -167,14 +167,14 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
             Some((0x00, _)) => {
                 // A server that is content with whatever was answered has used that plugin.
                 plugin.permitted(required)?;
-                let server = Server { capabilities, ..Server::default() };
+                let server = ServerProperties { capabilities, ..ServerProperties::default() };
                 let status = Done::ok(&packet)?.status;
-                return Ok(Link { incoming, server, status, access: target.access, time_zone: None });
+                return Ok(ServerConnection { incoming, server, status, access: target.access, time_zone: None });
             }
             Some((0xff, _)) => return Err(err(&packet)?.0),
             // AuthSwitchRequest; without a name it asks for a proof that MySQL 4.1 has replaced.
             Some((0xfe, rest)) if !rest.is_empty() => {
-                let mut body = Body(rest);
+                let mut body = PacketReader(rest);
                 plugin = Plugin::named(body.until_nul())?.permitted(required)?;
                 let scramble = body.0.strip_suffix(b"\0").unwrap_or(body.0);
                 incoming.reply(&plugin.answer(&target.password, scramble, way, required)?)?;

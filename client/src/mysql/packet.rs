@@ -51,9 +51,9 @@ pub(super) enum Command {
 
 /// Reads a packet from its start; never beyond its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Body<'a>(pub(super) &'a [u8]);
+pub(super) struct PacketReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Body<'a> {
+impl<'a> PacketReader<'a> {
     pub(super) fn bytes(&mut self, len: usize) -> Result<&'a [u8], Error> {
         let Some((bytes, rest)) = self.0.split_at_checked(len) else {
             return Err(protocol("a packet that ends too early"));
@@ -141,14 +141,14 @@ impl Definition {
     /// # Errors
     /// The packet ends too early, or the name is not UTF-8.
     pub(super) fn read(packet: &[u8], capabilities: u64) -> Result<Self, Error> {
-        let mut body = Body(packet);
+        let mut body = PacketReader(packet);
         let (_catalog, schema, _alias, table) = (body.counted()?, body.counted()?, body.counted()?, body.counted()?);
         let (name, column) = (body.counted()?, body.counted()?);
         let origin = [schema, table, column].map(|part| String::from_utf8_lossy(part).into_owned());
         let name = String::from_utf8(name.to_vec()).map_err(|_| protocol("a column's name that is not UTF-8"))?;
         let mut extended = None;
         if capabilities & capability::EXTENDED_TYPES != 0 {
-            let mut parts = Body(body.counted()?);
+            let mut parts = PacketReader(body.counted()?);
             while !parts.0.is_empty() {
                 let (_kind, value) = (parts.u8()?, parts.counted()?);
                 extended = Some(String::from_utf8_lossy(value).into_owned());
@@ -167,14 +167,16 @@ pub(super) struct Done {
     /// Rows that were changed.
     pub(super) rows: u64,
     pub(super) status: u16,
+    /// Warnings of this statement alone. `@@warning_count` may still be an earlier statement's.
+    pub(super) warnings: u16,
 }
 
 impl Done {
     /// An OK packet, which begins with 0x00 or 0xfe.
     pub(super) fn ok(packet: &[u8]) -> Result<Self, Error> {
-        let mut body = Body(packet);
+        let mut body = PacketReader(packet);
         let (_header, rows, _last_id) = (body.u8()?, body.length()?, body.length()?);
-        Ok(Self { rows, status: body.u16()? })
+        Ok(Self { rows, status: body.u16()?, warnings: body.u16()? })
     }
 
     /// What ends rows.
@@ -182,9 +184,9 @@ impl Done {
         if capabilities & capability::DEPRECATE_EOF != 0 {
             return Self::ok(packet);
         }
-        let mut body = Body(packet);
-        let (_header, _warnings) = (body.u8()?, body.u16()?);
-        Ok(Self { rows: 0, status: body.u16()? })
+        let mut body = PacketReader(packet);
+        let (_header, warnings) = (body.u8()?, body.u16()?);
+        Ok(Self { rows: 0, status: body.u16()?, warnings })
     }
 
     pub(super) fn more_results(self) -> bool {
@@ -203,7 +205,7 @@ const TOO_LARGE: u16 = 1153;
 /// # Errors
 /// The packet ends too early.
 pub(super) fn err(packet: &[u8]) -> Result<(Error, bool), Error> {
-    let mut body = Body(packet);
+    let mut body = PacketReader(packet);
     let (_header, code) = (body.u8()?, body.u16()?);
     let sqlstate = match body.0.strip_prefix(b"#") {
         Some(rest) => {
@@ -322,7 +324,7 @@ mod tests {
         fn lengths_come_back(length in prop_oneof![0usize..300, 65_000usize..66_000, any::<usize>()]) {
             let mut bytes = Vec::new();
             put_length(&mut bytes, length);
-            let mut body = Body(&bytes);
+            let mut body = PacketReader(&bytes);
             prop_assert_eq!(body.length().unwrap(), length as u64);
             prop_assert!(body.0.is_empty());
         }
@@ -332,7 +334,7 @@ mod tests {
             let _ = Definition::read(&bytes, 0);
             let _ = Definition::read(&bytes, capability::EXTENDED_TYPES);
             let _ = (err(&bytes), Done::end(&bytes, 0), Done::ok(&bytes));
-            let _ = Body(&bytes).text_value();
+            let _ = PacketReader(&bytes).text_value();
         }
     }
 }

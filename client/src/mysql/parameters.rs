@@ -3,7 +3,7 @@
 
 use super::literal::{Atom, Expression};
 use super::packet::put_counted;
-use crate::literal::replace;
+use crate::parameter::replace;
 use crate::{Dialect, Error, Statement};
 
 /// Flags and the number of executions: rows come at once, without a cursor.
@@ -24,14 +24,14 @@ mod kind {
 
 /// A statement whose values are beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Bound {
+pub(super) struct BoundStatement {
     pub(super) sql: String,
     /// How many values there are, and they as COM_STMT_EXECUTE has them.
     pub(super) count: usize,
     values: Vec<u8>,
 }
 
-impl Bound {
+impl BoundStatement {
     /// With `?` for each placeholder.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ mod tests {
         ];
         let parameters = Parameters::Positional(values.to_vec());
         let statement = Statement { sql: "select $1, $2, $3, $4, $5, $6, $7, '$1'", parameters: Some(&parameters) };
-        let bound = Bound::new(statement, Dialect::MySql { backslashes: true }).unwrap();
+        let bound = BoundStatement::new(statement, Dialect::MySql { backslashes: true }).unwrap();
         assert_eq!(bound.sql, "select ? , ? , CAST(? AS DECIMAL(39,0)) , ? , ? , ? , ? , '$1'");
         assert_eq!(bound.count, 7);
         let head = [&b"\x07\0\0\0\0\x01\0\0\0\x02\x01"[..], b"\xfd\0\x06\0\xfd\0\x08\0\x08\x80\x05\0\xfc\0\x02\\'\x27"]
@@ -128,9 +128,9 @@ mod tests {
     fn each_place_has_its_value() {
         let parameters = Parameters::Named(vec![("a".to_owned(), Value::Bool(true))]);
         let statement = Statement { sql: "select $a, $a -- $a", parameters: Some(&parameters) };
-        let bound = Bound::new(statement, Dialect::MySql { backslashes: false }).unwrap();
+        let bound = BoundStatement::new(statement, Dialect::MySql { backslashes: false }).unwrap();
         assert_eq!((bound.sql.as_str(), bound.count), ("select ? , ? -- $a", 2));
-        let plain = Bound::new("select $1".into(), Dialect::MySql { backslashes: false }).unwrap();
+        let plain = BoundStatement::new("select $1".into(), Dialect::MySql { backslashes: false }).unwrap();
         assert_eq!((plain.sql.as_str(), plain.execution([1, 0, 0, 0]).len()), ("select $1", 9));
     }
 }

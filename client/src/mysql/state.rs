@@ -4,10 +4,10 @@
 //! is UTF-8. So the session gets the modes and character sets that make them so, and is asked after each statement whether it
 //! still has them. The server's own reports of changes (session tracking) would not do: a session can turn them off.
 
-use super::link::{Answer, Link};
 use super::packet::protocol;
+use super::server_connection::{ServerConnection, TextAnswer};
 use crate::postgres::changed;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::{Access, Error};
 
 /// What a gateway's session has beside what every session has.
@@ -26,24 +26,24 @@ const UTF8: &str = "utf8mb4";
 ///
 /// # Errors
 /// It would not be, or the server does not say.
-pub(super) fn check(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
-    if link.access == Access::Own {
+pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<(), Error> {
+    if connection.access == Access::Own {
         return Ok(());
     }
     let mut attempts = 1..=ATTEMPTS;
     let answer = loop {
-        match link.ask(QUESTION, tick) {
+        match connection.ask(QUESTION, tick) {
             // A KILL that was for the statement before.
             Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
             answer => break answer?,
         }
     };
-    link.time_zone = Some(read(&answer)?);
+    connection.time_zone = Some(read(&answer)?);
     Ok(())
 }
 
 /// The time zone, in PostgreSQL's words.
-fn read(answer: &Answer) -> Result<String, Error> {
+fn read(answer: &TextAnswer) -> Result<String, Error> {
     let text = |column| answer.text(0, column).ok_or_else(|| protocol("an answer without its values"));
     let modes = text(0)?;
     for mode in WANTED_MODES {
@@ -79,7 +79,7 @@ mod tests {
 
     fn asked(values: [&str; 5]) -> Result<String, Error> {
         let row = values.iter().map(|value| Some((*value).to_owned())).collect();
-        read(&Answer { columns: Vec::new(), rows: vec![row] })
+        read(&TextAnswer { rows: vec![row], ..TextAnswer::default() })
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         assert!(
             asked([modes, UTF8, "gbk", UTF8, "+00:00"]).unwrap_err().message().contains("character_set_connection")
         );
-        assert!(read(&Answer::default()).is_err());
+        assert!(read(&TextAnswer::default()).is_err());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A statement of which only running tells whether it is refused: it can be undone then.
 //! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
 
-use super::link::Link;
 use super::packet::status;
-use crate::session::{End, Tick};
+use super::server_connection::{ServerConnection, TextAnswer};
+use crate::shared_connection::{AnswerError, Tick};
 use crate::{Error, ErrorKind};
 
 /// The name of this client's own savepoint.
@@ -20,13 +20,13 @@ impl Undo {
     ///
     /// # Errors
     /// The connection is lost, or the server refuses a savepoint.
-    pub(super) fn begin(link: &mut Link, tick: Tick<'_>) -> Result<Self, End> {
+    pub(super) fn begin(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, AnswerError> {
         // Without autocommit the statement belongs to a transaction of the user's even if that has not begun.
-        let own = link.status & status::AUTOCOMMIT != 0 && link.status & status::IN_TRANSACTION == 0;
+        let own = connection.status & status::AUTOCOMMIT != 0 && connection.status & status::IN_TRANSACTION == 0;
         if own {
-            told(link, "START TRANSACTION", tick)?;
+            told(connection, "START TRANSACTION", tick)?;
         }
-        told(link, &format!("SAVEPOINT {SAVEPOINT}"), tick)?;
+        told(connection, &format!("SAVEPOINT {SAVEPOINT}"), tick)?;
         Ok(Self { own })
     }
 
@@ -34,40 +34,45 @@ impl Undo {
     /// says so: it has committed by itself, or changed tables that have no transactions.
     pub(super) fn end(
         self,
-        link: &mut Link,
+        connection: &mut ServerConnection,
         tick: Tick<'_>,
-        result: Result<Option<u64>, End>,
-    ) -> Result<Option<u64>, End> {
+        result: Result<Option<u64>, AnswerError>,
+    ) -> Result<Option<u64>, AnswerError> {
         let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
         match result {
-            Ok(rows) if self.own => told(link, "COMMIT", tick).map(|()| rows),
-            Ok(rows) => match told(link, &release, tick) {
+            Ok(rows) if self.own => told(connection, "COMMIT", tick).map(|()| rows),
+            Ok(rows) => match told(connection, &release, tick) {
                 // A statement that has committed has ended the savepoint.
-                Ok(()) | Err(End::Refused(_)) => Ok(rows),
+                Ok(()) | Err(AnswerError::Refused(_)) => Ok(rows),
                 Err(lost) => Err(lost),
             },
-            Err(End::Refused(error)) => {
-                let undone = match told(link, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
-                    Ok(()) => link.ask_one("SELECT @@warning_count", tick)? == "0",
-                    Err(End::Refused(_)) => false,
+            Err(AnswerError::Refused(error)) => {
+                let undone = match asked(connection, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
+                    // Its warning: some changed tables have no transactions.
+                    Ok(answer) => answer.warnings == 0,
+                    Err(AnswerError::Refused(_)) => false,
                     Err(lost) => return Err(lost),
                 };
                 if self.own {
-                    told(link, "ROLLBACK", tick)?;
+                    told(connection, "ROLLBACK", tick)?;
                 } else if undone {
-                    told(link, &release, tick)?;
+                    told(connection, &release, tick)?;
                 }
-                Err(End::Refused(if undone { error } else { lasting(&error) }))
+                Err(AnswerError::Refused(if undone { error } else { lasting(&error) }))
             }
             lost => lost,
         }
     }
 }
 
-fn told(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<(), End> {
-    link.tell(sql, tick).map_err(|error| match error.kind() {
-        ErrorKind::Database => End::Refused(error),
-        _ => End::Lost(error),
+fn told(connection: &mut ServerConnection, sql: &str, tick: Tick<'_>) -> Result<(), AnswerError> {
+    asked(connection, sql, tick).map(drop)
+}
+
+fn asked(connection: &mut ServerConnection, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, AnswerError> {
+    connection.ask(sql, tick).map_err(|error| match error.kind() {
+        ErrorKind::Database => AnswerError::Refused(error),
+        _ => AnswerError::Lost(error),
     })
 }
 

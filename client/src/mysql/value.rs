@@ -3,7 +3,7 @@
 
 /// Why a value has no place in its column.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ValueFault {
     /// Its bytes are not those of the type.
     Damaged,
     /// The column cannot hold it: SQLSTATE and why.
@@ -12,20 +12,20 @@ pub(super) enum Fault {
 
 /// Reads `N` bytes at `at` and moves on.
 #[inline]
-pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<[u8; N], Fault> {
+pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<[u8; N], ValueFault> {
     // Not `ok_or`, which would make and drop an error for each value that is none.
     match block.get(*at..).and_then(<[u8]>::first_chunk) {
         Some(bytes) => {
             *at += N;
             Ok(*bytes)
         }
-        None => Err(Fault::Damaged),
+        None => Err(ValueFault::Damaged),
     }
 }
 
 /// Reads a length and as many bytes at `at`, and moves on.
 #[inline]
-pub(super) fn counted<'a>(block: &'a [u8], at: &mut usize) -> Result<&'a [u8], Fault> {
+pub(super) fn counted<'a>(block: &'a [u8], at: &mut usize) -> Result<&'a [u8], ValueFault> {
     let [first] = fixed(block, at)?;
     let len = match first {
         ..=0xfa => usize::from(first),
@@ -36,17 +36,17 @@ pub(super) fn counted<'a>(block: &'a [u8], at: &mut usize) -> Result<&'a [u8], F
             *at += len;
             Ok(value)
         }
-        None => Err(Fault::Damaged),
+        None => Err(ValueFault::Damaged),
     }
 }
 
-fn long_length(first: u8, block: &[u8], at: &mut usize) -> Result<usize, Fault> {
+fn long_length(first: u8, block: &[u8], at: &mut usize) -> Result<usize, ValueFault> {
     match first {
         0xfc => fixed(block, at).map(|bytes| u16::from_le_bytes(bytes).into()),
         0xfd => fixed(block, at).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]) as usize),
         // More than there are bytes anywhere is more than there are here.
         0xfe => fixed(block, at).map(|bytes| usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)),
-        _ => Err(Fault::Damaged),
+        _ => Err(ValueFault::Damaged),
     }
 }
 
@@ -62,13 +62,13 @@ mod tests {
         assert_eq!(counted(block, &mut at), Ok(&b""[..]));
         assert_eq!(counted(block, &mut at), Ok(&b"c"[..]));
         assert_eq!(fixed(block, &mut at).map(u16::from_le_bytes), Ok(7));
-        assert_eq!(fixed::<1>(block, &mut at), Err(Fault::Damaged));
+        assert_eq!(fixed::<1>(block, &mut at), Err(ValueFault::Damaged));
     }
 
     #[test]
     fn lengths_that_cannot_be_are_refused() {
         for block in [&b"\x02a"[..], b"\xfb", b"\xff", b"\xfc\x01", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff", b""] {
-            assert_eq!(counted(block, &mut 0), Err(Fault::Damaged));
+            assert_eq!(counted(block, &mut 0), Err(ValueFault::Damaged));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use colonnade_sql::{Dialect, Token, code};
 
-use super::{Split, text};
+use super::{PartitionSplit, text};
 use crate::{Error, ErrorKind};
 
 /// Clauses behind WHERE, or that leave no place for it.
@@ -90,7 +90,7 @@ impl<'a> Plain<'a> {
 ///
 /// # Errors
 /// `Usage`: there is one.
-pub(crate) fn check_no_range(split: &Split) -> Result<(), Error> {
+pub(crate) fn check_no_range(split: &PartitionSplit) -> Result<(), Error> {
     match split.range {
         Some(_) => Err(Error::new(ErrorKind::Usage, "partition_range needs partition_on")),
         None => Ok(()),

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use arrow_schema::SchemaRef;
 use colonnade_sql::tokens;
 
-use super::{Offer, Split, key, text};
+use super::agreement::{Agreement, fitted};
+use super::{Offer, PartitionSplit, key, text};
 use crate::feed::{self, Nothing};
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
@@ -25,7 +26,7 @@ const AHEAD: usize = 2;
 pub fn read(
     connection: &dyn Connection,
     query: &str,
-    split: &Split,
+    split: &PartitionSplit,
     setup: &[String],
     options: &QueryOptions,
     keep: Keep<'_>,
@@ -46,14 +47,16 @@ pub fn read(
         return Err(located(Error::new(ErrorKind::Unsupported, "no connection is left to read parts with")));
     };
     let queries = first.parts(query, split, keep).map_err(located)?;
-    Ok(Box::new(Parts::open(siblings, queries, options, keep)?))
+    let by_values = first.has_types_by_values(query, keep).map_err(located)?;
+    let agreement = by_values.then(|| Agreement::new(queries.len()));
+    Ok(Box::new(Parts::open(siblings, queries, agreement, options, keep)?))
 }
 
 /// Reads it in one stream. A key that is no column is refused nevertheless.
 fn whole(
     connection: &dyn Connection,
     query: &str,
-    split: &Split,
+    split: &PartitionSplit,
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
@@ -92,7 +95,7 @@ pub fn read_each(
         Ok(siblings)
     });
     match opened {
-        Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, options, keep)?))),
+        Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, None, options, keep)?))),
         // Nor has it to be able to: they can follow one another. 53 is the class of resources that are used up.
         Err(error)
             if error.kind() == ErrorKind::Unsupported
@@ -119,8 +122,10 @@ enum Event {
 struct Shared {
     /// The parts that nobody has begun to read.
     waiting: Mutex<VecDeque<(usize, String)>>,
-    /// The columns of whichever part was opened first.
+    /// The columns of whichever part was opened first, or those that the parts have agreed on.
     schema: OnceLock<SchemaRef>,
+    /// Between parts that may have different types; each has a connection of its own.
+    agreement: Option<Agreement>,
     /// Set when no more is wanted.
     stop: AtomicBool,
     options: QueryOptions,
@@ -148,6 +153,7 @@ impl Parts {
     fn open(
         mut connections: Vec<Arc<dyn Connection>>,
         queries: Vec<String>,
+        agreement: Option<Agreement>,
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Self, Error> {
@@ -160,6 +166,7 @@ impl Parts {
         let shared = Arc::new(Shared {
             waiting: Mutex::new(queries.collect()),
             schema: OnceLock::new(),
+            agreement,
             stop: AtomicBool::new(false),
             options: options.clone(),
         });
@@ -279,14 +286,19 @@ fn pull_part(
 ) -> Result<(), Error> {
     let mut keep = || !shared.stop.load(Ordering::Acquire);
     let mut stream = connection.query(query.into(), &shared.options, &mut keep)?;
-    let schema = shared.schema.get_or_init(|| stream.schema().clone()).clone();
-    if *stream.schema() != schema {
-        return Err(different(&schema, stream.schema()));
+    let own = stream.schema().clone();
+    let agreed = match &shared.agreement {
+        Some(agreement) => agreement.join(&own, &mut keep)?,
+        None => own.clone(),
+    };
+    let schema = shared.schema.get_or_init(|| agreed).clone();
+    if own != schema && shared.agreement.is_none() {
+        return Err(different(&schema, &own));
     }
     let tell = |event| events.send(event).map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"));
     tell(Event::Opened)?;
     while let Some(batch) = stream.next(&mut keep)? {
-        let batch = Batch::from(batch.decode()?).of_part(part);
+        let batch = Batch::from(fitted(batch.decode()?, &schema)?).of_part(part);
         if let Err(gone) = tell(Event::Batch(batch, stream.stats())) {
             // Cancels, and waits for that.
             let _ = stream.next(&mut || false);
@@ -296,7 +308,8 @@ fn pull_part(
     tell(Event::Ended(part, stream.stats()))
 }
 
-fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
+/// The error of queries that are to be one result.
+pub(super) fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
     let list = |schema: &SchemaRef| {
         let columns = schema.fields().iter().map(|field| format!("{:?} {}", field.name(), field.data_type()));
         columns.collect::<Vec<_>>().join(", ")

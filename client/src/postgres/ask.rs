@@ -4,11 +4,11 @@ use super::connection::PostgresConnection;
 use super::extended::ResultColumn;
 use super::message;
 use super::simple::{self, Job};
-use crate::session::{Event, died};
+use crate::shared_connection::{Event, died};
 use crate::{Error, Keep};
 
 /// A part of an answer.
-pub(super) enum Part {
+pub(super) enum TextPart {
     Columns(Vec<ResultColumn>),
     /// `None` is NULL.
     Row(Vec<Option<String>>),
@@ -16,13 +16,13 @@ pub(super) enum Part {
 
 /// The answer to a question.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct TextAnswer {
     pub(super) columns: Vec<ResultColumn>,
     /// `None` is NULL.
     pub(super) rows: Vec<Vec<Option<String>>>,
 }
 
-impl Answer {
+impl TextAnswer {
     /// The value in a row and a column.
     pub(super) fn text(&self, row: usize, column: usize) -> Option<&str> {
         self.rows.get(row)?.get(column)?.as_deref()
@@ -34,16 +34,16 @@ impl PostgresConnection {
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
-    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Answer, Error> {
+    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
         let query = message::query(sql)?;
-        let mut reader = self
-            .session
-            .start(keep, move |link, tick, tell| simple::answer(link, tick, Job::Ask(tell), &query, None))?;
-        let mut answer = Answer::default();
+        let mut reader = self.session.start(keep, move |connection, tick, tell| {
+            simple::answer(connection, tick, Job::Ask(tell), &query, None)
+        })?;
+        let mut answer = TextAnswer::default();
         loop {
             match reader.next(keep)? {
-                Some(Event::Part(Part::Columns(columns))) => answer.columns = columns,
-                Some(Event::Part(Part::Row(row))) => answer.rows.push(row),
+                Some(Event::Part(TextPart::Columns(columns))) => answer.columns = columns,
+                Some(Event::Part(TextPart::Row(row))) => answer.rows.push(row),
                 Some(Event::Finished(_)) => return Ok(answer),
                 None => return Err(died()),
             }

@@ -3,8 +3,8 @@
 
 use md5::{Digest as _, Md5};
 
-use super::message::{Body, framed, protocol};
-use super::scram::{BOUND_MECHANISM, Bound, MECHANISM, Proven, Scram};
+use super::message::{MessageReader, framed, protocol};
+use super::scram::{BOUND_MECHANISM, ChannelBinding, MECHANISM, Proven, Scram};
 use super::target::{Binding, Target};
 use crate::{Error, ErrorKind};
 
@@ -57,7 +57,7 @@ impl Authentication {
     /// A method that this client cannot give, a password that it does not have, or a server that does not keep to a
     /// method's rules.
     pub(crate) fn answer(&mut self, request: &[u8], target: &Target) -> Result<Option<Vec<u8>>, Error> {
-        let mut body = Body(request);
+        let mut body = MessageReader(request);
         let method = body.u32()?;
         // Before anything of a password is sent in another way.
         if target.channel_binding == Binding::Require && !self.bound && !matches!(method, 10..=12) {
@@ -132,13 +132,13 @@ impl Authentication {
     }
 
     /// The best of the offered mechanisms, and what the login is then bound to.
-    fn mechanism(&self, offered: &[u8], target: &Target) -> Result<(&'static str, Bound), Error> {
+    fn mechanism(&self, offered: &[u8], target: &Target) -> Result<(&'static str, ChannelBinding), Error> {
         let offers = |mechanism: &str| offered.split(|byte| *byte == 0).any(|name| name == mechanism.as_bytes());
         match (&self.end_point, offers(BOUND_MECHANISM)) {
             (EndPoint::Unencrypted, true) => {
                 return Err(protocol("an offer to bind the login to TLS, without any"));
             }
-            (EndPoint::Known(hash), true) => return Ok((BOUND_MECHANISM, Bound::To(hash.clone()))),
+            (EndPoint::Known(hash), true) => return Ok((BOUND_MECHANISM, ChannelBinding::To(hash.clone()))),
             (EndPoint::Unencrypted, false) if target.channel_binding == Binding::Require => {
                 return Err(unbound("the connection is not encrypted"));
             }
@@ -148,7 +148,8 @@ impl Authentication {
         if !offers(MECHANISM) {
             return Err(unsupported("a SASL mechanism that is unknown here", target));
         }
-        let bound = if let EndPoint::Known(_) = self.end_point { Bound::NotOffered } else { Bound::No };
+        let bound =
+            if let EndPoint::Known(_) = self.end_point { ChannelBinding::NotOffered } else { ChannelBinding::No };
         Ok((MECHANISM, bound))
     }
 }

@@ -6,26 +6,26 @@ use super::binary::{self, Wanted};
 use super::cancel;
 use super::copy_out::CopyOut;
 use super::delivery::Delivery;
-use super::link::{Link, Server};
 use super::message;
 use super::parameters::{self, takes_values};
 use super::request;
 use super::route::Route;
+use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
 use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
-use crate::rows::Rows;
-use crate::session::{self, Event, Outcome, Peer, Reader, Session};
+use crate::rows::RowStream;
+use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
-    Answer, Cancel, Connection, Described, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream,
-    Statement, Transaction,
+    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
+    Statement, StatementDescription, Transaction,
 };
 
 /// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
 pub struct PostgresConnection {
-    pub(super) session: Arc<Session<Postgres>>,
+    pub(super) session: Arc<SharedConnection<Postgres>>,
     pool: Pool,
 }
 
@@ -33,7 +33,7 @@ pub struct PostgresConnection {
 pub(crate) struct Postgres {
     /// The way that a cancel request takes.
     pub(super) route: Arc<Route>,
-    server: Server,
+    server: ServerProperties,
     /// The server's software and version.
     software: String,
 }
@@ -45,26 +45,26 @@ pub(crate) struct Postgres {
 pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let conninfo = conninfo.into();
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
-    let link = session::connect(&name, keep, move || servers::open(&conninfo))?;
-    let (server, route) = (link.server.clone(), link.route.clone());
+    let connection = shared_connection::connect(&name, keep, move || servers::open(&conninfo))?;
+    let (server, route) = (connection.server.clone(), connection.route.clone());
     let (name, software) = (route.target.to_string(), server.delivery.software(&server.version));
-    let session = Session::new(name, Postgres { route, server, software }, link)?;
+    let session = SharedConnection::new(name, Postgres { route, server, software }, connection)?;
     Ok(PostgresConnection { session, pool: Pool::default() })
 }
 
 impl Peer for Postgres {
-    type Link = Link;
+    type ServerConnection = ServerConnection;
 
     fn cancel(&self) -> Result<(), Error> {
         cancel::request(&self.route, self.server.key)
     }
 
-    fn socket(link: &Link) -> &Socket {
-        link.incoming.socket()
+    fn socket(connection: &ServerConnection) -> &Socket {
+        connection.incoming.socket()
     }
 
-    fn received(link: &Link) -> u64 {
-        link.incoming.received()
+    fn received(connection: &ServerConnection) -> u64 {
+        connection.incoming.received()
     }
 }
 
@@ -78,7 +78,7 @@ impl Connection for PostgresConnection {
         let (pool, delivery) = (self.pool.clone(), self.delivery());
         if *delivery == Delivery::Stock {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
-            return Ok(Box::new(Rows::<_, binary::Decoder>::open(reader, options, keep)?));
+            return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
         }
         // COPY takes no values.
         let dialect = self.literals(statement)?;
@@ -86,25 +86,42 @@ impl Connection for PostgresConnection {
         let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;
-        let reader = self.session.start(keep, move |link, tick, tell| {
+        let reader = self.session.start(keep, move |connection, tick, tell| {
             let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
-            checked(link, |link| simple::answer(link, tick, job, &query, again.as_deref()))
+            checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
         })?;
         Ok(Box::new(CopyOut::open(reader, asked, limits, keep)?))
+    }
+
+    fn query_checked(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        check: SchemaCheck,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        // Without columns, the statement is refused before it runs anyway.
+        if let Some(schema) = self.describe(statement.sql, &[], keep)?.and_then(|found| found.schema) {
+            check(&schema)?;
+            return self.query(statement, options, keep);
+        }
+        let rows = self.query(statement, options, keep)?;
+        check(rows.schema())?;
+        Ok(rows)
     }
 
     fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
         let is_served = matches!(self.delivery(), Delivery::Served(_));
         if !is_served && statement.parameters.is_some() && takes_values(statement.sql) {
             let bound = parameters::bound(statement)?;
-            let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-                checked(link, |link| binary::execute(link, tick, &bound))
+            let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
+                checked(connection, |connection| binary::execute(connection, tick, &bound))
             })?;
             return reader.finish(keep);
         }
         let query = message::query(&statement.with_literals(self.literals(statement)?)?)?;
-        let reader = self.session.start(keep, move |link, tick, _: &mut dyn FnMut(())| {
-            checked(link, |link| simple::answer(link, tick, Job::Execute, &query, None))
+        let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
+            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query, None))
         })?;
         reader.finish(keep)
     }
@@ -118,20 +135,22 @@ impl Connection for PostgresConnection {
             Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {
                 self.query(statement, options, keep).map(Answer::Rows)
             }
-            Delivery::Extension { .. } | Delivery::Stock => {
-                Rows::<_, binary::Decoder>::answer(self.binary(statement, options, Wanted::Any, keep)?, options, keep)
-            }
+            Delivery::Extension { .. } | Delivery::Stock => RowStream::<_, binary::Decoder>::answer(
+                self.binary(statement, options, Wanted::Any, keep)?,
+                options,
+                keep,
+            ),
         }
     }
 
-    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<Described>, Error> {
+    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
         if let Delivery::Served(_) = self.delivery() {
             return Ok(None);
         }
         let sql = request::plain(sql, &QueryOptions::default(), Dialect::POSTGRES)?.to_owned();
         let types = types.to_vec();
-        let mut reader = self.session.start(keep, move |link, tick, tell| {
-            checked(link, |link| binary::describe(link, tick, &sql, &types, tell))
+        let mut reader = self.session.start(keep, move |connection, tick, tell| {
+            checked(connection, |connection| binary::describe(connection, tick, &sql, &types, tell))
         })?;
         let mut found = None;
         while let Some(event) = reader.next(keep)? {
@@ -143,11 +162,11 @@ impl Connection for PostgresConnection {
     }
 
     fn transaction(&self) -> Option<Transaction> {
-        self.session.look(|link| link.transaction)
+        self.session.look(|connection| connection.transaction)
     }
 
     fn time_zone(&self) -> Option<String> {
-        self.session.look(|link| link.server.reports.time_zone().map(str::to_owned)).flatten()
+        self.session.look(|connection| connection.server.reports.time_zone().map(str::to_owned)).flatten()
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -164,7 +183,9 @@ impl Connection for PostgresConnection {
 
     fn dialect(&self) -> Dialect {
         // What a Colonnade server is in front of may change how it reads literals, and says so then.
-        self.session.look(|link| link.server.dialect()).unwrap_or_else(|| self.session.peer.server.dialect())
+        self.session
+            .look(|connection| connection.server.dialect())
+            .unwrap_or_else(|| self.session.peer.server.dialect())
     }
 
     fn name(&self) -> &str {
@@ -192,12 +213,12 @@ impl PostgresConnection {
         options: &QueryOptions,
         wanted: Wanted,
         keep: Keep<'_>,
-    ) -> Result<Reader<Postgres, binary::Part>, Error> {
+    ) -> Result<EventReader<Postgres, binary::Part>, Error> {
         let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
         let (bound, chosen) = (parameters::bound(Statement { sql, ..statement })?, options.clone());
         let pool = self.pool.clone();
-        self.session.start(keep, move |link, tick, tell| {
-            checked(link, |link| binary::answer(link, &pool, tick, &bound, &chosen, wanted, tell))
+        self.session.start(keep, move |connection, tick, tell| {
+            checked(connection, |connection| binary::answer(connection, &pool, tick, &bound, &chosen, wanted, tell))
         })
     }
 
@@ -206,7 +227,7 @@ impl PostgresConnection {
     /// # Errors
     /// The session reads text in another encoding than the statement has, so that a byte of a value could end it.
     fn literals(&self, statement: Statement<'_>) -> Result<Dialect, Error> {
-        let reads_utf8 = self.session.look(|link| link.server.sends_utf8()) != Some(false);
+        let reads_utf8 = self.session.look(|connection| connection.server.sends_utf8()) != Some(false);
         if statement.parameters.is_none() || reads_utf8 {
             return Ok(self.dialect());
         }
@@ -221,10 +242,13 @@ impl PostgresConnection {
 }
 
 /// Runs a statement of the user's, if what came before has not changed how it is read, and looks whether it has changed that.
-fn checked(link: &mut Link, run: impl FnOnce(&mut Link) -> Outcome) -> Outcome {
-    link.check_state()?;
-    let outcome = run(link)?;
-    link.check_state()?;
+fn checked(
+    connection: &mut ServerConnection,
+    run: impl FnOnce(&mut ServerConnection) -> AnswerOutcome,
+) -> AnswerOutcome {
+    connection.check_state()?;
+    let outcome = run(connection)?;
+    connection.check_state()?;
     Ok(outcome)
 }
 

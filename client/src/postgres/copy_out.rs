@@ -12,12 +12,12 @@ use super::connection::Postgres;
 use super::message::{HEADER, protocol};
 use crate::batch::damaged;
 use crate::rows::miscounted;
-use crate::session::{Event, Reader};
+use crate::shared_connection::{Event, EventReader};
 use crate::{Batch, Error, Keep, ResultStream, Stats};
 
 /// A result that comes in the Colonnade format.
 pub(crate) struct CopyOut {
-    reader: Reader<Postgres, Bytes>,
+    reader: EventReader<Postgres, Bytes>,
     decoder: Decoder,
     schema: SchemaRef,
 }
@@ -25,7 +25,7 @@ pub(crate) struct CopyOut {
 impl CopyOut {
     /// Waits for the schema message.
     pub(crate) fn open(
-        reader: Reader<Postgres, Bytes>,
+        reader: EventReader<Postgres, Bytes>,
         asked: Asked,
         limits: Limits,
         keep: Keep<'_>,

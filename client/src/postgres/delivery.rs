@@ -2,10 +2,10 @@
 //! loaded. PROTOCOL §1.
 
 use super::extended::text_row;
-use super::link::Link;
 use super::message::{self, protocol, shown};
 use super::request;
-use crate::session::Tick;
+use super::server_connection::ServerConnection;
+use crate::shared_connection::Tick;
 use crate::{Error, ErrorKind};
 
 /// Where the extension's functions are; no row if there is none. It touches nothing but the catalog and fails on no
@@ -44,9 +44,9 @@ impl Delivery {
     ///
     /// # Errors
     /// The connection is lost, or the extension is there but cannot be loaded.
-    pub(crate) fn find(link: &mut Link, tick: Tick<'_>) -> Result<Self, Error> {
-        let delivery = match &link.server.delivery {
-            Self::Stock => probe(link, tick)?,
+    pub(crate) fn find(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, Error> {
+        let delivery = match &connection.server.delivery {
+            Self::Stock => probe(connection, tick)?,
             announced => announced.clone(),
         };
         let format = match delivery {
@@ -88,11 +88,11 @@ pub(crate) fn is_unknown_format(error: &Error) -> bool {
 }
 
 /// Asks PostgreSQL for the extension, and loads it into the backend.
-fn probe(link: &mut Link, tick: Tick<'_>) -> Result<Delivery, Error> {
+fn probe(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Delivery, Error> {
     // A server that only imitates PostgreSQL may lack the catalog. It has no extension then.
-    let Ok(Some(schema)) = ask(link, FIND, tick)? else { return Ok(Delivery::Stock) };
+    let Ok(Some(schema)) = ask(connection, FIND, tick)? else { return Ok(Delivery::Stock) };
     let load = format!("SELECT {schema}.colonnade_version()");
-    let format = ask(link, &load, tick)?.map_err(|error| {
+    let format = ask(connection, &load, tick)?.map_err(|error| {
         let message = format!("the extension colonnade cannot be loaded: {}", error.message());
         let hint = error.hint().map_or_else(
             || format!("the extension's files must fit the server, and the user needs USAGE on schema {schema}"),
@@ -108,16 +108,20 @@ fn probe(link: &mut Link, tick: Tick<'_>) -> Result<Delivery, Error> {
 
 /// The first value of the first row that a query gives; `None` for no row and for NULL. The inner error is the
 /// database's and leaves the connection usable.
-pub(crate) fn ask(link: &mut Link, sql: &str, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
-    link.send(&message::query(sql)?)?;
+pub(crate) fn ask(
+    connection: &mut ServerConnection,
+    sql: &str,
+    tick: Tick<'_>,
+) -> Result<Result<Option<String>, Error>, Error> {
+    connection.send(&message::query(sql)?)?;
     let (mut value, mut failed) = (None, None);
     loop {
-        let (kind, len) = link.incoming.header(tick)?;
-        let bytes = link.incoming.body(kind, len, tick)?;
+        let (kind, len) = connection.incoming.header(tick)?;
+        let bytes = connection.incoming.body(kind, len, tick)?;
         match kind {
             b'D' if value.is_none() => value = first_value(&bytes)?,
             b'E' => failed = Some(message::error_response(&bytes)),
-            b'S' => link.server.note(&bytes)?,
+            b'S' => connection.server.note(&bytes)?,
             b'T' | b'D' | b'C' | b'I' | b'N' | b'A' => {}
             b'Z' => return Ok(failed.map_or(Ok(value), Err)),
             _ => return Err(protocol(format!("a message {}", shown(kind)))),
@@ -162,7 +166,7 @@ mod tests {
     fn only_an_unknown_format_is_one() {
         let error = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
         assert!(is_unknown_format(&error("22023", "COPY format \"colonnade\" not recognized")));
-        assert!(is_unknown_format(&error("22023", "COPY-Format »colonnade« nicht erkannt")));
+        assert!(is_unknown_format(&error("22023", "COPY-ValueFormat »colonnade« nicht erkannt")));
         assert!(!is_unknown_format(&error("22023", "step size cannot equal zero")));
         assert!(!is_unknown_format(&error("42601", "COPY format \"colonnade\" not recognized")));
     }

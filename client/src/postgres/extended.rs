@@ -1,12 +1,12 @@
 //! The messages of the extended query protocol.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>
 
-use super::message::{self, Body, framed};
+use super::message::{self, MessageReader, framed};
 use crate::{Error, Sent};
 
 /// How a column's values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ValueFormat {
     /// By the type's output function.
     Text,
     /// By the type's send function.
@@ -28,9 +28,9 @@ pub(crate) struct ResultColumn {
 
 /// Messages that are sent together.
 #[derive(Debug, Default)]
-pub(crate) struct Batch(Vec<u8>);
+pub(crate) struct MessageBatch(Vec<u8>);
 
-impl Batch {
+impl MessageBatch {
     /// Parse: makes a prepared statement, whose parameters have these types, of which 0 is open. The empty name is that of
     /// the one that the next Parse replaces.
     ///
@@ -51,7 +51,7 @@ impl Batch {
     }
 
     /// Bind and Execute: runs a statement with these values, at most 65535, to its end. `formats` are those of its columns.
-    pub(crate) fn run(mut self, name: &str, values: &[Sent], formats: &[Format]) -> Self {
+    pub(crate) fn run(mut self, name: &str, values: &[Sent], formats: &[ValueFormat]) -> Self {
         let count = (values.len() as u16).to_be_bytes();
         let (mut value_codes, mut bytes) = (Vec::with_capacity(2 * values.len()), Vec::new());
         for value in values {
@@ -105,7 +105,7 @@ impl Batch {
 /// # Errors
 /// The message ends too early.
 pub(crate) fn row_description(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
-    let mut body = Body(body);
+    let mut body = MessageReader(body);
     let count = body.u16()?;
     let mut columns = Vec::new();
     for _ in 0..count {
@@ -123,7 +123,7 @@ pub(crate) fn row_description(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
 /// # Errors
 /// The message ends too early.
 pub(crate) fn text_row(row: &[u8]) -> Result<Vec<Option<String>>, Error> {
-    let mut row = Body(row);
+    let mut row = MessageReader(row);
     let count = row.u16()?;
     let mut values = Vec::new();
     for _ in 0..count {
@@ -144,18 +144,18 @@ mod tests {
 
     #[test]
     fn messages_have_the_bytes_of_the_documentation() {
-        let parsed = Batch::default().parse("s", "x", &[]).unwrap().flush();
+        let parsed = MessageBatch::default().parse("s", "x", &[]).unwrap().flush();
         assert_eq!(parsed, b"P\0\0\0\x0as\0x\0\0\0H\0\0\0\x04");
-        assert_eq!(Batch::default().describe("").close("s").sync(), b"D\0\0\0\x06S\0C\0\0\0\x07Ss\0S\0\0\0\x04");
-        let run = Batch::default().run("s", &[], &[Format::Binary, Format::Text]).0;
+        assert_eq!(MessageBatch::default().describe("").close("s").sync(), b"D\0\0\0\x06S\0C\0\0\0\x07Ss\0S\0\0\0\x04");
+        let run = MessageBatch::default().run("s", &[], &[ValueFormat::Binary, ValueFormat::Text]).0;
         assert_eq!(run, b"B\0\0\0\x11\0s\0\0\0\0\0\0\x02\0\x01\0\0E\0\0\0\x09\0\0\0\0\0");
         let null = Sent { type_oid: 0, is_binary: false, bytes: None };
         let seven = Sent { is_binary: true, bytes: Some(vec![7]), ..null.clone() };
-        let run = Batch::default().run("", &[seven, null], &[]).0;
+        let run = MessageBatch::default().run("", &[seven, null], &[]).0;
         let values = b"B\0\0\0\x19\0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01\x07\xff\xff\xff\xff\0\0E";
         assert_eq!(run[..values.len()], *values);
-        assert_eq!(Batch::default().parse("", "x", &[23]).unwrap().0, b"P\0\0\0\x0d\0x\0\0\x01\0\0\0\x17");
-        assert!(Batch::default().parse("", "a\0b", &[]).is_err());
+        assert_eq!(MessageBatch::default().parse("", "x", &[23]).unwrap().0, b"P\0\0\0\x0d\0x\0\0\x01\0\0\0\x17");
+        assert!(MessageBatch::default().parse("", "a\0b", &[]).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use colonnade_wire::Limits;
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use crate::channel::{Channel, lost};
 use crate::inbox::Inbox;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::socket::Socket;
 use crate::{Buffer, Error, ErrorKind, Pool};
 
@@ -106,7 +106,7 @@ pub(crate) fn check_size(len: usize, limit: u64) -> Result<(), Error> {
 
 /// A chunk of several rows that is larger than the chunks that were asked for.
 pub(crate) fn too_large(len: usize, asked: u64) -> Error {
-    let message = format!("a message of {len} bytes came, where chunks of {asked} bytes were asked for");
+    let message = format!("a message of {len} bytes arrived, but chunks of at most {asked} bytes were requested");
     Error::new(ErrorKind::Protocol, message)
 }
 

@@ -106,9 +106,9 @@ pub(crate) fn header(bytes: [u8; HEADER]) -> Result<(u8, usize), Error> {
 }
 
 /// Reads the body of one message from front to back.
-pub(crate) struct Body<'a>(pub(crate) &'a [u8]);
+pub(crate) struct MessageReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Body<'a> {
+impl<'a> MessageReader<'a> {
     pub(crate) fn u32(&mut self) -> Result<u32, Error> {
         match self.0.split_first_chunk() {
             Some((bytes, rest)) => {
@@ -147,7 +147,7 @@ impl<'a> Body<'a> {
 
 /// ErrorResponse as an error.
 pub(crate) fn error_response(body: &[u8]) -> Error {
-    let mut body = Body(body);
+    let mut body = MessageReader(body);
     let (mut sqlstate, mut message, mut detail, mut hint) = (None, None, None, None);
     // A field of type 0 is the end. A damaged tail costs the fields behind it, not the error.
     while let Ok(field @ 1..) = body.byte() {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
-use crate::literal::{self, Time, replace};
+use crate::parameter::{self, Time, replace};
 use crate::{Error, ErrorKind, Parameters, Sent, Statement, Value};
 
 /// Statements that take values begin with one of these. <https://www.postgresql.org/docs/current/sql-prepare.html> names them, but for
@@ -58,7 +58,7 @@ mod oid {
 
 /// A statement whose values are beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct BoundStatement {
     pub(super) sql: String,
     pub(super) values: Vec<Sent>,
 }
@@ -67,16 +67,16 @@ pub(super) struct Bound {
 ///
 /// # Errors
 /// As for [`bind`](crate::bind); more values than Bind takes.
-pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
+pub(super) fn bound(statement: Statement<'_>) -> Result<BoundStatement, Error> {
     let Some(parameters) = statement.parameters else {
-        return Ok(Bound { sql: statement.sql.to_owned(), values: Vec::new() });
+        return Ok(BoundStatement { sql: statement.sql.to_owned(), values: Vec::new() });
     };
     if let Some(values) = sent(parameters) {
-        return Ok(Bound { sql: statement.sql.to_owned(), values });
+        return Ok(BoundStatement { sql: statement.sql.to_owned(), values });
     }
     if !takes_values(statement.sql) {
         let sql = statement.with_literals(Dialect::POSTGRES)?.into_owned();
-        return Ok(Bound { sql, values: Vec::new() });
+        return Ok(BoundStatement { sql, values: Vec::new() });
     }
     let mut values = Vec::new();
     // Each place has a number of its own, and with it a type of its own, as literals would have.
@@ -86,10 +86,10 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
         // A number without precision and scale would have another type.
         match value {
             Value::Decimal { unscaled, scale } => {
-                let width = literal::decimal_width(*unscaled, *scale)?;
-                literal::push(sql, format_args!("CAST(${number} AS DECIMAL({width},{scale}))"));
+                let width = parameter::decimal_width(*unscaled, *scale)?;
+                parameter::push(sql, format_args!("CAST(${number} AS DECIMAL({width},{scale}))"));
             }
-            _ => literal::push(sql, format_args!("${number}")),
+            _ => parameter::push(sql, format_args!("${number}")),
         }
         Ok(())
     })?;
@@ -97,7 +97,7 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<Bound, Error> {
         return Err(Error::new(ErrorKind::Usage, format!("a statement takes {MOST} values at most"))
             .with_hint("pass a list, and write = ANY($1)"));
     }
-    Ok(Bound { sql, values })
+    Ok(BoundStatement { sql, values })
 }
 
 /// Whether PostgreSQL takes values for a statement.
@@ -164,11 +164,11 @@ fn written(value: &Value) -> Result<Cow<'_, str>, String> {
         Value::Unsigned(number) => number.to_string(),
         Value::Float(number) if number.is_nan() => "NaN".to_owned(),
         Value::Float(number) => format!("{number:e}"),
-        Value::Decimal { unscaled, scale } => literal::decimal_digits(*unscaled, *scale),
+        Value::Decimal { unscaled, scale } => parameter::decimal_digits(*unscaled, *scale),
         Value::Text(text) => return checked(text).map(Cow::Borrowed),
         Value::Bytes(bytes) => {
             let mut text = "\\x".to_owned();
-            bytes.iter().for_each(|byte| literal::push(&mut text, format_args!("{byte:02x}")));
+            bytes.iter().for_each(|byte| parameter::push(&mut text, format_args!("{byte:02x}")));
             text
         }
         Value::Date(date) => date.to_string(),
@@ -178,7 +178,7 @@ fn written(value: &Value) -> Result<Cow<'_, str>, String> {
         Value::Instant(date, time) => format!("{date} {time}+00"),
         // IntervalStyle may make a first minus count for both, so both get a sign.
         Value::Duration { days, microseconds } => format!("{days:+} days {microseconds:+} microseconds"),
-        Value::Uuid(bytes) => literal::uuid(*bytes),
+        Value::Uuid(bytes) => parameter::uuid(*bytes),
         Value::Null | Value::List(_) | Value::Sent(_) => return Err("it has no text".to_owned()),
     }))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(sql: &str, values: Vec<Value>) -> Bound {
+fn of(sql: &str, values: Vec<Value>) -> BoundStatement {
     bound(Statement { sql, parameters: Some(&Parameters::Positional(values)) }).unwrap()
 }
 

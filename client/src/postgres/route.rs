@@ -9,7 +9,7 @@ use super::target::{Address, Keepalive, SslMode, Target};
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
-use crate::session::Tick;
+use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind, tls};
 
@@ -23,8 +23,8 @@ pub(crate) struct Route {
 #[derive(Clone, Debug)]
 enum Encryption {
     None,
-    IfOffered(tls::Config),
-    Always(tls::Config),
+    IfOffered(tls::TlsConfig),
+    Always(tls::TlsConfig),
 }
 
 impl Route {
@@ -37,7 +37,7 @@ impl Route {
         let encryptions = if unencrypted {
             vec![Encryption::None]
         } else {
-            let config = tls::Config::new(&target.tls)?;
+            let config = tls::TlsConfig::new(&target.tls)?;
             match target.sslmode {
                 SslMode::Allow => vec![Encryption::None, Encryption::Always(config)],
                 SslMode::Prefer => vec![Encryption::IfOffered(config), Encryption::None],
@@ -95,7 +95,7 @@ impl Route {
                 }
             }
         }
-        let stream = tls::Stream::open(socket, config, &self.target.host, tick)?;
+        let stream = tls::TlsStream::open(socket, config, &self.target.host, tick)?;
         // Without the question first, the name of the protocol proves that the server did not take the handshake for another one's.
         if self.target.direct_tls && !stream.has_agreed() {
             return Err(Error::new(

@@ -21,7 +21,7 @@ const USER: &str = "n=";
 
 /// What the conversation is bound to, RFC 5802 §6.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Bound {
+pub(crate) enum ChannelBinding {
     /// Nothing.
     No,
     /// Nothing, since the server does not offer it. It will find out if somebody between has taken its offer away.
@@ -30,7 +30,7 @@ pub(crate) enum Bound {
     To(Vec<u8>),
 }
 
-impl Bound {
+impl ChannelBinding {
     fn header(&self) -> &'static str {
         match self {
             Self::No => "n,,",
@@ -51,7 +51,7 @@ pub(crate) struct Scram {
     password: Vec<u8>,
     nonce: String,
     first_bare: String,
-    bound: Bound,
+    bound: ChannelBinding,
 }
 
 /// A conversation in which the server has yet to prove that it knows the password, too.
@@ -65,14 +65,14 @@ impl Scram {
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub(crate) fn begin(password: &str, bound: Bound) -> Result<Self, Error> {
+    pub(crate) fn begin(password: &str, bound: ChannelBinding) -> Result<Self, Error> {
         let mut random = [0; NONCE_BYTES];
         getrandom::fill(&mut random)
             .map_err(|cause| Error::new(ErrorKind::Connect, "the system has no random numbers").with_cause(cause))?;
         Ok(Self::with(password, USER, BASE64.encode(random), bound))
     }
 
-    fn with(password: &str, user: &str, nonce: String, bound: Bound) -> Self {
+    fn with(password: &str, user: &str, nonce: String, bound: ChannelBinding) -> Self {
         let password = normalized(password);
         let first_bare = format!("{user},r={nonce}");
         Self { password: password.as_bytes().to_vec(), nonce, first_bare, bound }
@@ -115,7 +115,7 @@ impl Scram {
         let server_signature = hmac(&server_key(&salted), message.as_bytes());
         Ok((
             format!("{without_proof},p={}", BASE64.encode(proof)),
-            Proven { server_signature, bound: matches!(self.bound, Bound::To(_)) },
+            Proven { server_signature, bound: matches!(self.bound, ChannelBinding::To(_)) },
         ))
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
     fn scram() -> Scram {
-        Scram::with("pencil", "n=user", NONCE.to_owned(), Bound::No)
+        Scram::with("pencil", "n=user", NONCE.to_owned(), ChannelBinding::No)
     }
 
     #[test]
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn the_proof_covers_what_it_is_bound_to() {
         let answer = |bound| Scram::with("pencil", "n=user", NONCE.to_owned(), bound).answer(SERVER_FIRST).unwrap().0;
-        let (one, other) = (answer(Bound::To(b"one".to_vec())), answer(Bound::To(b"two".to_vec())));
+        let (one, other) = (answer(ChannelBinding::To(b"one".to_vec())), answer(ChannelBinding::To(b"two".to_vec())));
         // "p=tls-server-end-point,,one" and "y,,"
         assert!(one.starts_with("c=cD10bHMtc2VydmVyLWVuZC1wb2ludCwsb25l,"), "{one}");
-        assert!(answer(Bound::NotOffered).starts_with("c=eSws,"));
+        assert!(answer(ChannelBinding::NotOffered).starts_with("c=eSws,"));
         assert_ne!(one.split(",p=").nth(1), other.split(",p=").nth(1));
     }
 
@@ -193,13 +193,16 @@ mod tests {
 
     #[test]
     fn no_two_conversations_are_the_same() {
-        assert_ne!(Scram::begin("x", Bound::No).unwrap().first(), Scram::begin("x", Bound::No).unwrap().first());
+        assert_ne!(
+            Scram::begin("x", ChannelBinding::No).unwrap().first(),
+            Scram::begin("x", ChannelBinding::No).unwrap().first()
+        );
     }
 
     proptest! {
         #[test]
         fn no_message_panics(text in ".{0,60}", password in ".{0,20}") {
-            let _ = Scram::with(&password, USER, NONCE.to_owned(), Bound::NotOffered).answer(&text);
+            let _ = Scram::with(&password, USER, NONCE.to_owned(), ChannelBinding::NotOffered).answer(&text);
             let _ = Proven { server_signature: [0; 32], bound: false }.check(&text);
         }
     }

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::delivery::ask;
-use super::link::Link;
-use super::target::{Conninfo, Session};
+use super::server_connection::ServerConnection;
+use super::target::{Conninfo, TargetSessionAttrs};
 use crate::{Error, ErrorKind};
 
 /// Without `connect_timeout`, how long a server may take to say which kind it is.
@@ -17,16 +17,16 @@ const STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()";
 ///
 /// # Errors
 /// That of the only server; of several, that none answers and suits, or the one that the user is not let in by.
-pub(crate) fn open(conninfo: &Conninfo) -> Result<Link, Error> {
-    let sessions: &[Session] = match &conninfo.session {
-        Session::PreferStandby => &[Session::Standby, Session::Any],
+pub(crate) fn open(conninfo: &Conninfo) -> Result<ServerConnection, Error> {
+    let sessions: &[TargetSessionAttrs] = match &conninfo.session {
+        TargetSessionAttrs::PreferStandby => &[TargetSessionAttrs::Standby, TargetSessionAttrs::Any],
         session => std::slice::from_ref(session),
     };
     let alone = conninfo.targets.len() == 1 && sessions.len() == 1;
     let mut failures = Vec::new();
     for session in sessions {
         for target in &conninfo.targets {
-            let opened = Link::open(target).and_then(|link| suits(link, *session));
+            let opened = ServerConnection::open(target).and_then(|connection| suits(connection, *session));
             match opened.map_err(|error| error.with_origin(&target.to_string())) {
                 Err(error) if !alone && passes(&error) => failures.push(format!("{target}: {error}")),
                 result => return result,
@@ -45,22 +45,22 @@ fn passes(error: &Error) -> bool {
     }
 }
 
-fn suits(mut link: Link, session: Session) -> Result<Link, Error> {
+fn suits(mut connection: ServerConnection, session: TargetSessionAttrs) -> Result<ServerConnection, Error> {
     let (question, wanted, otherwise) = match session {
-        Session::Any | Session::PreferStandby => return Ok(link),
-        Session::ReadWrite => (READ_ONLY, "off", "may only be read"),
-        Session::ReadOnly => (READ_ONLY, "on", "may be written to"),
-        Session::Primary => (STANDBY, "f", "is a standby"),
-        Session::Standby => (STANDBY, "t", "is not a standby"),
+        TargetSessionAttrs::Any | TargetSessionAttrs::PreferStandby => return Ok(connection),
+        TargetSessionAttrs::ReadWrite => (READ_ONLY, "off", "may only be read"),
+        TargetSessionAttrs::ReadOnly => (READ_ONLY, "on", "may be written to"),
+        TargetSessionAttrs::Primary => (STANDBY, "f", "is a standby"),
+        TargetSessionAttrs::Standby => (STANDBY, "t", "is not a standby"),
     };
-    let deadline = Instant::now() + link.route.target.connect_timeout.unwrap_or(LIMIT);
+    let deadline = Instant::now() + connection.route.target.connect_timeout.unwrap_or(LIMIT);
     let mut tick = || match Instant::now() < deadline {
         true => Ok(()),
         false => Err(Error::new(ErrorKind::Connect, "the server does not say whether it is a standby")),
     };
-    let answer = ask(&mut link, question, &mut tick)??;
+    let answer = ask(&mut connection, question, &mut tick)??;
     if answer.as_deref() == Some(wanted) {
-        return Ok(link);
+        return Ok(connection);
     }
     Err(Error::new(ErrorKind::Connect, format!("the server {otherwise}, which target_session_attrs excludes")))
 }

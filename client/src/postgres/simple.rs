@@ -4,15 +4,15 @@
 use bytes::Bytes;
 use colonnade_wire::{Asked, HEADER_LEN};
 
-use super::ask::Part;
+use super::ask::TextPart;
 use super::delivery::is_unknown_format;
 use super::extended::{row_description, text_row};
 use super::incoming::{check_size, too_large};
-use super::link::Link;
-use super::message::{self, Body, protocol, shown};
+use super::message::{self, MessageReader, protocol, shown};
+use super::server_connection::ServerConnection;
 use crate::feed::POLL;
-use crate::inbox::{Kept, no_memory};
-use crate::session::{Outcome, Tick};
+use crate::inbox::{AnswerSize, no_memory};
+use crate::shared_connection::{AnswerOutcome, Tick};
 use crate::{Error, Pool};
 
 /// What is done with an answer.
@@ -29,17 +29,23 @@ pub(crate) enum Job<'a> {
     /// Passes over all rows.
     Execute,
     /// Passes rows on as texts.
-    Ask(&'a mut dyn FnMut(Part)),
+    Ask(&'a mut dyn FnMut(TextPart)),
 }
 
 /// Sends a Query message and receives its answer up to ReadyForQuery.
 ///
 /// `again` is the one to send if the backend turns out not to know the format: another statement comes first in it.
-pub(crate) fn answer(link: &mut Link, tick: Tick<'_>, job: Job<'_>, query: &[u8], again: Option<&[u8]>) -> Outcome {
-    let mut answer = Answer { link, tick, job, preceded: false, copied: false };
+pub(crate) fn answer(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    job: Job<'_>,
+    query: &[u8],
+    again: Option<&[u8]>,
+) -> AnswerOutcome {
+    let mut answer = Answer { connection, tick, job, preceded: false, copied: false };
     match (answer.read(query), again) {
         // In a transaction block nothing can be tried again.
-        (Ok(Err(error)), Some(again)) if !answer.copied && answer.link.is_idle() && is_unknown_format(&error) => {
+        (Ok(Err(error)), Some(again)) if !answer.copied && answer.connection.is_idle() && is_unknown_format(&error) => {
             answer.preceded = true;
             answer.read(again)
         }
@@ -52,7 +58,7 @@ pub(crate) fn answer(link: &mut Link, tick: Tick<'_>, job: Job<'_>, query: &[u8]
 }
 
 struct Answer<'a, 'j> {
-    link: &'a mut Link,
+    connection: &'a mut ServerConnection,
     tick: Tick<'a>,
     job: Job<'j>,
     /// Whether another statement's rows come before the COPY.
@@ -62,9 +68,9 @@ struct Answer<'a, 'j> {
 }
 
 impl Answer<'_, '_> {
-    fn read(&mut self, query: &[u8]) -> Outcome {
+    fn read(&mut self, query: &[u8]) -> AnswerOutcome {
         let mut failed = None;
-        let read = self.link.incoming.set_patience(Some(POLL)).and_then(|()| self.link.send(query));
+        let read = self.connection.incoming.set_patience(Some(POLL)).and_then(|()| self.connection.send(query));
         match read.and_then(|()| self.messages(&mut failed)) {
             Ok(rows) => Ok(failed.map_or(Ok(rows), Err)),
             // A fatal error is the last message; why the connection then ended is the error's business.
@@ -73,65 +79,65 @@ impl Answer<'_, '_> {
     }
 
     fn messages(&mut self, failed: &mut Option<Error>) -> Result<Option<u64>, Error> {
-        let Self { link, tick, job, preceded, copied } = self;
-        let (mut rows, mut copying, mut kept) = (None, false, Kept::default());
+        let Self { connection, tick, job, preceded, copied } = self;
+        let (mut rows, mut copying, mut kept) = (None, false, AnswerSize::default());
         loop {
-            let (kind, len) = link.incoming.header(tick)?;
+            let (kind, len) = connection.incoming.header(tick)?;
             match (kind, &mut *job) {
                 (b'd', Job::Copy { pool, asked, limit, tell }) if copying => {
                     check_size(len, *limit)?;
-                    if len >= HEADER_LEN && !asked.allows(&link.incoming.ahead(tick)?, len as u64) {
+                    if len >= HEADER_LEN && !asked.allows(&connection.incoming.ahead(tick)?, len as u64) {
                         return Err(too_large(len, asked.bytes));
                     }
                     let mut buffer = pool.take(len).ok_or_else(|| no_memory(len))?;
-                    link.incoming.body_into(&mut buffer, tick)?;
+                    connection.incoming.body_into(&mut buffer, tick)?;
                     tell(buffer.freeze());
                 }
-                (b'd', Job::Execute) if copying => link.incoming.skip(len, tick)?,
-                (b'D' | b'T' | b'I', Job::Execute) => link.incoming.skip(len, tick)?,
+                (b'd', Job::Execute) if copying => connection.incoming.skip(len, tick)?,
+                (b'D' | b'T' | b'I', Job::Execute) => connection.incoming.skip(len, tick)?,
                 (b'T', Job::Ask(tell)) => {
-                    let body = link.incoming.body(kind, len, tick)?;
-                    tell(Part::Columns(row_description(&body)?));
+                    let body = connection.incoming.body(kind, len, tick)?;
+                    tell(TextPart::Columns(row_description(&body)?));
                 }
                 (b'D', Job::Ask(tell)) => {
-                    let body = link.incoming.body(kind, len, tick)?;
+                    let body = connection.incoming.body(kind, len, tick)?;
                     kept.add(body.len())?;
-                    tell(Part::Row(text_row(&body)?));
+                    tell(TextPart::Row(text_row(&body)?));
                 }
-                (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => link.incoming.skip(len, tick)?,
+                (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => connection.incoming.skip(len, tick)?,
                 (b'H', _) if !copying => {
                     // PostgreSQL's own COPY announces the extension's stream, as text. PROTOCOL §3.
-                    link.incoming.skip(len, tick)?;
+                    connection.incoming.skip(len, tick)?;
                     copying = true;
                     *copied = true;
                 }
                 (b'c', _) if copying => {
-                    link.incoming.skip(len, tick)?;
+                    connection.incoming.skip(len, tick)?;
                     copying = false;
                 }
                 (b'G', Job::Execute) if !copying => {
-                    link.incoming.skip(len, tick)?;
-                    link.send(&message::copy_fail("this client cannot copy into a table"))?;
+                    connection.incoming.skip(len, tick)?;
+                    connection.send(&message::copy_fail("this client cannot copy into a table"))?;
                 }
                 (b'C', _) if !copying => {
-                    let body = link.incoming.body(kind, len, tick)?;
-                    rows = message::rows_of_tag(&Body(&body).text()?);
+                    let body = connection.incoming.body(kind, len, tick)?;
+                    rows = message::rows_of_tag(&MessageReader(&body).text()?);
                 }
                 (b'E', _) => {
-                    let body = link.incoming.body(kind, len, tick)?;
+                    let body = connection.incoming.body(kind, len, tick)?;
                     // The first of several errors is the one that matters.
                     failed.get_or_insert(message::error_response(&body));
                     copying = false;
                 }
                 (b'S', _) => {
-                    let body = link.incoming.body(kind, len, tick)?;
-                    link.server.note(&body)?;
+                    let body = connection.incoming.body(kind, len, tick)?;
+                    connection.server.note(&body)?;
                 }
                 // Notices and notifications.
-                (b'N' | b'A', _) => link.incoming.skip(len, tick)?,
+                (b'N' | b'A', _) => connection.incoming.skip(len, tick)?,
                 (b'Z', _) if !copying => {
-                    let body = link.incoming.body(kind, len, tick)?;
-                    link.note_status(Body(&body).byte()?);
+                    let body = connection.incoming.body(kind, len, tick)?;
+                    connection.note_status(MessageReader(&body).byte()?);
                     return Ok(rows);
                 }
                 _ => return Err(protocol(format!("a message {}", shown(kind)))),

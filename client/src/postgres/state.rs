@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::link::Link;
 use super::message;
-use crate::session::Tick;
+use super::server_connection::ServerConnection;
+use crate::shared_connection::Tick;
 use crate::{Error, ErrorKind};
 
 /// What a gateway announces, in the reports' words.
@@ -87,16 +87,16 @@ pub(super) fn parameters<'a>(given: Given) -> impl Iterator<Item = (&'a str, &'a
 ///
 /// # Errors
 /// The server does not report a setting, or has not taken it.
-pub(super) fn settle(link: &mut Link, tick: Tick<'_>) -> Result<(), Error> {
-    link.send(&message::query(STYLES)?)?;
-    link.pass_over_answer(tick)?;
-    let wanted: Vec<_> = link.server.reports.different().collect();
+pub(super) fn settle(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<(), Error> {
+    connection.send(&message::query(STYLES)?)?;
+    connection.pass_over_answer(tick)?;
+    let wanted: Vec<_> = connection.server.reports.different().collect();
     for (name, value) in wanted {
         // Neither holds a quote or a backslash.
-        link.send(&message::query(&format!("SET {name} TO '{value}'"))?)?;
-        link.pass_over_answer(tick)?;
+        connection.send(&message::query(&format!("SET {name} TO '{value}'"))?)?;
+        connection.pass_over_answer(tick)?;
     }
-    link.server.reports.check().map_err(|error| {
+    connection.server.reports.check().map_err(|error| {
         let message =
             format!("the source does not say that it reads statements as a gateway must: {}", error.message());
         Error::new(ErrorKind::Unsupported, message)

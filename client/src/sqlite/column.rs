@@ -8,9 +8,9 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, TimeUnit};
 
-use super::kind::Kind;
+use super::kind::ColumnKind;
 use super::misfit::Misfit;
-use super::value::{Cell, Type, Value};
+use super::value::{Cell, RawValue, StorageClass};
 use super::{datetime, decimal};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::arrow_stream::TYPE_KEY;
@@ -20,7 +20,7 @@ const EXACT: u64 = 1 << 53;
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     pub(super) name: String,
     /// As it was declared, if it is a column of a table.
     pub(super) declaration: Option<String>,
@@ -47,22 +47,22 @@ pub(super) enum Values {
     AsText(Strings),
 }
 
-impl Column {
+impl ColumnBuilder {
     pub(super) fn new(name: String, declaration: Option<String>, as_text: bool) -> Self {
-        let kind = if as_text { Kind::AsText } else { Kind::declared(declaration.as_deref()) };
+        let kind = if as_text { ColumnKind::AsText } else { ColumnKind::declared(declaration.as_deref()) };
         let values = match kind {
-            Kind::Integer => Values::Integer(Vec::new()),
-            Kind::Float => Values::Float(Vec::new()),
-            Kind::Bool => Values::Bool(Vec::new()),
-            Kind::Decimal { precision, scale } => Values::Decimal(Vec::new(), precision, scale),
-            Kind::Date => Values::Date(Vec::new()),
-            Kind::Time => Values::Time(Vec::new()),
-            Kind::Timestamp { zoned: false } => Values::Timestamp(Vec::new()),
-            Kind::Timestamp { zoned: true } => Values::Instant(Vec::new()),
-            Kind::Text => Values::Text(Strings::default()),
-            Kind::Binary => Values::Binary(Strings::default()),
-            Kind::AsText => Values::AsText(Strings::default()),
-            Kind::ByValues => Values::None,
+            ColumnKind::Integer => Values::Integer(Vec::new()),
+            ColumnKind::Float => Values::Float(Vec::new()),
+            ColumnKind::Bool => Values::Bool(Vec::new()),
+            ColumnKind::Decimal { precision, scale } => Values::Decimal(Vec::new(), precision, scale),
+            ColumnKind::Date => Values::Date(Vec::new()),
+            ColumnKind::Time => Values::Time(Vec::new()),
+            ColumnKind::Timestamp { zoned: false } => Values::Timestamp(Vec::new()),
+            ColumnKind::Timestamp { zoned: true } => Values::Instant(Vec::new()),
+            ColumnKind::Text => Values::Text(Strings::default()),
+            ColumnKind::Binary => Values::Binary(Strings::default()),
+            ColumnKind::AsText => Values::AsText(Strings::default()),
+            ColumnKind::ByValues => Values::None,
         };
         let open = matches!(values, Values::None);
         Self { name, declaration, values, validity: Validity::default(), open }
@@ -92,23 +92,23 @@ impl Column {
     /// # Errors
     /// It does not fit.
     #[inline]
-    pub(super) fn push(&mut self, row: usize, value: Value<'_>) -> Result<usize, Misfit> {
+    pub(super) fn push(&mut self, row: usize, value: RawValue<'_>) -> Result<usize, Misfit> {
         // What nearly all values are, without a look at what else they might be.
         match (&mut self.values, value.storage()) {
-            (Values::Integer(values), Type::Integer) => values.push(value.integer()),
-            (Values::Float(values), Type::Real) => values.push(value.real()),
-            (Values::Text(strings), Type::Text) if let Some(text) = value.text() => {
+            (Values::Integer(values), StorageClass::Integer) => values.push(value.integer()),
+            (Values::Float(values), StorageClass::Real) => values.push(value.real()),
+            (Values::Text(strings), StorageClass::Text) if let Some(text) = value.text() => {
                 strings.data.extend_from_slice(text);
                 strings.end();
                 return Ok(text.len());
             }
-            (Values::Decimal(values, precision, scale), Type::Real)
+            (Values::Decimal(values, precision, scale), StorageClass::Real)
                 if let Some(unscaled) = decimal::from_real(value.real(), *scale)
                     && decimal::fits(unscaled, *precision) =>
             {
                 values.push(unscaled);
             }
-            (Values::Date(values), Type::Text) if let Some(days) = value.text().and_then(datetime::date) => {
+            (Values::Date(values), StorageClass::Text) if let Some(days) = value.text().and_then(datetime::date) => {
                 values.push(days);
             }
             _ => return self.push_other(row, value.cell().ok_or_else(Misfit::no_memory)?),

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::SchemaRef;
 
-use super::library::{self, Database, Interrupt};
+use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::parameters;
-use super::rows::{Rows, several};
+use super::rows::{StatementRows, several};
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
@@ -26,7 +26,7 @@ struct Shared {
     location: Location,
     name: String,
     software: String,
-    interrupt: Interrupt,
+    interrupt: InterruptHandle,
     /// They read parts of this one's results.
     siblings: Siblings,
     state: Mutex<State>,
@@ -97,7 +97,7 @@ fn deliver(
         let _ = begun.send(Begun::Done(changed));
         return Ok(None);
     }
-    let mut rows = Rows::open(database, sql, parameters, options)?;
+    let mut rows = StatementRows::open(database, sql, parameters, options)?;
     let _ = begun.send(Begun::Rows(rows.schema().clone()));
     produced::pump(batches, || rows.next())
 }

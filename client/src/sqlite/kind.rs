@@ -6,7 +6,7 @@ pub(super) const MAX_PRECISION: u8 = 38;
 
 /// TYPES.md, SQLite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Integer,
     Float,
     Bool,
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     AsText,
 }
 
-impl Kind {
+impl ColumnKind {
     /// The kind of a column with this declaration; `None` is an expression, or a column declared without a type.
     pub(super) fn declared(declaration: Option<&str>) -> Self {
         let Some(declaration) = declaration else { return Self::ByValues };
@@ -71,14 +71,14 @@ fn split(declaration: &str) -> (String, Option<&str>) {
 }
 
 /// Without a precision that Arrow has, it is a number like any other.
-fn decimal(arguments: Option<&str>) -> Kind {
+fn decimal(arguments: Option<&str>) -> ColumnKind {
     let mut numbers = arguments.into_iter().flat_map(|list| list.split(',')).map(|number| number.trim().parse::<u8>());
     match (numbers.next(), numbers.next(), numbers.next()) {
-        (Some(Ok(precision @ 1..=MAX_PRECISION)), None, None) => Kind::Decimal { precision, scale: 0 },
+        (Some(Ok(precision @ 1..=MAX_PRECISION)), None, None) => ColumnKind::Decimal { precision, scale: 0 },
         (Some(Ok(precision @ 1..=MAX_PRECISION)), Some(Ok(scale)), None) if scale <= precision => {
-            Kind::Decimal { precision, scale }
+            ColumnKind::Decimal { precision, scale }
         }
-        _ => Kind::Float,
+        _ => ColumnKind::Float,
     }
 }
 
@@ -89,37 +89,37 @@ mod tests {
     #[test]
     fn a_declaration_says_the_kind() {
         let cases = [
-            ("INTEGER", Kind::Integer),
-            ("unsigned big int", Kind::Integer),
-            ("int2", Kind::Integer),
-            ("TINYINT(1)", Kind::Integer),
-            ("boolean", Kind::Bool),
-            ("VARCHAR(255)", Kind::Text),
-            ("national varying character (10)", Kind::Text),
-            ("BLOB", Kind::Binary),
-            ("varbinary(16)", Kind::Binary),
-            ("double precision", Kind::Float),
-            ("FLOAT", Kind::Float),
-            ("DECIMAL(15, 2)", Kind::Decimal { precision: 15, scale: 2 }),
-            ("numeric(38)", Kind::Decimal { precision: 38, scale: 0 }),
-            ("NUMERIC", Kind::Float),
-            ("DECIMAL(39,2)", Kind::Float),
-            ("DECIMAL(2,3)", Kind::Float),
-            ("DECIMAL(10,-2)", Kind::Float),
-            ("DECIMAL(1,2,3)", Kind::Float),
-            ("DECIMAL(", Kind::Float),
-            ("date", Kind::Date),
-            ("TIME", Kind::Time),
-            ("DATETIME(6)", Kind::Timestamp { zoned: false }),
-            ("timestamp(3)  with time zone", Kind::Timestamp { zoned: true }),
-            ("json", Kind::Text),
-            ("STRING", Kind::ByValues),
-            ("ANY", Kind::ByValues),
-            ("", Kind::ByValues),
+            ("INTEGER", ColumnKind::Integer),
+            ("unsigned big int", ColumnKind::Integer),
+            ("int2", ColumnKind::Integer),
+            ("TINYINT(1)", ColumnKind::Integer),
+            ("boolean", ColumnKind::Bool),
+            ("VARCHAR(255)", ColumnKind::Text),
+            ("national varying character (10)", ColumnKind::Text),
+            ("BLOB", ColumnKind::Binary),
+            ("varbinary(16)", ColumnKind::Binary),
+            ("double precision", ColumnKind::Float),
+            ("FLOAT", ColumnKind::Float),
+            ("DECIMAL(15, 2)", ColumnKind::Decimal { precision: 15, scale: 2 }),
+            ("numeric(38)", ColumnKind::Decimal { precision: 38, scale: 0 }),
+            ("NUMERIC", ColumnKind::Float),
+            ("DECIMAL(39,2)", ColumnKind::Float),
+            ("DECIMAL(2,3)", ColumnKind::Float),
+            ("DECIMAL(10,-2)", ColumnKind::Float),
+            ("DECIMAL(1,2,3)", ColumnKind::Float),
+            ("DECIMAL(", ColumnKind::Float),
+            ("date", ColumnKind::Date),
+            ("TIME", ColumnKind::Time),
+            ("DATETIME(6)", ColumnKind::Timestamp { zoned: false }),
+            ("timestamp(3)  with time zone", ColumnKind::Timestamp { zoned: true }),
+            ("json", ColumnKind::Text),
+            ("STRING", ColumnKind::ByValues),
+            ("ANY", ColumnKind::ByValues),
+            ("", ColumnKind::ByValues),
         ];
         for (declaration, kind) in cases {
-            assert_eq!(Kind::declared(Some(declaration)), kind, "{declaration}");
+            assert_eq!(ColumnKind::declared(Some(declaration)), kind, "{declaration}");
         }
-        assert_eq!(Kind::declared(None), Kind::ByValues);
+        assert_eq!(ColumnKind::declared(None), ColumnKind::ByValues);
     }
 }

@@ -11,7 +11,7 @@ use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
 use super::fence;
-use super::value::Value;
+use super::value::RawValue;
 use crate::literal::sqlite::Atom;
 use crate::{Access, Error};
 
@@ -20,12 +20,12 @@ const STEPS: c_int = 50_000;
 /// Between two attempts at a lock.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// An open database, which one thread at a time uses. Others hold its [`Interrupt`].
+/// An open database, which one thread at a time uses. Others hold its [`InterruptHandle`].
 pub(super) struct Database(Arc<Handle>);
 
 /// Stops from any thread what runs on a database.
 #[derive(Clone)]
-pub(super) struct Interrupt(Arc<Handle>);
+pub(super) struct InterruptHandle(Arc<Handle>);
 
 struct Handle {
     raw: NonNull<ffi::sqlite3>,
@@ -41,7 +41,7 @@ struct Watch {
 }
 
 // SAFETY: opened without a mutex, a connection may go from thread to thread as long as one at a time uses it
-// (https://www.sqlite.org/threadsafe.html); a `Database` cannot be cloned, and an `Interrupt` calls only what any thread may.
+// (https://www.sqlite.org/threadsafe.html); a `Database` cannot be cloned, and an `InterruptHandle` calls only what any thread may.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -53,7 +53,7 @@ impl Drop for Handle {
     }
 }
 
-impl Interrupt {
+impl InterruptHandle {
     /// What runs ends with an error, now or when it starts, until [`Database::arm`].
     pub(super) fn stop(&self) {
         self.0.watch.stop.store(true, Ordering::Release);
@@ -61,7 +61,7 @@ impl Interrupt {
         unsafe { ffi::sqlite3_interrupt(self.0.raw.as_ptr()) };
     }
 
-    /// Whether [`Interrupt::stop`] was called.
+    /// Whether [`InterruptHandle::stop`] was called.
     pub(super) fn is_stopped(&self) -> bool {
         self.0.watch.stop.load(Ordering::Acquire)
     }
@@ -110,8 +110,8 @@ impl Database {
     }
 
     /// What stops a query from outside.
-    pub(super) fn interrupt(&self) -> Interrupt {
-        Interrupt(self.0.clone())
+    pub(super) fn interrupt(&self) -> InterruptHandle {
+        InterruptHandle(self.0.clone())
     }
 
     /// Forgets that something was to be stopped.
@@ -120,7 +120,7 @@ impl Database {
     }
 
     /// Compiles the first statement of `sql`. Gives what follows it, and `None` if there are only comments and white space.
-    pub(super) fn prepare<'s>(&self, sql: &'s str) -> Result<(Option<Statement<'_>>, &'s str), Error> {
+    pub(super) fn prepare<'s>(&self, sql: &'s str) -> Result<(Option<SqliteStatement<'_>>, &'s str), Error> {
         let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
         let length = c_int::try_from(sql.len()).map_err(|_| fault::error(ffi::SQLITE_TOOBIG, "", Stage::Prepare))?;
         // SAFETY: `sql` has `length` bytes; the results go to variables of ours.
@@ -135,7 +135,7 @@ impl Database {
         let statement = NonNull::new(raw).map(|raw| {
             // SAFETY: `raw` is a statement of this connection's.
             let columns = unsafe { ffi::sqlite3_column_count(raw.as_ptr()) };
-            Statement { raw, columns, database: self }
+            SqliteStatement { raw, columns, database: self }
         });
         Ok((statement, rest))
     }
@@ -164,7 +164,7 @@ impl Database {
 }
 
 /// A compiled statement.
-pub(super) struct Statement<'d> {
+pub(super) struct SqliteStatement<'d> {
     raw: NonNull<ffi::sqlite3_stmt>,
     columns: c_int,
     database: &'d Database,
@@ -177,7 +177,7 @@ pub(super) struct Row<'s> {
     statement: PhantomData<&'s mut ()>,
 }
 
-impl Statement<'_> {
+impl SqliteStatement<'_> {
     /// Number of columns; 0 if it returns no rows.
     pub(super) fn columns(&self) -> usize {
         usize::try_from(self.columns).unwrap_or_default()
@@ -251,7 +251,7 @@ impl Statement<'_> {
     }
 }
 
-impl Drop for Statement<'_> {
+impl Drop for SqliteStatement<'_> {
     fn drop(&mut self) {
         // SAFETY: it is not used any more.
         unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
@@ -261,12 +261,12 @@ impl Drop for Statement<'_> {
 impl<'s> Row<'s> {
     /// The value of a column.
     #[inline]
-    pub(super) fn value(&self, column: usize) -> Value<'s> {
+    pub(super) fn value(&self, column: usize) -> RawValue<'s> {
         debug_assert!(column < self.columns);
         // SAFETY: the statement stands on a row while `self` exists.
         let raw = unsafe { ffi::sqlite3_column_value(self.raw.as_ptr(), column as c_int) };
         // SAFETY: as above.
-        unsafe { Value::of(raw) }
+        unsafe { RawValue::of(raw) }
     }
 }
 

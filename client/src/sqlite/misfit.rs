@@ -1,7 +1,7 @@
 //! What to say of a value that has no place in its column.
 
-use super::column::{Column, Values};
-use super::kind::Kind;
+use super::column::{ColumnBuilder, Values};
+use super::kind::ColumnKind;
 use super::value::Cell;
 use crate::{Error, ErrorKind};
 
@@ -33,7 +33,7 @@ impl Misfit {
     }
 }
 
-impl Column {
+impl ColumnBuilder {
     /// What to say of a value that does not fit.
     #[cold]
     pub(super) fn misfit(&self, cell: Cell<'_>) -> Misfit {
@@ -45,7 +45,9 @@ impl Column {
             Cell::Blob(_) => "a BLOB",
         };
         let column = match &self.declaration {
-            Some(declaration) if !declaration.is_empty() && Kind::declared(Some(declaration)) != Kind::ByValues => {
+            Some(declaration)
+                if !declaration.is_empty() && ColumnKind::declared(Some(declaration)) != ColumnKind::ByValues =>
+            {
                 format!("a column declared {declaration}")
             }
             _ => format!("a column whose first values made it {}", decided(&self.values)),

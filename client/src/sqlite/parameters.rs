@@ -1,8 +1,8 @@
 //! Values for a statement's placeholders, which SQLite finds itself. <https://www.sqlite.org/lang_expr.html#parameters>
 
-use super::library::{Database, Statement};
+use super::library::{Database, SqliteStatement};
 use crate::literal::sqlite::atom;
-use crate::literal::unused;
+use crate::parameter::unused;
 use crate::{Error, ErrorKind, Parameters, Value};
 
 /// Compiles the first statement of `sql` and gives its placeholders their values. Gives what follows it, too.
@@ -13,7 +13,7 @@ pub(super) fn prepare<'d, 's>(
     database: &'d Database,
     sql: &'s str,
     parameters: Option<&Parameters>,
-) -> Result<(Option<Statement<'d>>, &'s str), Error> {
+) -> Result<(Option<SqliteStatement<'d>>, &'s str), Error> {
     let (mut statement, rest) = database.prepare(sql)?;
     let mut used = vec![false; parameters.map_or(0, Parameters::len)];
     if let Some(statement) = &mut statement {

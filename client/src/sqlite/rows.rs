@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use super::column::Column;
-use super::library::{Database, Interrupt, Statement};
+use super::column::ColumnBuilder;
+use super::library::{Database, InterruptHandle, SqliteStatement};
 use crate::arrays::Length;
 use crate::{Error, ErrorKind, Parameters, QueryOptions};
 
@@ -20,10 +20,10 @@ const MOST_BYTES: usize = 1 << 30;
 const OPENING: usize = 16;
 
 /// The answer to a query. The first batch is made at once, because its values decide the types that nothing declares.
-pub(super) struct Rows<'d> {
-    statement: Statement<'d>,
-    interrupt: Interrupt,
-    columns: Vec<Column>,
+pub(super) struct StatementRows<'d> {
+    statement: SqliteStatement<'d>,
+    interrupt: InterruptHandle,
+    columns: Vec<ColumnBuilder>,
     schema: SchemaRef,
     /// Batches that are made already.
     ready: VecDeque<RecordBatch>,
@@ -37,7 +37,7 @@ pub(super) struct Rows<'d> {
     width: usize,
 }
 
-impl<'d> Rows<'d> {
+impl<'d> StatementRows<'d> {
     /// Starts the query.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<'d> Rows<'d> {
         };
         let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
         let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?.min(MOST_BYTES);
-        options.refuse_for_plain_source()?;
+        options.refuse_for_plain_source(true)?;
         let statement = only_statement(database, sql, parameters)?;
         let columns = columns(&statement, &options.as_text)?;
         let schema = Arc::new(Schema::empty());
@@ -101,12 +101,12 @@ impl<'d> Rows<'d> {
             let Some(arrays) = self.arrays()? else { break };
             held.push(arrays);
             self.columns.iter_mut().for_each(|column| column.decide(false));
-            if !self.columns.iter().any(Column::is_undecided) {
+            if !self.columns.iter().any(ColumnBuilder::is_undecided) {
                 break;
             }
         }
         self.columns.iter_mut().for_each(|column| column.decide(true));
-        self.schema = Arc::new(Schema::new(self.columns.iter().map(Column::field).collect::<Vec<_>>()));
+        self.schema = Arc::new(Schema::new(self.columns.iter().map(ColumnBuilder::field).collect::<Vec<_>>()));
         for (arrays, rows) in held {
             let arrays = arrays.into_iter().zip(self.schema.fields()).map(|(array, field)| {
                 let only_nulls = array.data_type() == &DataType::Null;
@@ -167,7 +167,7 @@ fn only_statement<'d>(
     database: &'d Database,
     sql: &str,
     parameters: Option<&Parameters>,
-) -> Result<Statement<'d>, Error> {
+) -> Result<SqliteStatement<'d>, Error> {
     let (first, mut rest) = super::parameters::prepare(database, sql, parameters)?;
     let statement = first.ok_or_else(|| usage("the query is empty"))?;
     if statement.columns() == 0 {
@@ -190,11 +190,11 @@ pub(super) fn several() -> Error {
     error.with_hint("run the others with execute() before it")
 }
 
-fn columns(statement: &Statement<'_>, as_text: &[String]) -> Result<Vec<Column>, Error> {
+fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<ColumnBuilder>, Error> {
     let column = |index| {
         let name = statement.name(index);
         let as_text = as_text.contains(&name);
-        Column::new(name, statement.declared(index), as_text)
+        ColumnBuilder::new(name, statement.declared(index), as_text)
     };
     let columns: Vec<_> = (0..statement.columns()).map(column).collect();
     match as_text.iter().find(|name| columns.iter().all(|column| column.name != **name)) {

@@ -18,7 +18,7 @@ pub(super) enum Cell<'r> {
 
 /// SQLite's storage classes. <https://www.sqlite.org/datatype3.html>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(super) enum StorageClass {
     Null,
     Integer,
     Real,
@@ -28,14 +28,14 @@ pub(super) enum Type {
 
 /// A value of the current row, not looked at yet.
 #[derive(Clone, Copy)]
-pub(super) struct Value<'r> {
+pub(super) struct RawValue<'r> {
     raw: *mut ffi::sqlite3_value,
     row: PhantomData<&'r ()>,
 }
 
 // This thread alone uses the connection, so the values are protected enough to be read: their functions save the lock that those
 // of the columns take. <https://www.sqlite.org/c3ref/value_blob.html>
-impl<'r> Value<'r> {
+impl<'r> RawValue<'r> {
     /// # Safety
     /// `raw` is a value of a row on which its statement stands as long as `'r`.
     #[inline]
@@ -45,14 +45,14 @@ impl<'r> Value<'r> {
 
     /// What kind of value it is.
     #[inline]
-    pub(super) fn storage(self) -> Type {
+    pub(super) fn storage(self) -> StorageClass {
         // SAFETY: the value is the current row's.
         match unsafe { ffi::sqlite3_value_type(self.raw) } {
-            ffi::SQLITE_INTEGER => Type::Integer,
-            ffi::SQLITE_FLOAT => Type::Real,
-            ffi::SQLITE_TEXT => Type::Text,
-            ffi::SQLITE_NULL => Type::Null,
-            _ => Type::Blob,
+            ffi::SQLITE_INTEGER => StorageClass::Integer,
+            ffi::SQLITE_FLOAT => StorageClass::Real,
+            ffi::SQLITE_TEXT => StorageClass::Text,
+            ffi::SQLITE_NULL => StorageClass::Null,
+            _ => StorageClass::Blob,
         }
     }
 
@@ -91,11 +91,11 @@ impl<'r> Value<'r> {
     /// Kind and value. `None` if there was no memory to make text of it.
     pub(super) fn cell(self) -> Option<Cell<'r>> {
         Some(match self.storage() {
-            Type::Null => Cell::Null,
-            Type::Integer => Cell::Integer(self.integer()),
-            Type::Real => Cell::Real(self.real()),
-            Type::Text => Cell::Text(self.text()?),
-            Type::Blob => Cell::Blob(self.blob()?),
+            StorageClass::Null => Cell::Null,
+            StorageClass::Integer => Cell::Integer(self.integer()),
+            StorageClass::Real => Cell::Real(self.real()),
+            StorageClass::Text => Cell::Text(self.text()?),
+            StorageClass::Blob => Cell::Blob(self.blob()?),
         })
     }
 }

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, IpAddr, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 
-use super::verifier::Verifier;
+use super::verifier::CertificateVerifier;
 use crate::{Error, ErrorKind};
 
 /// What of the server's certificate is checked.
@@ -53,7 +53,7 @@ pub(crate) enum Version {
 
 /// How a database's users call these options, for errors.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct TlsOptionNames {
     pub(crate) mode: &'static str,
     pub(crate) roots: &'static str,
     pub(crate) certificate: &'static str,
@@ -63,7 +63,7 @@ pub(crate) struct Words {
 
 /// What a source's user has asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct TlsOptions {
     pub(crate) check: Check,
     pub(crate) roots: Roots,
     pub(crate) identity: Option<Identity>,
@@ -75,12 +75,12 @@ pub(crate) struct Options {
     pub(crate) name_indication: bool,
     /// Protocols to agree on within the handshake (RFC 7301), by their registered names.
     pub(crate) protocols: Vec<Vec<u8>>,
-    pub(crate) words: &'static Words,
+    pub(crate) words: &'static TlsOptionNames,
 }
 
-impl Options {
+impl TlsOptions {
     /// No check, no certificate of the client's, any version.
-    pub(crate) fn new(words: &'static Words) -> Self {
+    pub(crate) fn new(words: &'static TlsOptionNames) -> Self {
         Self {
             check: Check::Nothing,
             roots: Roots::Nobody,
@@ -96,20 +96,20 @@ impl Options {
 
 /// What a handshake needs to know; made once, used by every connection to the same server.
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
+pub(crate) struct TlsConfig {
     client: Arc<ClientConfig>,
     check: Check,
     /// Whether nobody else can have the certificate that is accepted.
     pub(super) identifies: bool,
-    pub(super) words: &'static Words,
+    pub(super) words: &'static TlsOptionNames,
 }
 
-impl Config {
+impl TlsConfig {
     /// Reads the files that the options name.
     ///
     /// # Errors
     /// A file that cannot be read, holds nothing of what it should, or a key that does not belong to its certificate.
-    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn new(options: &TlsOptions) -> Result<Self, Error> {
         let words = options.words;
         let revoked = match &options.revoked {
             Some(file) => certificates::<CertificateRevocationListDer<'_>>(file, words.revoked)?,
@@ -117,8 +117,9 @@ impl Config {
         };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = roots(&options.roots, words)?;
-        let verifier = Verifier::new(options.check, roots, &revoked, provider.signature_verification_algorithms)
-            .map_err(|error| unusable(words.roots, error))?;
+        let verifier =
+            CertificateVerifier::new(options.check, roots, &revoked, provider.signature_verification_algorithms)
+                .map_err(|error| unusable(words.roots, error))?;
         let (oldest, newest) = options.versions;
         let versions: Vec<_> = [(Version::Tls12, &TLS12), (Version::Tls13, &TLS13)]
             .into_iter()
@@ -170,7 +171,7 @@ impl Config {
     }
 }
 
-fn roots(roots: &Roots, words: &Words) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn roots(roots: &Roots, words: &TlsOptionNames) -> Result<Vec<CertificateDer<'static>>, Error> {
     match roots {
         Roots::Nobody => Ok(Vec::new()),
         Roots::File(file) => certificates(file, words.roots),

@@ -5,13 +5,13 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError};
 
-use super::config::Config;
+use super::config::TlsConfig;
 use super::verifier::Refusal;
 use crate::socket::plain;
 use crate::{Error, ErrorKind};
 
 /// A handshake that failed.
-pub(super) fn handshake(cause: io::Error, config: &Config, host: &str) -> Error {
+pub(super) fn handshake(cause: io::Error, config: &TlsConfig, host: &str) -> Error {
     let words = config.words;
     let Some(error) = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         let why = match cause.kind() {
@@ -53,7 +53,7 @@ fn refusal(reason: &CertificateError) -> Refusal {
     }
 }
 
-fn advice(refusal: &Refusal, config: &Config, host: &str) -> String {
+fn advice(refusal: &Refusal, config: &TlsConfig, host: &str) -> String {
     let words = config.words;
     match refusal {
         Refusal::UnknownIssuer | Refusal::Authority => {
@@ -92,7 +92,7 @@ fn told(alert: AlertDescription) -> &'static str {
     }
 }
 
-fn asked(alert: AlertDescription, config: &Config) -> String {
+fn asked(alert: AlertDescription, config: &TlsConfig) -> String {
     let words = config.words;
     match alert {
         AlertDescription::ProtocolVersion => "the server must speak TLS 1.2 or 1.3".into(),
@@ -112,7 +112,7 @@ fn asked(alert: AlertDescription, config: &Config) -> String {
 }
 
 /// A refusal that came after the handshake: with TLS 1.3 the client is done before the server has looked at its certificate.
-pub(crate) fn refused(error: &Error, config: &Config) -> Option<Error> {
+pub(crate) fn refused(error: &Error, config: &TlsConfig) -> Option<Error> {
     let cause = StdError::source(error)?.downcast_ref::<io::Error>()?;
     match cause.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::AlertReceived(alert) => Some(alerted(*alert, config)),
@@ -120,7 +120,7 @@ pub(crate) fn refused(error: &Error, config: &Config) -> Option<Error> {
     }
 }
 
-fn alerted(alert: AlertDescription, config: &Config) -> Error {
+fn alerted(alert: AlertDescription, config: &TlsConfig) -> Error {
     Error::new(ErrorKind::Connect, format!("the server refused the TLS connection: {}", told(alert)))
         .with_hint(asked(alert, config))
 }

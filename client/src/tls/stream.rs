@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
-use super::config::Config;
+use super::config::TlsConfig;
 use super::error;
 use crate::Error;
 use crate::feed::POLL;
@@ -21,7 +21,7 @@ const OUTGOING: usize = 64 << 10;
 
 /// An encrypted connection. Sockets and buffers are ours: rustls, used unbuffered, decrypts in place what one receive of the socket has
 /// brought, and what it decrypts is copied once from there to where the caller wants it.
-pub(crate) struct Stream {
+pub(crate) struct TlsStream {
     socket: Socket,
     tls: UnbufferedClientConnection,
     incoming: Box<[u8]>,
@@ -51,7 +51,7 @@ enum Step {
     Closed,
 }
 
-impl Stream {
+impl TlsStream {
     /// Shakes hands with the server that is called `host`, and checks what it shows as the configuration says. `wait` is asked whenever
     /// something came, or nothing in the socket's timeout; an error of it ends the handshake.
     ///
@@ -59,7 +59,7 @@ impl Stream {
     /// The server does not speak TLS or no version of it that is allowed, shows a certificate that is not trusted, or refuses ours.
     pub(crate) fn open(
         socket: Socket,
-        config: &Config,
+        config: &TlsConfig,
         host: &str,
         wait: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<Self, Error> {
@@ -293,7 +293,7 @@ impl Room {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for TlsStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} over {:?}", self.version(), self.socket)
     }

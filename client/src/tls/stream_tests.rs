@@ -14,7 +14,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
-use super::super::config::{Options, Version, Words};
+use super::super::config::{TlsOptionNames, TlsOptions, Version};
 use super::*;
 
 /// `openssl req -new -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7300 -subj /O=x/CN=db.example -sha384`
@@ -30,8 +30,8 @@ const KEY: &str = "\
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgNCsmkLZO5RF4vOpraKnMhw07iQ6FI3W2Z7AubNQ5TDKhRANCAATG \
     nzM7OWeNv5WFmT3NIMzg4vrRwChxPKvqUm0AkgxPyCbl3MZOV5vq/awg29CavJXWpcxc2uUAPWe0mvFYCnHT";
 
-static WORDS: Words =
-    Words { mode: "mode", roots: "roots", certificate: "certificate", key: "key", revoked: "revoked" };
+static WORDS: TlsOptionNames =
+    TlsOptionNames { mode: "mode", roots: "roots", certificate: "certificate", key: "key", revoked: "revoked" };
 
 fn server(versions: &[&'static SupportedProtocolVersion]) -> ServerConnection {
     let key = BASE64.decode(KEY.replace(char::is_whitespace, "")).unwrap();
@@ -51,7 +51,7 @@ fn server(versions: &[&'static SupportedProtocolVersion]) -> ServerConnection {
 fn connected<T: Send + 'static>(
     version: &'static SupportedProtocolVersion,
     serve: impl FnOnce(&mut ServerConnection, &mut UnixStream) -> T + Send + 'static,
-) -> (Stream, JoinHandle<T>) {
+) -> (TlsStream, JoinHandle<T>) {
     let (client, mut peer) = UnixStream::pair().unwrap();
     let serving = thread::spawn(move || {
         let mut tls = server(&[version]);
@@ -59,11 +59,11 @@ fn connected<T: Send + 'static>(
     });
     let socket = Socket::Unix(client);
     socket.set_timeout(Some(Duration::from_secs(20))).unwrap();
-    let config = Config::new(&Options::new(&WORDS)).unwrap();
-    (Stream::open(socket, &config, "db.example", &mut || Ok(())).unwrap(), serving)
+    let config = TlsConfig::new(&TlsOptions::new(&WORDS)).unwrap();
+    (TlsStream::open(socket, &config, "db.example", &mut || Ok(())).unwrap(), serving)
 }
 
-fn receive(stream: &mut Stream, room: usize, whole: bool) -> io::Result<Vec<u8>> {
+fn receive(stream: &mut TlsStream, room: usize, whole: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(room);
     // SAFETY: there is room for `room` bytes, of which as many as are told are then there.
     unsafe {
@@ -174,8 +174,9 @@ fn a_peer_without_tls_is_no_server() {
         });
         let socket = Socket::Unix(client);
         socket.set_timeout(Some(Duration::from_secs(20))).unwrap();
-        let config = Config::new(&Options { versions: (Version::Tls13, Version::Tls13), ..Options::new(&WORDS) });
-        let error = Stream::open(socket, &config.unwrap(), "db.example", &mut || Ok(())).unwrap_err();
+        let config =
+            TlsConfig::new(&TlsOptions { versions: (Version::Tls13, Version::Tls13), ..TlsOptions::new(&WORDS) });
+        let error = TlsStream::open(socket, &config.unwrap(), "db.example", &mut || Ok(())).unwrap_err();
         assert!(error.message().contains("TLS"), "{error}");
         serving.join().unwrap();
     }

@@ -88,7 +88,7 @@ impl From<Refusal> for rustls::Error {
 
 /// Decides by [`Check`].
 #[derive(Debug)]
-pub(super) struct Verifier {
+pub(super) struct CertificateVerifier {
     check: Check,
     roots: Vec<CertificateDer<'static>>,
     anchors: Vec<TrustAnchor<'static>>,
@@ -96,7 +96,7 @@ pub(super) struct Verifier {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Verifier {
+impl CertificateVerifier {
     /// # Errors
     /// None of the roots, or not all of the lists, can be read.
     pub(super) fn new(
@@ -208,7 +208,7 @@ fn covers(name: &str, host: &str) -> bool {
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

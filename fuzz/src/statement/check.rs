@@ -3,9 +3,11 @@
 
 use std::sync::LazyLock;
 
-use colonnade_server::copy::{Parsed, parse};
-use colonnade_server::fence::{Fence, Refusal, Rights};
-use colonnade_server::{duckdb, query};
+use colonnade_duckdb::fence::{Fence, Refusal, Rights};
+use colonnade_duckdb::{Home, Translated};
+use colonnade_sql::split::split;
+use colonnade_sql::statement::{Copy, CopySource};
+use colonnade_sql::{Dialect, Statement as Read, StatementKind};
 
 use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};
 
@@ -50,18 +52,19 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
             assert!(FENCE.check(&several, rights).is_err(), "two statements pass as one: {several:?}");
         }
         1 => {
-            // The server's own lexer has neither backticks nor spaces beyond ASCII: a text with those may be cut elsewhere, and each
-            // part is judged.
             let several = format!(";; select ';' ; {text}\n;\n; select 1 -- ;\n;");
-            let parts = query::split(&several);
+            let parts: Vec<_> = split(&several, Dialect::DuckDb).collect();
             let is_one = !starts.iter().any(|start| text[*start..].starts_with(';')) && !starts.is_empty();
-            if is_one && text.is_ascii() && !text.contains('`') {
+            if is_one {
                 let [_, found, _] = parts.as_slice() else { panic!("{} statements: {several:?}", parts.len()) };
                 let found_at = |start: usize| position(starts, starts[0] + start);
                 assert_eq!(judge(&FENCE, found.text, found_at, rights), *judgement, "{several:?}");
             }
         }
-        2 if is_refused => stays_refused(&duckdb::statement(text), rights, "rewritten by the server"),
+        2 if is_refused => {
+            let home = Home { database: "shop".to_owned(), has_public: false };
+            stays_refused(&Translated::new(text, &home).text, rights, "translated");
+        }
         _ => {}
     }
 }
@@ -105,8 +108,10 @@ pub fn check(bytes: &[u8]) {
     if source % 4 == 0 && statement.is_whole && matches!(judgement, Judgement::Refused(_)) {
         // COPY of it: the server takes the query out of it, and has that judged.
         let copied = format!("copy ( {text} ) to stdout");
-        if let Ok(Parsed::ToStdout(copy)) = parse(&copied) {
-            stays_refused(&copy.query, rights, "copied");
+        if let StatementKind::Copy(Ok(Copy::ToStdout(CopySource::Query(query), _))) =
+            Read::of(&copied, Dialect::DuckDb).kind
+        {
+            stays_refused(&copied[query], rights, "copied");
         }
     }
 }

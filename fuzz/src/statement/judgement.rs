@@ -1,6 +1,6 @@
 //! What the server's fence says of a text, in a form in which two writings of one statement can be compared.
 
-use colonnade_server::fence::{Fence, Refusal, Rights};
+use colonnade_duckdb::fence::{Fence, Refusal, Rights};
 
 /// What is said of a statement. Places are numbers of tokens.
 #[derive(Debug, PartialEq, Eq)]

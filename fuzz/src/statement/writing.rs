@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_server::fence::{Refusal, Tokens};
+use colonnade_duckdb::fence::{self, Refusal};
 
 use super::Choices;
 
@@ -27,7 +27,7 @@ const SPACES: [&str; 12] = [
 /// # Errors
 /// If the fence refuses to cut it.
 pub fn tokens(text: &str) -> Result<Vec<Range<usize>>, Refusal> {
-    Tokens::new(text).map(|token| token.map(|token| token.start..token.end())).collect()
+    fence::tokens(text).map(|token| token.map(|token| token.start..token.end())).collect()
 }
 
 /// The same tokens, written otherwise; where each begins.

@@ -1,4 +1,4 @@
-//! An encoder with its controller and the message it handed out last.
+//! An encoder with its controller and the message that it returned last.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::error::Failure;
 use crate::input::{self, ColonnadeColumn};
 use crate::{ColonnadeLinkEstimate, ColonnadeMessage, ColonnadeOptions, ColonnadeSlice};
 
-/// What a caller holds a pointer to.
+/// The object behind a caller's pointer.
 pub struct ColonnadeEncoder {
     writer: Writer,
-    /// The chunk handed out last. It borrows from the caller's columns, which outlive it by contract.
+    /// The chunk that was returned last. It borrows from the caller's columns, which outlive it by contract.
     chunk: Option<Chunk<'static>>,
-    /// The message handed out last, if it was no chunk.
+    /// The message that was returned last, if it was not a chunk.
     message: Vec<u8>,
     slices: Vec<ColonnadeSlice>,
 }
@@ -98,7 +98,7 @@ impl ColonnadeEncoder {
         self.writer.link_estimate(now).map(Into::into)
     }
 
-    /// Takes back what was handed out last.
+    /// Takes back the message that was returned last.
     fn release(&mut self) {
         self.slices.clear();
         if let Some(chunk) = self.chunk.take() {
@@ -115,7 +115,7 @@ impl ColonnadeEncoder {
 
     fn hand_out_chunk(&mut self, chunk: Chunk<'static>) -> ColonnadeMessage {
         let chunk = self.chunk.insert(chunk);
-        // Only now, since the chunk's header lies within the chunk.
+        // Only at this point, because the chunk's header is within the chunk.
         self.slices.extend(chunk.slices().into_iter().map(slice));
         let (length, rows) = (chunk.len(), chunk.rows());
         self.described(length, rows)

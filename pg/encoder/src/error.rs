@@ -1,4 +1,4 @@
-//! What goes wrong, as a number and a text that C can take.
+//! Errors as a number and a text for C.
 
 use std::fmt::{self, Display, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,28 +8,28 @@ use colonnade_wire::{DecodeError, EncodeError};
 #[cfg(feature = "memory-errors")]
 use crate::memory;
 
-/// Bytes of [`ColonnadeError::message`], the final NUL included.
+/// Bytes of [`ColonnadeError::message`], including the final NUL.
 pub const MESSAGE_LEN: usize = 256;
 
-/// How a call ended.
+/// The result of a call.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Well.
+    /// Success.
     Ok = 0,
-    /// An argument cannot be, such as an unknown configuration or buffers that do not fit their type.
+    /// An invalid argument, such as an unknown configuration, or buffers that do not fit their type.
     Argument = 1,
-    /// The chunk exceeds what a message can hold.
+    /// The chunk exceeds the maximum size of a message.
     TooLarge = 2,
     /// There is not enough memory.
     OutOfMemory = 3,
-    /// A message to be taken over is damaged.
+    /// A message to adopt is damaged.
     Damaged = 4,
-    /// A fault of the encoder itself.
+    /// A defect of the encoder itself.
     Internal = 5,
 }
 
-/// Room for a message: UTF-8, NUL-terminated, cut off where it is too long.
+/// Room for a message: UTF-8, NUL-terminated, truncated if it is too long.
 #[repr(C)]
 pub struct ColonnadeError {
     /// The message.
@@ -37,10 +37,10 @@ pub struct ColonnadeError {
 }
 
 impl ColonnadeError {
-    /// Without an allocation, since one that was refused may be what is told.
+    /// Without an allocation, because a failed allocation may be the error.
     fn set(&mut self, text: &dyn Display) {
         let mut writer = Writer { message: &mut self.message, length: 0 };
-        // It fails where the text is cut off.
+        // It fails if the text is truncated.
         let _ = write!(writer, "{text}");
         let length = writer.length;
         self.message[length] = 0;
@@ -101,9 +101,9 @@ impl Display for Failure {
     }
 }
 
-/// Runs `work` such that neither an error nor a panic leaves as anything but a [`Status`].
+/// Runs `work`. Errors and panics leave only as a [`Status`].
 pub(crate) fn guard(error: *mut ColonnadeError, work: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // A panic leaves the encoder in a state that is safe but unknown; the caller's transaction ends, and with it the encoder.
+    // After a panic the encoder is in a safe but unknown state. The caller's transaction ends, and the encoder with it.
     let unwound = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(failure)) => return tell(error, failure.status(), &failure),
@@ -116,13 +116,13 @@ pub(crate) fn guard(error: *mut ColonnadeError, work: impl FnOnce() -> Result<()
     }
     let text = unwound.downcast_ref::<&str>().copied().or_else(|| unwound.downcast_ref().map(String::as_str));
     let status = tell(error, Status::Internal, &format_args!("internal error of the encoder: {}", text.unwrap_or("")));
-    // The payload's destructor is not ours and could panic in turn.
+    // The payload's destructor is foreign code and could also panic.
     std::mem::forget(unwound);
     status
 }
 
 fn tell(error: *mut ColonnadeError, status: Status, text: &dyn Display) -> Status {
-    // SAFETY: null or valid for writes, as every function that takes one demands.
+    // SAFETY: null or valid for writes, as every function with this argument requires.
     if let Some(error) = unsafe { error.as_mut() } {
         error.set(text);
     }

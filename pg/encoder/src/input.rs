@@ -1,4 +1,4 @@
-//! From what C hands over to the types of `colonnade-wire`.
+//! Converts C's arguments to the types of `colonnade-wire`.
 
 use std::ffi::{CStr, c_char};
 
@@ -26,11 +26,11 @@ pub struct ColonnadeField {
     pub pairs: *const ColonnadePair,
     /// Pairs of metadata.
     pub pair_count: u32,
-    /// How many of the fields that follow are directly below this one.
+    /// The number of following fields that are directly below this one.
     pub children: u32,
     /// The number of the type; FORMAT §4.
     pub type_id: u8,
-    /// 1 if the field may hold NULLs.
+    /// 1 if the field may contain NULLs.
     pub nullable: u8,
     /// A decimal's precision, a time's unit, or a dictionary's index type; FORMAT §4.
     pub parameter: u8,
@@ -40,10 +40,10 @@ pub struct ColonnadeField {
     pub ordered: u8,
 }
 
-/// The buffers of one column of one chunk; its children's follow it.
+/// The buffers of one column of one chunk. Its children's columns follow it.
 #[repr(C)]
 pub struct ColonnadeColumn {
-    /// Rows; a child of a list or a dictionary has as many as it has items.
+    /// Rows. For a child of a list or a dictionary, this is the number of items.
     pub rows: usize,
     /// Validity bits, ⌈rows / 8⌉ bytes; null if all rows are valid.
     pub validity: *const u8,
@@ -51,7 +51,7 @@ pub struct ColonnadeColumn {
     pub values: *const u8,
     /// Bytes of `values`.
     pub values_length: usize,
-    /// What the offsets of text and binary columns point into.
+    /// The bytes to which the offsets of text and binary columns refer.
     pub data: *const u8,
     /// Bytes of `data`.
     pub data_length: usize,
@@ -88,7 +88,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, Fa
 ///
 /// # Safety
 ///
-/// What the fields point to is valid.
+/// All pointers in the fields are valid.
 pub(crate) unsafe fn schema(fields: &[ColonnadeField]) -> Result<Schema, Failure> {
     let mut rest = fields.iter();
     let mut schema = Schema::default();

@@ -1,10 +1,10 @@
 //! The encoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL backend.
 //!
-//! `pg/src/colonnade_encoder.h` is the same interface for C and says what a caller must keep to; the two are changed together.
-//! What makes it fit for a backend: it starts no thread, touches no signal, no file and no socket, never calls back, and no
-//! panic leaves it. Every function that can fail returns a [`Status`] and writes a message.
+//! `pg/src/colonnade_encoder.h` is the same interface for C and states the caller's obligations; change both together. The
+//! encoder is suitable for a backend: it starts no thread, uses no signal, file or socket, never calls back, and never panics
+//! into C. Every function that can fail returns a [`Status`] and writes a message.
 //!
-//! With the feature `memory-errors`, without which the extension does not link, refused memory is [`Status::OutOfMemory`].
+//! With the feature `memory-errors`, which the extension needs to link, a failed allocation is [`Status::OutOfMemory`].
 
 #![cfg_attr(feature = "memory-errors", feature(alloc_error_hook))]
 
@@ -34,7 +34,7 @@ pub struct ColonnadeOptions {
     pub encodings: *const c_char,
     /// PROTOCOL §2's `codecs`; null for all.
     pub codecs: *const c_char,
-    /// How far away the reader is: 0 same machine, 1 loopback, 2 elsewhere, 3 elsewhere and the socket's state is not passed on.
+    /// The reader's distance: 0 same machine, 1 loopback, 2 elsewhere, 3 elsewhere without [`colonnade_link`].
     pub link: u8,
     /// What the connection's earlier encoders have measured.
     pub estimate: ColonnadeLinkEstimate,
@@ -52,20 +52,20 @@ pub struct ColonnadeLinkEstimate {
     pub was_limit: u8,
 }
 
-/// Bytes of a message; they stay where they are until the next call with the same encoder.
+/// Bytes of a message. They are valid until the next call with the same encoder.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ColonnadeSlice {
     /// The first byte.
     pub bytes: *const u8,
-    /// How many.
+    /// The number of bytes.
     pub length: usize,
 }
 
-/// What a socket says of itself.
+/// The state of a socket.
 #[repr(C)]
 pub struct ColonnadeQueue {
-    /// Bytes that the peer has acknowledged since the connection's begin.
+    /// Bytes that the peer has acknowledged since the connection began.
     pub delivered: u64,
     /// Bytes that have not left yet.
     pub unsent: u64,
@@ -73,12 +73,12 @@ pub struct ColonnadeQueue {
     pub peer_limited: u64,
 }
 
-/// One message, to be sent slice by slice.
+/// One message, to send slice by slice.
 #[repr(C)]
 pub struct ColonnadeMessage {
     /// The slices.
     pub slices: *const ColonnadeSlice,
-    /// How many.
+    /// The number of slices.
     pub count: usize,
     /// Bytes of all of them.
     pub length: usize,
@@ -86,7 +86,7 @@ pub struct ColonnadeMessage {
     pub rows: usize,
 }
 
-/// To be called once, before anything else. Fails if there is no memory.
+/// Must be called once, before anything else. Fails if there is no memory.
 #[cfg(feature = "memory-errors")]
 #[unsafe(no_mangle)]
 pub extern "C" fn colonnade_encoder_prepare() -> Status {
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn colonnade_check_compression(compression: *const c_char,
 ///
 /// # Safety
 ///
-/// All pointers are valid, the arrays as long as said, the strings NUL-terminated.
+/// All pointers are valid, the arrays have the stated lengths, the strings are NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_encoder_create(
     options: *const ColonnadeOptions,
@@ -136,15 +136,15 @@ pub unsafe extern "C" fn colonnade_encoder_create(
     })
 }
 
-/// Releases the encoder and everything it handed out.
+/// Frees the encoder and everything that it returned.
 ///
 /// # Safety
 ///
-/// `encoder` comes from [`colonnade_encoder_create`] and is not used again; null is passed over.
+/// `encoder` comes from [`colonnade_encoder_create`] and is not used again. Null is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_encoder_destroy(encoder: *mut ColonnadeEncoder) {
     if !encoder.is_null() {
-        // A destructor that panics must not unwind into C either; there is nobody to tell.
+        // A destructor that panics must not unwind into C. The error cannot be reported.
         let _ = guard(std::ptr::null_mut(), || {
             // SAFETY: as promised by the caller.
             drop(unsafe { Box::from_raw(encoder) });
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn colonnade_encoder_destroy(encoder: *mut ColonnadeEncode
 ///
 /// # Safety
 ///
-/// The pointers are valid and used by nobody else meanwhile.
+/// The pointers are valid and not used by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_schema_message(
     encoder: *mut ColonnadeEncoder,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn colonnade_schema_message(
 ///
 /// # Safety
 ///
-/// As above; every buffer of the columns is valid for its length and stays so, unchanged, until the next call.
+/// As above. Every buffer of the columns is valid for its length and does not change until the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_encode_chunk(
     encoder: *mut ColonnadeEncoder,
@@ -195,11 +195,11 @@ pub unsafe extern "C" fn colonnade_encode_chunk(
     })
 }
 
-/// Takes over a chunk message that another encoder made for the same fields and options.
+/// Adds a chunk message that another encoder made for the same fields and options.
 ///
 /// # Safety
 ///
-/// As above; `bytes` is valid for `length` bytes and stays so, unchanged, until the next call.
+/// As above. `bytes` is valid for `length` bytes and does not change until the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_adopt_chunk(
     encoder: *mut ColonnadeEncoder,
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn colonnade_adopt_chunk(
 ///
 /// # Safety
 ///
-/// The pointers are valid and used by nobody else meanwhile.
+/// The pointers are valid and not used by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_end_message(
     encoder: *mut ColonnadeEncoder,
@@ -236,27 +236,27 @@ pub unsafe extern "C" fn colonnade_end_message(
     })
 }
 
-/// Bytes that the socket is to hold before they are sent, at most, if the encoder watches the link; otherwise 0, and asking the
-/// socket would be of no use.
+/// The maximum number of unsent bytes in the socket, if the encoder needs the link's state. Otherwise 0; querying the socket is
+/// then useless.
 ///
 /// # Safety
 ///
-/// `encoder` is valid and used by nobody else meanwhile.
+/// `encoder` is valid and not used by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_watches_link(encoder: *const ColonnadeEncoder) -> u32 {
     // SAFETY: as promised by the caller.
     if unsafe { (*encoder).watches_link() } { colonnade_wire::UNSENT } else { 0 }
 }
 
-/// `bytes` were handed to the socket since the last call, which now says `queue`. To be told before and after each message is
-/// sent.
+/// `bytes` were handed to the socket since the last call, and `queue` is its current state. Must be called before and after
+/// each message is sent.
 ///
 /// # Safety
 ///
 /// As above; `queue` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: usize, queue: *const ColonnadeQueue) {
-    // Nothing can be wrong with numbers; what would be a fault of the encoder shows in the next chunk.
+    // Numbers cannot be invalid. A defect of the encoder would appear in the next chunk.
     let _ = guard(std::ptr::null_mut(), || {
         // SAFETY: as promised by the caller.
         let (encoder, queue) = unsafe { (&mut *encoder, &*queue) };
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn colonnade_link_estimate(
     });
 }
 
-/// How much of a full chunk the next one is to hold, above 0 and at most 1.
+/// The size of the next chunk as a share of a full one, above 0 and at most 1.
 ///
 /// # Safety
 ///

@@ -1,9 +1,10 @@
-//! Memory that the kernel refuses ends one call with [`Status::OutOfMemory`], and nothing else.
+//! A failed allocation ends one call with [`Status::OutOfMemory`], and has no other effect.
 //!
 //! By default Rust ends the process when an allocation fails, and PostgreSQL ends all sessions when a backend dies. The
-//! contract of `handle_alloc_error` lets it unwind instead, which every collection of the standard library and every crate that
-//! uses them has to bear; a hook makes it do so, and [`guard`](crate::error::guard) catches it. No allocation is left out,
-//! since all of them report to that function, and none has to be foreseen. The hook is the one unstable feature that is used here.
+//! contract of `handle_alloc_error` also allows unwinding, so every collection of the standard library, and every crate that
+//! uses them, must support it. A hook makes it unwind, and [`guard`](crate::error::guard) catches it. This covers every
+//! allocation, because all of them report to that function, and no size has to be estimated beforehand. The hook is the only
+//! unstable feature that is used here.
 //!
 //! [`Status::OutOfMemory`]: crate::Status::OutOfMemory
 
@@ -14,13 +15,13 @@ use std::panic::resume_unwind;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What a refused allocation unwinds with.
+/// The payload with which a failed allocation unwinds.
 pub(crate) struct Refused;
 
-/// Bytes of the allocation that was refused; 0 while none is.
+/// Bytes of the failed allocation; 0 if there is none.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes for unwinding, which boxes an exception of less than 100 bytes.
+/// Bytes for unwinding, which allocates an exception of less than 100 bytes.
 const RESERVE: usize = 4096;
 
 #[repr(align(64))]
@@ -29,7 +30,7 @@ struct Reserve {
     used: AtomicUsize,
 }
 
-// SAFETY: each byte is given out once until `settle`, by an atomic count.
+// SAFETY: an atomic counter ensures that each byte is returned only once until `settle`.
 unsafe impl Sync for Reserve {}
 
 static RESERVED: Reserve =
@@ -53,10 +54,11 @@ impl Reserve {
     }
 }
 
-/// The C library's allocator, and a reserve for what happens after it has refused.
+/// The C library's allocator, with a reserve for allocations after a failure.
 struct Allocator;
 
-// SAFETY: memory comes from `System` or from the reserve, whose bytes are given out once; none goes back to the other.
+// SAFETY: memory comes from `System` or from the reserve, whose bytes are returned only once. Memory of one is never freed to
+// the other.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as promised by the caller.
@@ -65,7 +67,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as promised by the caller. The reserve is not asked: unwinding does not come here.
+        // SAFETY: as promised by the caller. The reserve is not used, because unwinding does not call this function.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -88,24 +90,24 @@ unsafe impl GlobalAlloc for Allocator {
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// What unwinding counts by; a variable of the thread, as this one is.
+/// More than the size of the thread-local variables that unwinding uses.
 const THREAD_LOCAL: Layout = Layout::new::<[u64; 512]>();
 
 thread_local! {
     static TOUCHED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes refused memory unwind; `false` if there is no memory even for that.
+/// Makes failed allocations unwind. `false` if there is no memory even for that.
 pub(crate) fn prepare() -> bool {
-    // The C library allocates a library's thread-local variables when the first is used, and ends the process if it cannot. So it
-    // is asked for more than they take, and given it back, just before.
-    // SAFETY: the size is not zero, and what was allocated is deallocated as it was.
+    // The C library allocates a library's thread-local variables at their first use, and ends the process if that fails. So
+    // more than their size is allocated and freed directly before.
+    // SAFETY: the size is not zero, and the memory is deallocated as it was allocated.
     unsafe {
         let probe = System.alloc(THREAD_LOCAL);
         if probe.is_null() {
             return false;
         }
-        // Else the optimizer may leave out an allocation that nobody looks at.
+        // Otherwise the optimizer may remove an allocation that is not used.
         System.dealloc(std::hint::black_box(probe), THREAD_LOCAL);
     }
     TOUCHED.set(true);
@@ -119,7 +121,7 @@ fn refused(layout: Layout) {
     resume_unwind(Box::new(Refused));
 }
 
-/// Bytes that were refused. To be called when unwinding has ended and what was unwound with is gone.
+/// Bytes of the failed allocation. Must be called after unwinding, when its payload is dropped.
 pub(crate) fn settle() -> usize {
     RESERVED.used.store(0, Relaxed);
     REFUSED.swap(0, Relaxed)

@@ -1,4 +1,4 @@
-//! The C interface, used as C uses it, and read back by the decoder.
+//! Calls the C interface as C does, and decodes the messages.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 

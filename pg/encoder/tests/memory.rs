@@ -1,7 +1,7 @@
-//! Each allocation of a stream is refused once, with and without those that follow it: the call ends with `OutOfMemory`, and the
-//! process goes on.
+//! Each allocation of a stream fails once, alone and with all that follow it: the call ends with `OutOfMemory`, and the process
+//! continues.
 //!
-//! The C library's functions are replaced, so that what Zstandard and the unwinder allocate is refused, too.
+//! The C library's functions are replaced, so that allocations of Zstandard and of the unwinder fail too.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 
@@ -11,11 +11,11 @@ use std::ptr::{null, null_mut};
 
 use colonnade_encoder::*;
 
-// What is refused is the test's own thread's: the harness has threads that may not be refused anything.
+// Only the test's own thread is affected, because allocations of the harness's threads must not fail.
 thread_local! {
-    /// Allocations until one is refused; 0 is none.
+    /// Allocations until one fails; 0 is none.
     static LEFT: Cell<usize> = const { Cell::new(0) };
-    /// Whether all that follow it are refused as well.
+    /// Whether all allocations after it fail as well.
     static ALL: Cell<bool> = const { Cell::new(false) };
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
@@ -103,7 +103,7 @@ fn text(value: impl Fn(usize) -> String) -> Buffers {
     Buffers { type_id: 26, values: offsets.into_iter().flat_map(i32::to_le_bytes).collect(), data }
 }
 
-/// Columns that take each way through the encoder: packed, delta, dictionary, ALP, FSST, constant, plain.
+/// Columns that use each encoding: packed, delta, dictionary, ALP, FSST, constant, plain.
 fn table() -> Vec<Buffers> {
     let scattered = |row: usize| (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     vec![

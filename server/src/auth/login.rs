@@ -11,39 +11,39 @@ use super::scram::{self, Asked, ScramError};
 use super::throttle::Throttle;
 use super::unknown::Unknown;
 use super::users::{LONGEST_NAME, Users};
+use crate::connection::input::Input;
+use crate::connection::place::Place;
+use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, Who};
 use crate::error::{Failure, SqlState};
-use crate::input::Input;
 use crate::message::backend;
 use crate::message::frontend::{Message, Phase, sasl_initial_response};
-use crate::place::Place;
-use crate::socket::{Output, Socket};
 
-/// Why a client may not come in.
+/// Why a login fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
-    /// There is no such user, or it has another password; which of them is not told.
+    /// A wrong password, or no such user. The client is not told which.
     #[error("password authentication failed for user \"{0}\"")]
     Password(String),
-    /// There were too many of these.
+    /// Too many failed logins.
     #[error("too many failed logins; try again in {0} seconds")]
     TooManyFailures(u64),
-    /// The start-up message names nobody.
+    /// The start-up message names no user.
     #[error("no PostgreSQL user name specified in startup packet")]
     NoUser,
-    /// Others could read along.
+    /// The connection is not encrypted, so others could read it.
     #[error("connections from other machines have to be encrypted; use sslmode=require or verify-full")]
     NotEncrypted,
-    /// The certificate is somebody else's.
+    /// The certificate names another user.
     #[error("certificate authentication failed for user \"{0}\": its certificate names another one")]
     Certificate(String),
-    /// What SCRAM makes of it.
+    /// An error of SCRAM.
     #[error("{0}")]
     Scram(String),
-    /// The login's binding to the connection.
+    /// The channel binding of the login.
     #[error("{0}")]
     Binding(String),
-    /// The client takes its time.
+    /// The client was too slow.
     #[error("canceling authentication due to timeout")]
     Late,
 }
@@ -62,14 +62,14 @@ impl LoginError {
     }
 }
 
-/// Lets users in.
+/// Checks logins.
 pub(crate) struct Gate {
-    /// `None` lets everybody in.
+    /// `None` accepts everybody.
     users: RwLock<Option<Arc<Guests>>>,
     throttle: Throttle,
 }
 
-/// Who may come in, and how all others are asked.
+/// The users, and what users that do not exist are asked.
 struct Guests {
     users: Users,
     unknown: Unknown,
@@ -87,12 +87,12 @@ impl Gate {
         Self { users: RwLock::new(users.map(Guests::new)), throttle: Throttle::default() }
     }
 
-    /// From now on these are the users; sessions that are there stay.
+    /// Replaces the users. Open sessions stay.
     pub fn replace(&self, users: Users) {
         *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(Guests::new(users));
     }
 
-    /// Finds out who the client is that says it is `user`.
+    /// Authenticates a client that says it is `user`.
     pub fn login(&self, socket: &Socket, input: &mut Input, output: &mut Output, user: &str) -> Result<Who, Failure> {
         let peer = socket.peer();
         if socket.tls().is_none() && peer.is_some_and(|peer| !peer.is_loopback()) {
@@ -106,20 +106,20 @@ impl Gate {
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
         }
-        // The same work for all, whether they exist or not.
+        // The same work for users that exist and that do not, so that the time tells nothing.
         let (found, unknown) = (guests.users.find(user), guests.unknown.verifier(user));
         let verifier = found.map_or(&unknown, |found| &found.verifier).clone();
         let place = Place::of(peer);
-        // What is longer is no user's name, and need not be remembered.
+        // A longer name is no user's, and is not remembered.
         let counted: String = user.chars().take(LONGEST_NAME).collect();
         let end_point = socket.tls().and_then(|tls| tls.end_point());
-        // A guess is counted before it is looked at, or many at once would be one.
+        // A guess is counted before it is checked. Otherwise many concurrent guesses would count as one.
         let may_guess = || {
             let attempt = self.throttle.attempt(place, &counted, Instant::now());
             attempt.map_err(|wait| LoginError::TooManyFailures(seconds(wait)))
         };
         let said = converse(input, output, end_point, verifier, may_guess).map_err(|failure| named(failure, user))?;
-        // A proof for the verifier of nobody cannot be right, and still nobody comes in with one.
+        // No proof fits the verifier of an unknown user. It is refused here even if one did.
         let found = found.ok_or_else(|| LoginError::Password(user.to_owned()))?;
         check_certificate(socket, user)?;
         self.throttle.succeeded(place, &counted);
@@ -128,7 +128,7 @@ impl Gate {
     }
 }
 
-/// Asks and hears; gives what is to be said at the end.
+/// Exchanges the messages of SCRAM; gives the last one.
 fn converse(
     input: &mut Input,
     output: &mut Output,
@@ -151,11 +151,11 @@ fn converse(
     })
 }
 
-/// The client's next answer.
+/// The client's next message.
 fn answer<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
     let taken = input.message(Phase::Login, |message| match message {
         Message::Password(body) => take(body),
-        // Clients that have to ask for the password first hang up, and come again.
+        // Clients that must ask their user for the password close the connection, and connect again.
         _ => Err(gone()),
     })?;
     taken.unwrap_or_else(|| Err(gone()))
@@ -170,7 +170,7 @@ impl From<ScramError> for Failure {
         match error {
             ScramError::Malformed(_) => LoginError::Scram(error.to_string()).into(),
             ScramError::Binding => LoginError::Binding(error.to_string()).into(),
-            // Whose it is, is filled in where that is known.
+            // The caller fills in the user.
             ScramError::Wrong => LoginError::Password(String::new()).into(),
         }
     }
@@ -183,7 +183,7 @@ fn named(failure: Failure, user: &str) -> Failure {
     }
 }
 
-/// Where clients have to show certificates, they log in as whom these name.
+/// Checks that a client certificate, if one is required, names the user.
 fn check_certificate(socket: &Socket, user: &str) -> Result<(), LoginError> {
     match socket.tls().and_then(|tls| tls.client()) {
         Some(name) if name.as_deref() != Some(user) => Err(LoginError::Certificate(user.to_owned())),

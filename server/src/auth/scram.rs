@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256, the server's half: RFC 5802 §5 and 7677, as PostgreSQL uses them.
+//! SCRAM-SHA-256, the server's side: RFC 5802 §5 and 7677, as PostgreSQL uses them.
 //! <https://www.postgresql.org/docs/current/sasl-authentication.html>
 
 use base64::Engine as _;
@@ -8,10 +8,10 @@ use colonnade_login::scram::{BINDING, BOUND_MECHANISM, MECHANISM, Verifier, hmac
 /// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ScramError {
-    /// The client does not speak SCRAM.
+    /// The client does not follow SCRAM.
     #[error("malformed SCRAM message: {0}")]
     Malformed(&'static str),
-    /// Somebody between has taken an offer away, or stands between the two ends of the channel.
+    /// Channel binding fails: an attacker in the network has removed an offered mechanism, or relays the connection.
     #[error("the login is not bound to this connection's certificate; somebody may stand between")]
     Binding,
     /// The password is wrong.
@@ -19,25 +19,25 @@ pub(crate) enum ScramError {
     Wrong,
 }
 
-/// A conversation in which the server has asked its question.
+/// An exchange after the server's first message.
 #[derive(Debug)]
 pub(crate) struct Asked {
     verifier: Verifier,
-    /// What the client's last message has to say of the channel.
+    /// The channel binding that the client's last message must contain.
     binding: Vec<u8>,
     nonce: String,
     client_first_bare: String,
     server_first: String,
 }
 
-/// The mechanisms to offer where the channel has this end point.
+/// The mechanisms to offer for this end point of the channel.
 pub(crate) fn mechanisms(end_point: Option<&[u8]>) -> &'static [&'static str] {
     if end_point.is_some() { &[BOUND_MECHANISM, MECHANISM] } else { &[MECHANISM] }
 }
 
 impl Asked {
-    /// Takes the client's first message, of a user with this verifier. `nonce` is the server's part of the nonce; `end_point` what a
-    /// login can be bound to.
+    /// Reads the client's first message, for a user with this verifier. `nonce` is the server's part of the nonce, `end_point` the data
+    /// for channel binding.
     pub fn begin(
         mechanism: &str,
         message: &[u8],
@@ -54,7 +54,7 @@ impl Asked {
             (Some(_), BOUND_MECHANISM) => return Err(odd("the channel binding is not tls-server-end-point")),
             (None, BOUND_MECHANISM) => return Err(odd("the mechanism needs a channel binding")),
             (Some(_), MECHANISM) => return Err(odd("the mechanism has no channel binding")),
-            // The client could, and believes that the server could not.
+            // The client supports channel binding and believes that the server does not: a downgrade.
             (None, MECHANISM) if flag == "y" && end_point.is_some() => return Err(ScramError::Binding),
             (None, MECHANISM) if matches!(flag, "n" | "y") => false,
             (None, MECHANISM) => return Err(odd("the channel binding flag is none of n, y and p")),
@@ -68,7 +68,7 @@ impl Asked {
         if !authorization.is_empty() {
             return Err(odd("logging in as somebody else is not supported"));
         }
-        // The user is the one of the start-up message; what stands here is passed over, as PostgreSQL does.
+        // As in PostgreSQL, the user of the start-up message counts, and the one here is ignored.
         let mut fields = bare.split(',');
         let is_user = fields.next().is_some_and(|field| field.starts_with("n="));
         let client_nonce = fields.next().and_then(|field| field.strip_prefix("r="));
@@ -87,12 +87,12 @@ impl Asked {
         })
     }
 
-    /// What the server asks.
+    /// The server's first message.
     pub fn question(&self) -> &str {
         &self.server_first
     }
 
-    /// Checks the client's last message; gives the server's, by which it proves to have the verifier.
+    /// Checks the client's last message; gives the server's last one, which proves that it has the verifier.
     pub fn check(&self, message: &[u8]) -> Result<String, ScramError> {
         let odd = ScramError::Malformed;
         let message = std::str::from_utf8(message).map_err(|_| odd("not UTF-8"))?;

@@ -1,17 +1,17 @@
-//! A limit to guessing passwords: so many failed logins, and then only as many as time brings back.
+//! A limit on password guessing: a number of failed logins, which grows back over time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::place::Place;
+use crate::connection::place::Place;
 
-/// Attempts at one user from one address: how many at once, and after how long there is another one.
+/// Attempts for one user from one address: the number, and the time until another one is allowed.
 const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };
-/// Attempts at all users from one address.
+/// The same for all users from one address.
 const ADDRESS: Allowance = Allowance { burst: 50.0, pause: Duration::from_secs(1) };
-/// So many are remembered; those who have failed least are forgotten first.
+/// The number of remembered addresses and users. Those with the fewest failures are forgotten first.
 const REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ struct Counts {
     users: HashMap<(Place, String), Spent>,
 }
 
-/// How many attempts were made, less those that time has brought back.
+/// The attempts, minus those that have grown back.
 #[derive(Clone, Copy)]
 struct Spent {
     count: f64,
@@ -44,10 +44,10 @@ impl Throttle {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an attempt before it is made, so that many at once count too.
+    /// Counts an attempt before it is checked, so that concurrent ones count.
     ///
     /// # Errors
-    /// How long to wait until there may be another one.
+    /// The time until another attempt is allowed.
     pub fn attempt(&self, place: Place, user: &str, now: Instant) -> Result<(), Duration> {
         let mut counts = self.counts();
         let user = (place, user.to_owned());
@@ -62,7 +62,7 @@ impl Throttle {
         Ok(())
     }
 
-    /// The attempt has succeeded: it does not count, and the user's earlier ones from there do not any more.
+    /// The attempt has succeeded. It does not count, nor do the user's earlier ones from this address.
     pub fn succeeded(&self, place: Place, user: &str) {
         let mut counts = self.counts();
         counts.users.remove(&(place, user.to_owned()));
@@ -92,7 +92,7 @@ fn remember<K: Hash + Eq>(counts: &mut HashMap<K, Spent>, key: K, spent: Spent, 
         let now = spent.at;
         counts.retain(|_, old| allowance.left(*old, now) >= 1.0);
         if counts.len() >= REMEMBERED {
-            // All of them are guessing.
+            // All remembered ones have failed.
             let mut rest: Vec<_> = counts.values().map(|old| allowance.left(*old, now)).collect();
             let middle = rest.len() / 2;
             let (_, median, _) = rest.select_nth_unstable_by(middle, f64::total_cmp);

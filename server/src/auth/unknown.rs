@@ -1,13 +1,13 @@
-//! What users who do not exist are asked with, so that nobody learns from a login who does.
+//! Verifiers for users that do not exist, so that a login does not tell which users exist.
 //!
-//! A salt is made of a secret and the user's name, whether there is such a user or not (RFC 5802 §9 asks for as much): it is the same
-//! before the user is added, while it is there, with each of its passwords, after it is removed, and after a restart.
+//! A salt is derived from a secret and the user's name, whether the user exists or not (RFC 5802 §9). So it is the same before the user is
+//! added, for each of its passwords, after it is removed, and after a restart.
 
 use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
 
 use super::users::Users;
 
-/// What all users who do not exist have in common.
+/// The parameters of all users that do not exist.
 pub(super) struct Unknown {
     secret: Key,
     iterations: u32,
@@ -20,7 +20,7 @@ pub(super) fn salt(secret: &Key, name: &str) -> Key {
 }
 
 impl Unknown {
-    /// Who looks like most of `users`.
+    /// The parameters that most of `users` have.
     pub fn among(users: &Users) -> Self {
         let shape = |verifier: &Verifier| (verifier.iterations, verifier.salt.len());
         let shapes: Vec<_> = users.iter().map(|(_, user)| shape(&user.verifier)).collect();
@@ -32,7 +32,7 @@ impl Unknown {
         Self { secret: users.secret(), iterations: usual.0, salt_bytes: usual.1 }
     }
 
-    /// A verifier that no password has.
+    /// A verifier that fits no password.
     pub fn verifier(&self, name: &str) -> Verifier {
         let key = |what: &[u8]| hmac(&self.secret, &[what, name.as_bytes()].concat());
         let mut salt = salt(&self.secret, name).to_vec();

@@ -275,5 +275,4 @@ fn name(line: &str) -> Option<(String, &str)> {
 }
 
 #[cfg(test)]
-#[path = "users_tests.rs"]
 mod tests;

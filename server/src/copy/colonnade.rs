@@ -7,10 +7,10 @@ use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
 use super::Context;
 use super::options::ColonnadeOptions;
+use crate::connection::link;
+use crate::connection::sender::{ChunkMessage, Sender};
 use crate::error::Failure;
-use crate::link;
 use crate::message::backend;
-use crate::sender::{Message, Sender};
 
 pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
     schema_from_arrow(schema)?;
@@ -144,7 +144,7 @@ impl Stream<'_, '_> {
             }
         };
         tell(sender, 0);
-        sender.send(Message { header, chunk }, |sender| {
+        sender.send(ChunkMessage { header, chunk }, |sender| {
             tell(sender, 0);
             control.check()
         })?;

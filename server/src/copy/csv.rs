@@ -83,14 +83,15 @@ fn value(text: &[u8], options: &Options, is_forced: bool, is_single: bool, out: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Direction, RawOption, RawValue};
+    use super::super::options::Direction;
     use super::*;
+    use colonnade_sql::statement::{CopyOption, OptionValue};
 
     fn shown(text: &str, extra: &[(&str, &str)]) -> String {
         let raw: Vec<_> = [("format", "csv")]
             .iter()
             .chain(extra)
-            .map(|(name, value)| RawOption { name: (*name).to_owned(), value: RawValue::Text((*value).to_owned()) })
+            .map(|(name, value)| CopyOption { name: (*name).to_owned(), value: OptionValue::Text((*value).to_owned()) })
             .collect();
         let mut out = Vec::new();
         value(text.as_bytes(), &Options::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
@@ -139,7 +140,7 @@ mod tests {
         ) {
             let pairs = [("format", "csv"), ("delimiter", delimiter), ("quote", quote), ("escape", escape)];
             let raw = pairs.map(|(name, value)| {
-                RawOption { name: name.to_owned(), value: RawValue::Text(value.to_owned()) }
+                CopyOption { name: name.to_owned(), value: OptionValue::Text(value.to_owned()) }
             });
             let options = Options::from_raw(&raw, Direction::Out).unwrap();
             let mut line = Vec::new();

@@ -2,9 +2,10 @@
 
 mod raw;
 
+use colonnade_sql::statement::CopyOption;
 use colonnade_wire::{CodecSet, Config, EncodingSet};
 
-pub use raw::{RawOption, RawValue};
+use raw::RawOption;
 
 /// The form in which rows leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,14 +215,14 @@ impl Options {
     ///
     /// # Errors
     /// For what is unknown, given twice, out of range, of another format or of the other direction.
-    pub fn from_raw(raw: &[RawOption], direction: Direction) -> Result<Self, OptionError> {
-        for (at, option) in raw.iter().enumerate() {
-            if raw[..at].iter().any(|earlier| earlier.name == option.name) {
+    pub fn from_raw(written: &[CopyOption], direction: Direction) -> Result<Self, OptionError> {
+        for (at, option) in written.iter().enumerate() {
+            if written[..at].iter().any(|earlier| earlier.name == option.name) {
                 return Err(OptionError::Redundant(option.name.clone()));
             }
         }
-        let format = match raw.iter().find(|option| option.name == "format") {
-            Some(option) => format(option)?,
+        let format = match written.iter().find(|option| option.name == "format") {
+            Some(option) => format(&RawOption(option))?,
             None => Format::default(),
         };
         let is_csv = format == Format::Csv;
@@ -234,7 +235,7 @@ impl Options {
             colonnade: ColonnadeOptions::default(),
         };
         let mut escape = None;
-        for option in raw {
+        for option in written.iter().map(RawOption) {
             option.check_format(format)?;
             option.check_direction(direction)?;
             match option.name.as_str() {
@@ -306,7 +307,7 @@ impl Options {
     }
 }
 
-fn format(option: &RawOption) -> Result<Format, OptionError> {
+fn format(option: &RawOption<'_>) -> Result<Format, OptionError> {
     Ok(match option.text()?.to_ascii_lowercase().as_str() {
         "text" => Format::Text,
         "csv" => Format::Csv,
@@ -318,5 +319,4 @@ fn format(option: &RawOption) -> Result<Format, OptionError> {
 }
 
 #[cfg(test)]
-#[path = "options_tests.rs"]
 mod tests;

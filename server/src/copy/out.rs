@@ -3,12 +3,12 @@
 use colonnade_wire::LinkEstimate;
 
 use super::lines;
-use crate::cancel::Control;
+use crate::connection::cancel::Control;
+use crate::connection::socket::Output;
 use crate::copy::options::{Format, Options};
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::socket::Output;
 
 /// What a format needs to send a result.
 pub(crate) struct Context<'a> {

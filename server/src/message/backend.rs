@@ -1,11 +1,12 @@
-//! What the server sends: each function appends one message to a buffer.
+//! Messages of the server. Each function appends one message to a buffer.
 
-use crate::oid::TypeInfo;
+use crate::value::oid::TypeInfo;
 
-/// What a session is between statements, in ReadyForQuery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a transaction, in ReadyForQuery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not in a transaction.
+    #[default]
     Idle,
     /// In a transaction.
     InTransaction,
@@ -22,11 +23,11 @@ pub struct Report<'a> {
     pub code: &'a str,
     /// What went wrong.
     pub message: &'a str,
-    /// More of it.
+    /// Details.
     pub detail: Option<&'a str>,
     /// What to do.
     pub hint: Option<&'a str>,
-    /// Where in the query string, in characters from 1.
+    /// The position in the query string, in characters from 1.
     pub position: Option<usize>,
 }
 
@@ -36,7 +37,7 @@ pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     body(out);
-    // No message is built in memory that comes near 4 GiB: columns and rows are bounded before they get here.
+    // No message reaches 4 GiB, because the number of columns and the size of rows are limited before.
     let length = (out.len() - start) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
@@ -48,17 +49,17 @@ pub fn copy_data_header(length: usize) -> Option<[u8; 5]> {
 }
 
 fn string(out: &mut Vec<u8>, text: &str) {
-    // The protocol's strings end at the first NUL; one within would break the message.
+    // The protocol's strings end at the first NUL, so a NUL within would break the message.
     out.extend(text.bytes().filter(|&b| b != 0));
     out.push(0);
 }
 
-/// The client need not prove who it is.
+/// AuthenticationOk: the login is complete.
 pub fn authentication_ok(out: &mut Vec<u8>) {
     message(out, b'R', |out| out.extend_from_slice(&0i32.to_be_bytes()));
 }
 
-/// The client is to prove who it is, by one of these mechanisms (AuthenticationSASL).
+/// AuthenticationSASL: the mechanisms for the login.
 pub fn authentication_sasl(out: &mut Vec<u8>, mechanisms: &[&str]) {
     message(out, b'R', |out| {
         out.extend_from_slice(&10i32.to_be_bytes());
@@ -67,7 +68,7 @@ pub fn authentication_sasl(out: &mut Vec<u8>, mechanisms: &[&str]) {
     });
 }
 
-/// What the mechanism says next (AuthenticationSASLContinue).
+/// AuthenticationSASLContinue: the mechanism's next message.
 pub fn authentication_sasl_continue(out: &mut Vec<u8>, data: &str) {
     message(out, b'R', |out| {
         out.extend_from_slice(&11i32.to_be_bytes());
@@ -75,7 +76,7 @@ pub fn authentication_sasl_continue(out: &mut Vec<u8>, data: &str) {
     });
 }
 
-/// What the mechanism says at last (AuthenticationSASLFinal).
+/// AuthenticationSASLFinal: the mechanism's last message.
 pub fn authentication_sasl_final(out: &mut Vec<u8>, data: &str) {
     message(out, b'R', |out| {
         out.extend_from_slice(&12i32.to_be_bytes());
@@ -83,7 +84,7 @@ pub fn authentication_sasl_final(out: &mut Vec<u8>, data: &str) {
     });
 }
 
-/// The minor version of the protocol that is spoken, and the options of the client's that are unknown.
+/// The supported minor version of the protocol, and the client's unknown options.
 pub fn negotiate_protocol_version(out: &mut Vec<u8>, minor: u16, options: &[&str]) {
     const MAJOR: i32 = 3 << 16;
     message(out, b'v', |out| {
@@ -101,7 +102,7 @@ pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
     });
 }
 
-/// What the client needs in order to cancel.
+/// The number and the secret for cancel requests.
 pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: &[u8]) {
     message(out, b'K', |out| {
         out.extend_from_slice(&process.to_be_bytes());
@@ -109,7 +110,7 @@ pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: &[u8]) {
     });
 }
 
-/// The next query may come.
+/// The server is ready for the next query.
 pub fn ready_for_query(out: &mut Vec<u8>, status: Status) {
     let status = match status {
         Status::Idle => b'I',
@@ -150,7 +151,7 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     message(out, b'C', |out| string(out, tag));
 }
 
-/// The query string held no statement.
+/// The query string has no statement.
 pub fn empty_query(out: &mut Vec<u8>) {
     message(out, b'I', |_| ());
 }
@@ -178,7 +179,7 @@ pub fn parameter_description(out: &mut Vec<u8>, types: impl ExactSizeIterator<It
     });
 }
 
-/// A portal has more rows than were asked for.
+/// A portal has more rows than were requested.
 pub fn portal_suspended(out: &mut Vec<u8>) {
     message(out, b's', |_| ());
 }

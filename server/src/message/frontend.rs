@@ -1,14 +1,14 @@
-//! What clients send.
+//! Messages of clients.
 
 use super::ProtocolError;
 use super::reader::Reader;
 
-/// Where a connection is: before or after its start-up message.
+/// The phase of a connection, which decides how messages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Messages have no type byte.
     Startup,
-    /// Nothing but answers to authentication requests.
+    /// Only answers to authentication requests.
     Login,
     /// The ordinary messages.
     Ready,
@@ -17,11 +17,11 @@ pub enum Phase {
 /// A message from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// May the connection be encrypted with TLS?
+    /// A request for TLS.
     SslRequest,
-    /// … or with GSSAPI?
+    /// A request for encryption with GSSAPI.
     GssEncRequest,
-    /// Stop what another connection is doing.
+    /// Cancel the statement of another session.
     CancelRequest {
         /// From that connection's BackendKeyData.
         process: i32,
@@ -70,7 +70,7 @@ pub enum Message<'a> {
         /// At most so many rows; 0 for all.
         rows: u32,
     },
-    /// Send what is waiting.
+    /// Send all pending messages.
     Flush,
     /// End of an extended-protocol exchange.
     Sync,
@@ -78,17 +78,17 @@ pub enum Message<'a> {
     CopyData(&'a [u8]),
     /// COPY's data is complete.
     CopyDone,
-    /// The client gives its COPY up, and why.
+    /// The client aborts its COPY, with a reason.
     CopyFail(&'a str),
     /// The long-deprecated function call.
     FunctionCall,
     /// An answer to an authentication request.
     Password(&'a [u8]),
-    /// Good-bye.
+    /// The end of the session.
     Terminate,
 }
 
-/// What the first answer to a SASL request says: the mechanism, and the mechanism's own first message.
+/// Reads the first answer to a SASL request: the mechanism, and the mechanism's first message.
 ///
 /// # Errors
 /// If it is no SASLInitialResponse.
@@ -101,7 +101,7 @@ pub fn sasl_initial_response(body: &[u8]) -> Result<(&str, &[u8]), ProtocolError
     Ok((mechanism, data))
 }
 
-/// What Describe and Close are about.
+/// The object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A prepared statement.
@@ -112,7 +112,7 @@ pub enum Target {
 
 /// The first message's limit, PostgreSQL's own (`MAX_STARTUP_PACKET_LENGTH`).
 pub const STARTUP_LIMIT: usize = 10_000;
-/// The limit of messages that carry text or data of the user's.
+/// The limit of messages with the user's text or data.
 pub const LARGE_LIMIT: usize = 64 << 20;
 /// The limit of all others, PostgreSQL's own (`PQ_SMALL_MESSAGE_LIMIT`).
 pub const SMALL_LIMIT: usize = 10_000;
@@ -124,7 +124,7 @@ const MAJOR: u32 = 3;
 /// The longest secret of a cancel request (protocol 3.2).
 const SECRET_LIMIT: usize = 256;
 
-/// How many bytes the message takes that `bytes` begins with; `None` if it is not all there yet.
+/// The length of the message that `bytes` begins with; `None` if it is incomplete.
 ///
 /// # Errors
 /// If no message begins like that, whatever may follow: the connection is of no use any more.
@@ -136,7 +136,7 @@ pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError
         }
         Phase::Login | Phase::Ready => {
             let Some((&kind, rest)) = bytes.split_first() else { return Ok(None) };
-            // Whoever may be anybody is neither heard nor kept waiting for.
+            // A client that has not logged in may send no other message.
             if phase == Phase::Login && !matches!(kind, b'p' | b'X') {
                 return Err(ProtocolError::Unexpected(char::from(kind)));
             }
@@ -148,7 +148,7 @@ pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// Reads the message that `bytes` begins with, and says how many bytes it took; `None` if it is not all there yet.
+/// Reads the message that `bytes` begins with; gives it and its length; `None` if it is incomplete.
 ///
 /// # Errors
 /// If no message begins like that, whatever may follow: the connection is of no use any more.

@@ -1,4 +1,4 @@
-//! `/metrics` and `/health`, for whoever watches from this machine: as much of HTTP/1.1 (RFC 9112) as these need.
+//! `/metrics` and `/health` on this machine: as much of HTTP/1.1 (RFC 9112) as they need.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::Observer;
 
-/// Requests come and answers go within this time, one after the other.
+/// The time limit for a request and its answer. They are served one after the other.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 8 << 10;
 
-/// What a request is answered with.
+/// The state that a request is answered with.
 pub(crate) enum State<'a> {
-    /// There is an engine: the numbers, sessions, bytes sent in these, and whether new ones are welcome.
+    /// The engine runs: the counts, the open sessions, the bytes they have sent, and whether new ones are accepted.
     Serving { observer: &'a Observer, sessions: usize, sent: u64, is_welcoming: bool },
-    /// The engine's process is started anew.
+    /// The engine's process is being restarted.
     Restarting,
 }
 
-/// Reads one request and answers it. Whoever asks badly gets no answer.
+/// Reads one request and answers it. An invalid request gets no answer.
 pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> State<'a>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let request = request(stream)?;
@@ -42,7 +42,7 @@ pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> State<'
     stream.write_all(format!("{head}{body}").as_bytes())
 }
 
-/// The first line of a request, once its head has come.
+/// The first line of a request, once its head has arrived.
 fn request(mut stream: &TcpStream) -> io::Result<String> {
     let end = Instant::now() + PATIENCE;
     let mut head = Vec::new();

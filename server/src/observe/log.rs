@@ -1,4 +1,4 @@
-//! A line an event, in logfmt: `time=… event=login user=alice`.
+//! One line for each event, in logfmt: `time=… event=login user=alice`.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -10,13 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A field's value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FieldValue<'a> {
     Text(&'a str),
     Number(u64),
     Seconds(f64),
 }
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Debug)]
 pub struct Log {
     file: Mutex<File>,
@@ -39,10 +39,10 @@ impl Log {
         Ok(self.file.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?.into())
     }
 
-    pub(crate) fn line(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    pub(crate) fn line(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let text = line(now.as_secs_f64(), event, fields);
-        // A log that cannot be written must not stop the server.
+        // A failing log must not stop the server.
         let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
     }
 }
@@ -54,16 +54,16 @@ impl From<OwnedFd> for Log {
 }
 
 /// The text of a line; `time` in seconds since 1970.
-fn line(time: f64, event: &str, fields: &[(&str, Value<'_>)]) -> String {
+fn line(time: f64, event: &str, fields: &[(&str, FieldValue<'_>)]) -> String {
     let mut text = format!("time={time:.3} event={event}");
     for (name, value) in fields {
         // Writing to a string cannot fail.
         let _ = match value {
-            Value::Text(value) if is_plain(value) => write!(text, " {name}={value}"),
-            // Clients choose some of these: quoted, they stay one field of one line.
-            Value::Text(value) => write!(text, " {name}={value:?}"),
-            Value::Number(value) => write!(text, " {name}={value}"),
-            Value::Seconds(value) => write!(text, " {name}={value:.3}"),
+            FieldValue::Text(value) if is_plain(value) => write!(text, " {name}={value}"),
+            // Clients choose some values. In quotes, each stays one field of one line.
+            FieldValue::Text(value) => write!(text, " {name}={value:?}"),
+            FieldValue::Number(value) => write!(text, " {name}={value}"),
+            FieldValue::Seconds(value) => write!(text, " {name}={value:.3}"),
         };
     }
     text.push('\n');
@@ -80,10 +80,11 @@ mod tests {
 
     #[test]
     fn what_clients_say_stays_in_its_field() {
-        let text = line(1.5, "login", &[("user", Value::Text("a\" event=x\nb")), ("peer", Value::Text("::1"))]);
+        let text =
+            line(1.5, "login", &[("user", FieldValue::Text("a\" event=x\nb")), ("peer", FieldValue::Text("::1"))]);
         assert_eq!(text, "time=1.500 event=login user=\"a\\\" event=x\\nb\" peer=::1\n");
         assert_eq!(
-            line(0.0, "end", &[("n", Value::Number(3)), ("e", Value::Text(""))]),
+            line(0.0, "end", &[("n", FieldValue::Number(3)), ("e", FieldValue::Text(""))]),
             "time=0.000 event=end n=3 e=\"\"\n"
         );
     }

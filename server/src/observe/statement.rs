@@ -1,23 +1,23 @@
-//! Statements as a log may show them.
+//! Statements in a form for the log.
 
 use std::borrow::Cow;
 
-use crate::lex::{Kind, Lexer};
+use colonnade_sql::{Dialect, Kind, code};
 
 /// Bytes of a statement that are shown.
 const MOST: usize = 8 << 10;
-/// Words that a secret follows somewhere: of CREATE USER, ALTER ROLE, IDENTIFIED BY, CREATE SECRET, ATTACH, connection strings.
+/// Words that may precede a secret: in CREATE USER, ALTER ROLE, IDENTIFIED BY, CREATE SECRET, ATTACH, connection strings.
 const SECRETIVE: [&str; 8] =
     ["password", "identified", "secret", "credential", "credentials", "token", "attach", "authid"];
 
-/// The statement; of one that may hold a secret only its first two words, of a long one its beginning.
+/// The statement. If it may hold a secret, only its first two words; if it is long, its beginning.
 pub(super) fn shown(statement: &str) -> Cow<'_, str> {
     let has = |text: &str| {
         let text = text.to_ascii_lowercase();
         SECRETIVE.iter().any(|word| text.contains(word))
     };
     if has(statement) {
-        let words = Lexer::new(statement).take(2).filter(|token| token.kind == Kind::Word);
+        let words = code(statement, Dialect::Unknown).take(2).filter(|token| token.kind == Kind::Word);
         let words: Vec<_> = words.map(|token| token.text).collect();
         return Cow::Owned(format!("{} … (withheld)", words.join(" ")));
     }
@@ -25,13 +25,13 @@ pub(super) fn shown(statement: &str) -> Cow<'_, str> {
     if end < statement.len() { Cow::Owned(format!("{}…", &statement[..end])) } else { Cow::Borrowed(statement) }
 }
 
-/// Which statement it was, without the values in it: for those who may not see these.
+/// The statement without its values, for readers who may not see these.
 pub(crate) fn outline(statement: &str) -> String {
     /// Bytes of an outline.
     const MOST: usize = 400;
     let shown = shown(statement);
     let mut text = String::new();
-    for token in Lexer::new(&shown) {
+    for token in code(&shown, Dialect::Unknown) {
         let is_value = matches!(token.kind, Kind::Text | Kind::Number);
         text.push_str(if is_value { "?" } else { token.text });
         text.push(' ');

@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::{InputError, Value, from_text};
-use crate::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
 
 /// Reads a value's bytes.
@@ -69,24 +69,24 @@ impl<'a> Fields<'a> {
     fn value(&mut self, type_: &Type) -> Result<Value, InputError> {
         let out_of_range = || InputError::Range(type_.name.clone());
         let text = match &type_.kind {
-            Kind::Bytes => return Ok(Value::Bytes(self.all().to_vec())),
-            Kind::List(item) => return self.list(item),
-            Kind::Bool => match self.array()? {
+            TypeKind::Bytes => return Ok(Value::Bytes(self.all().to_vec())),
+            TypeKind::List(item) => return self.list(item),
+            TypeKind::Bool => match self.array()? {
                 [0] => "false".to_owned(),
                 _ => "true".to_owned(),
             },
-            Kind::Int2 => self.i16()?.to_string(),
-            Kind::Int4 => self.i32()?.to_string(),
-            Kind::Int8 => self.i64()?.to_string(),
-            Kind::Oid => u32::from_be_bytes(self.array()?).to_string(),
+            TypeKind::Int2 => self.i16()?.to_string(),
+            TypeKind::Int4 => self.i32()?.to_string(),
+            TypeKind::Int8 => self.i64()?.to_string(),
+            TypeKind::Oid => u32::from_be_bytes(self.array()?).to_string(),
             // The shortest digits that read back as the same number.
-            Kind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
-            Kind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
-            Kind::Numeric(_) => self.numeric()?,
-            Kind::Text | Kind::Name | Kind::Unknown => self.text()?.to_owned(),
+            TypeKind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
+            TypeKind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
+            TypeKind::Numeric(_) => self.numeric()?,
+            TypeKind::Text | TypeKind::Name | TypeKind::Unknown => self.text()?.to_owned(),
             // jsonb has its version, 1, in front.
-            Kind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
-            Kind::Date => {
+            TypeKind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
+            TypeKind::Date => {
                 let days = match self.i32()? {
                     i32::MAX => i32::MAX,
                     i32::MIN => i32::MIN,
@@ -94,30 +94,30 @@ impl<'a> Fields<'a> {
                 };
                 printed(|out| datetime::date(days, out))
             }
-            Kind::Time => {
+            TypeKind::Time => {
                 let micros = self.i64()?;
                 printed(|out| datetime::time(micros, TimeUnit::Microsecond, out))
             }
-            Kind::TimeTz => {
+            TypeKind::TimeTz => {
                 let (micros, west) = (self.i64()?, self.i32()?);
                 printed(|out| datetime::time(micros, TimeUnit::Microsecond, out)) + &offset(west)
             }
-            Kind::Timestamp | Kind::TimestampTz => {
+            TypeKind::Timestamp | TypeKind::TimestampTz => {
                 let micros = match self.i64()? {
                     i64::MAX => i64::MAX,
                     i64::MIN => i64::MIN,
                     micros => micros.checked_add(EPOCH_MICROS).ok_or_else(out_of_range)?,
                 };
-                let zone = (type_.kind == Kind::TimestampTz).then_some(Zone::UTC);
+                let zone = (type_.kind == TypeKind::TimestampTz).then_some(Zone::UTC);
                 printed(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
             }
-            Kind::Interval => {
+            TypeKind::Interval => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
                 format!("{months} months {days} days {micros} microseconds")
             }
-            Kind::Uuid => self.array::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect(),
-            Kind::Bits => self.bits()?,
-            Kind::Record | Kind::Map | Kind::Vector(_) | Kind::Unsupported => {
+            TypeKind::Uuid => self.array::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            TypeKind::Bits => self.bits()?,
+            TypeKind::Record | TypeKind::Map | TypeKind::Vector(_) | TypeKind::Unsupported => {
                 return Err(InputError::NoBinary(type_.name.clone()));
             }
         };
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
         const MOST_DIMENSIONS: i32 = 6;
         let (dimensions, _, oid) = (self.i32()?, self.i32()?, u32::from_be_bytes(self.array()?));
         let mut inner = item;
-        while let Kind::List(deeper) = &inner.kind {
+        while let TypeKind::List(deeper) = &inner.kind {
             inner = deeper;
         }
         let is_alike = Type::of_oid(oid).is_some_and(|given| given.kind == inner.kind) || oid == inner.parameter_oid();
@@ -229,7 +229,7 @@ fn offset(west: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oid;
+    use crate::value::oid;
 
     fn read(oid: u32, bytes: &[u8]) -> Result<Value, InputError> {
         from_binary(&Type::of_oid(oid).unwrap(), bytes)

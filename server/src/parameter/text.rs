@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{InputError, Value};
-use crate::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 
 /// Reads a value's text.
 ///
@@ -11,8 +11,8 @@ use crate::types::{Kind, Type};
 /// If it is no text of this type, as far as that is known before the engine reads it.
 pub fn from_text(type_: &Type, text: &str) -> Result<Value, InputError> {
     match &type_.kind {
-        Kind::Bytes => Ok(Value::Bytes(bytes(text).ok_or_else(|| InputError::syntax(type_, text))?)),
-        Kind::List(item) => {
+        TypeKind::Bytes => Ok(Value::Bytes(bytes(text).ok_or_else(|| InputError::syntax(type_, text))?)),
+        TypeKind::List(item) => {
             Array { rest: text.trim(), depth: 0 }.read(item).ok_or_else(|| InputError::syntax(type_, text))
         }
         _ => Ok(Value::Text(scalar(type_, text)?.into_owned())),
@@ -23,15 +23,15 @@ pub fn from_text(type_: &Type, text: &str) -> Result<Value, InputError> {
 fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
     let wrong = || InputError::syntax(type_, text);
     match type_.kind {
-        Kind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(wrong),
-        Kind::Date => Ok(era(without_time(text.trim()))),
+        TypeKind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(wrong),
+        TypeKind::Date => Ok(era(without_time(text.trim()))),
         // PostgreSQL passes over the zone where the type has none; the engine would count with it.
-        Kind::Timestamp => Ok(era_and_zone(text.trim(), false)),
-        Kind::Time => Ok(Cow::from(without_zone(text.trim()))),
-        Kind::TimestampTz => Ok(era_and_zone(text.trim(), true)),
-        Kind::Interval if text.contains('+') => Ok(Cow::from(text.replace('+', ""))),
-        Kind::Numeric(_) => Ok(plain(text.trim())),
-        Kind::Uuid | Kind::Bits | Kind::TimeTz => Ok(Cow::from(text.trim())),
+        TypeKind::Timestamp => Ok(era_and_zone(text.trim(), false)),
+        TypeKind::Time => Ok(Cow::from(without_zone(text.trim()))),
+        TypeKind::TimestampTz => Ok(era_and_zone(text.trim(), true)),
+        TypeKind::Interval if text.contains('+') => Ok(Cow::from(text.replace('+', ""))),
+        TypeKind::Numeric(_) => Ok(plain(text.trim())),
+        TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(text.trim())),
         _ => Ok(Cow::from(text)),
     }
 }
@@ -202,7 +202,7 @@ impl Array<'_> {
         self.rest = self.rest.trim_start();
         if self.rest.starts_with('{') {
             // The number of dimensions is the value's in PostgreSQL, and the type's in the engine.
-            return self.list(if let Kind::List(inner) = &item.kind { inner } else { item });
+            return self.list(if let TypeKind::List(inner) = &item.kind { inner } else { item });
         }
         let (text, is_quoted) = self.token()?;
         if !is_quoted && text.eq_ignore_ascii_case("null") {
@@ -296,9 +296,7 @@ mod tests {
         fn any_text_is_read_or_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
             for name in ["BOOLEAN", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL", "DECIMAL",
                          "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
-                if let Ok(value) = from_text(&Type::named(name), &given) {
-                    let _ = super::super::cast(&Type::named(name), &value);
-                }
+                let _ = from_text(&Type::named(name), &given);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! What a worker leaves behind about each connection, for the supervisor to find if the worker dies.
+//! The state of each connection, which the supervisor reads if the worker dies.
 //!
-//! It is a file in memory that both processes have open. The worker writes to it by system calls, so a record is there
-//! whatever becomes of the worker's memory, and it costs well under a microsecond.
+//! It is a file in memory that both processes have open. The worker writes to it by system calls, so a record survives a corruption
+//! of the worker's memory. A write costs well under a microsecond.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use super::parcel;
 /// Bytes of a record: two of state, then the user and the statement, each behind its length.
 const RECORD: usize = 1024;
 const STATE: usize = 2;
-/// As much of a statement as is kept.
+/// Bytes of a statement that are kept.
 const STATEMENT: usize = 800;
 const USER: usize = RECORD - STATE - 2 * LENGTH - STATEMENT;
 const LENGTH: usize = 2;
@@ -23,7 +23,7 @@ const LENGTH: usize = 2;
 /// The first byte of a record; it is 0 in between.
 const RESTING: u8 = 1;
 const HANDED_OVER: u8 = 2;
-/// The record of the statement for which the worker ends itself. No connection has this number.
+/// The record of a statement that did not stop, so that the worker ends itself. No connection has this number.
 const GIVEN_UP: u32 = 1 << 20;
 
 /// The records of all connections.
@@ -32,12 +32,12 @@ pub(crate) struct Board {
     file: File,
 }
 
-/// What is known of one connection.
+/// The record of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Whether all that was sent ends with a ReadyForQuery, in the clear: an error may follow.
+    /// Whether the last message sent was a ReadyForQuery, without encryption. Then an error may follow.
     pub is_at_rest: bool,
-    /// Whether the worker has not taken it: nothing was read or written.
+    /// Whether the worker has not taken it yet, so that nothing was read or written.
     pub is_untouched: bool,
     /// Whether the engine worked for it.
     pub is_busy: bool,
@@ -56,16 +56,16 @@ impl Board {
     }
 
     fn write(&self, slot: u32, at: usize, bytes: &[u8]) {
-        // A board that cannot be written costs a farewell and a line of the log, and no query.
+        // If the board cannot be written, only the client's last error and a line of the log are lost.
         let _ = self.file.write_all_at(bytes, u64::from(slot) * RECORD as u64 + at as u64);
     }
 
-    /// Forgets whose connection the slot was.
+    /// Clears the record.
     fn clear(&self, slot: u32) {
         self.write(slot, 0, &[0; RECORD]);
     }
 
-    /// A connection is on its way to the worker, which clears the record when it takes it.
+    /// Notes that a connection was sent to the worker, which clears the record when it takes it.
     pub fn hand_over(&self, slot: u32) {
         self.clear(slot);
         self.write(slot, 0, &[HANDED_OVER]);
@@ -104,7 +104,7 @@ impl AsFd for Board {
     }
 }
 
-/// A connection's record, as its session writes it.
+/// A connection's record, for its session to write.
 #[derive(Debug)]
 pub(crate) struct Slot {
     board: Arc<Board>,
@@ -119,13 +119,13 @@ impl Slot {
         Self { board, number, is_at_rest: AtomicBool::new(false), busy: AtomicU8::new(0) }
     }
 
-    /// A ReadyForQuery has been sent, and nothing behind it.
+    /// Notes that the last message sent was a ReadyForQuery.
     pub fn rests(&self) {
         self.is_at_rest.store(true, Ordering::Relaxed);
         self.board.write(self.number, 0, &[RESTING]);
     }
 
-    /// Something is about to be sent.
+    /// Notes that something will be sent.
     pub fn speaks(&self) {
         if self.is_at_rest.swap(false, Ordering::Relaxed) {
             self.board.write(self.number, 0, &[0]);
@@ -138,14 +138,14 @@ impl Slot {
         }
     }
 
-    /// Its statement does not stop, and the worker ends for it. The connection's own record may be gone before that.
+    /// Notes that its statement does not stop, so that the worker ends. The connection's own record may be cleared before.
     pub fn gives_up(&self) {
         if let Some(bytes) = self.board.read(self.number) {
             self.board.write(GIVEN_UP, 0, &bytes);
         }
     }
 
-    /// The engine is about to be given a statement of this user's.
+    /// Notes the statement of this user that the engine gets next.
     pub fn statement(&self, user: &str, statement: &str) {
         let mut bytes = [0; RECORD - STATE];
         let mut put = |at: usize, text: &str, most: usize| {

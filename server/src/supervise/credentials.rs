@@ -1,6 +1,6 @@
-//! Users and certificates: the supervisor reads their files, the worker is given what they hold.
+//! Users and certificates. The supervisor reads their files and sends the contents to the worker.
 //!
-//! The worker may not read these files, at its start or later: what runs clients' statements has no way to them.
+//! The worker, which runs clients' statements, has no access to these files.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,17 +11,17 @@ use crate::auth::Users;
 use crate::serve::ServeError;
 use crate::tls::{self, Pem, TlsFiles};
 
-/// Where users and certificates are.
+/// The files of users and certificates.
 #[derive(Clone, Debug, Default)]
 pub struct CredentialFiles {
-    /// Who may log in. Without a file everybody may who can connect, and only this machine can.
+    /// The users. Without a file, everybody who can connect may log in, and only this machine can connect.
     pub users: Option<PathBuf>,
-    /// With what to encrypt.
+    /// The certificates.
     pub tls: Option<TlsFiles>,
 }
 
 impl CredentialFiles {
-    /// What the files hold now, checked, for [`Credentials::take`] of another process.
+    /// Reads and checks the files, for [`Credentials::take`] in another process.
     pub(super) fn read(&self) -> Result<std::fs::File, ServeError> {
         let users = match &self.users {
             None => None,
@@ -44,7 +44,7 @@ impl CredentialFiles {
     }
 }
 
-/// Who may log in, and with what connections are encrypted.
+/// Users, and the configuration of TLS.
 #[derive(Default)]
 pub struct Credentials {
     pub(crate) users: Option<Users>,
@@ -55,12 +55,12 @@ impl Credentials {
     /// Reads the files in the process that uses them, for a server without a supervisor.
     ///
     /// # Errors
-    /// If one of the files is of no use.
+    /// If one of the files cannot be used.
     pub fn load(files: &CredentialFiles) -> Result<Self, ServeError> {
         Self::take(files.read()?.into())
     }
 
-    /// What another process has read.
+    /// The contents that another process has read.
     pub(crate) fn take(parcel: OwnedFd) -> Result<Self, ServeError> {
         let [users, certificate, key, authorities] = parcel::read(parcel)?;
         let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));

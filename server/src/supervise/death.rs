@@ -1,4 +1,4 @@
-//! A worker that died: what the operator is told of it, and what its clients are.
+//! The death of a worker: what the operator and its clients are told.
 
 use std::fmt::Write as _;
 use std::os::fd::OwnedFd;
@@ -8,25 +8,25 @@ use std::process::ExitStatus;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 
 use super::board::Record;
-use crate::error::SqlState;
 use crate::message::backend::{self, Report};
-use crate::observe::{self, Log, Value};
+use crate::observe::{self, FieldValue, Log};
+use crate::sqlstate::SqlState;
 
-/// The end of a worker that nobody had asked for.
+/// The unexpected end of a worker.
 #[derive(Clone, Debug)]
 pub(super) struct Death {
     pub reason: String,
-    /// Sessions that it took along.
+    /// The number of its sessions.
     pub sessions: usize,
-    /// Whose statements the engine worked on: each user with an outline of the statement.
+    /// The running statements: the users, each with an outline of the statement.
     pub suspects: Vec<(String, String)>,
 }
 
-/// Users and statements that are named; of more than these nobody can tell which it was.
+/// The number of users and statements that are named. With more of them, nobody could tell which was the cause.
 const SUSPECTS: usize = 16;
 
 impl Death {
-    /// `given_up` is the statement for which the worker has ended itself, if it has.
+    /// `given_up` is the statement that did not stop, if the worker has ended itself for one.
     pub fn new(status: Option<ExitStatus>, records: &[Record], given_up: Record) -> Self {
         let given_up = Some(given_up).filter(|record| record.is_busy);
         let others = records.iter().filter(|record| record.is_busy && given_up.is_none());
@@ -36,17 +36,18 @@ impl Death {
     }
 
     pub fn log(&self, log: &Log) {
-        let fields = [("reason", Value::Text(&self.reason)), ("connections", Value::Number(self.sessions as u64))];
+        let fields =
+            [("reason", FieldValue::Text(&self.reason)), ("connections", FieldValue::Number(self.sessions as u64))];
         log.line("worker_died", &fields);
         for (user, statement) in &self.suspects {
-            log.line("worker_died_during", &[("user", Value::Text(user)), ("sql", Value::Text(statement))]);
+            log.line("worker_died_during", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(statement))]);
         }
     }
 }
 
-/// The process exits with this when its engine says that it cannot go on.
+/// The exit status after a fatal error of the engine.
 pub(crate) const ENGINE_FAILED: i32 = 70;
-/// And with this when it has a statement that does not stop.
+/// The exit status after a statement did not stop.
 pub(crate) const STATEMENT_STUCK: i32 = 71;
 
 fn reason(status: Option<ExitStatus>) -> String {
@@ -65,7 +66,7 @@ fn reason(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// How often workers died, and the last time, in Prometheus's text form.
+/// The number of deaths, and the time of the last one, in Prometheus's text form.
 pub(super) fn metrics(deaths: u64, last: Option<&Death>) -> String {
     let mut text = format!(
         "# HELP colonnade_worker_restarts_total Times that the engine's process died and was started anew.\n\
@@ -93,7 +94,7 @@ fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Ends the connection of a client whose session is gone. Where nothing was under way, the client is told why.
+/// Closes the connection of a client whose session is lost. If no message was under way, the client is told why.
 pub(super) fn dismiss(socket: &OwnedFd, record: &Record) {
     if record.is_at_rest {
         let mut message = Vec::new();

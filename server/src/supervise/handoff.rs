@@ -1,6 +1,6 @@
-//! What a supervisor and its worker tell each other: messages of a few bytes over a pair of sockets, some with descriptors.
+//! Messages between supervisor and worker: a few bytes over a socket pair, some with descriptors.
 //!
-//! Both ends are the same program, so the format may change with any version.
+//! Both ends are the same program, so the format may change in any version.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,31 +11,31 @@ use rustix::net::{
     SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown, socketpair,
 };
 
-/// What a message is about.
+/// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Message {
+pub(crate) enum ChannelMessage {
     /// To the worker, first: the descriptors are the board, the setup, the credentials and, if there is one, the log.
     Setup = 1,
     /// To the worker: the descriptor is a client's socket, the number its slot.
     Client = 2,
-    /// To the worker: the descriptor is the socket of somebody who asks for metrics.
+    /// To the worker: the descriptor is the socket of a request for metrics.
     Metrics = 3,
     /// To the worker: the descriptor holds users and certificates that replace the present ones.
     Reload = 4,
-    /// To the worker: take no more sessions, and say when the present ones have ended.
+    /// To the worker: refuse new sessions, and tell when the open ones have ended.
     Drain = 5,
     /// To the worker: end.
     Stop = 6,
-    /// To the supervisor: clients can be handed over.
+    /// To the supervisor: the worker accepts clients.
     Ready = 7,
-    /// To the supervisor: the connection in this slot is over.
+    /// To the supervisor: the connection in this slot has ended.
     Ended = 8,
     /// To the supervisor: all sessions have ended since Drain.
     Drained = 9,
 }
 
-impl Message {
+impl ChannelMessage {
     const ALL: [Self; 9] = [
         Self::Setup,
         Self::Client,
@@ -49,12 +49,12 @@ impl Message {
     ];
 }
 
-/// A message that has arrived.
+/// A received message.
 #[derive(Debug)]
 pub(crate) struct Received {
-    pub message: Message,
+    pub message: ChannelMessage,
     pub slot: u32,
-    /// Fewer than were sent if this process has no room for more.
+    /// The descriptors. Some are missing if this process has reached its limit.
     pub descriptors: Vec<OwnedFd>,
 }
 
@@ -69,7 +69,7 @@ const DESCRIPTORS: usize = 4;
 const BYTES: usize = 5;
 
 impl Channel {
-    /// Both ends.
+    /// Makes both ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Self { socket: one }, Self { socket: other }))
@@ -84,7 +84,7 @@ impl Channel {
     }
 
     /// Sends a message; the other end gets duplicates of the descriptors.
-    pub fn send(&self, message: Message, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub fn send(&self, message: ChannelMessage, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut bytes = [0; BYTES];
         bytes[0] = message as u8;
         bytes[1..].copy_from_slice(&slot.to_le_bytes());
@@ -124,7 +124,7 @@ impl Channel {
             return Ok(None);
         }
         let odd = || io::Error::new(io::ErrorKind::InvalidData, "a message between supervisor and worker is damaged");
-        let message = *Message::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
+        let message = *ChannelMessage::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
         let [_, slot @ ..] = bytes;
         if length != BYTES {
             return Err(odd());
@@ -132,7 +132,7 @@ impl Channel {
         Ok(Some(Received { message, slot: u32::from_le_bytes(slot), descriptors }))
     }
 
-    /// Makes `receive` return `None` from now on, on this end.
+    /// Makes `receive` on this end return `None`.
     pub fn stop_receiving(&self) {
         // It fails if the other end is gone, which has the same effect.
         let _ = shutdown(&self.socket, Shutdown::Read);
@@ -156,18 +156,18 @@ mod tests {
         let (one, other) = Channel::pair().unwrap();
         let mut file = super::super::parcel::file("test").unwrap();
         file.write_all(b"content").unwrap();
-        one.send(Message::Client, 7, &[file.as_fd()]).unwrap();
-        one.send(Message::Drain, 0, &[]).unwrap();
+        one.send(ChannelMessage::Client, 7, &[file.as_fd()]).unwrap();
+        one.send(ChannelMessage::Drain, 0, &[]).unwrap();
         let received = other.receive().unwrap().unwrap();
-        assert_eq!((received.message, received.slot, received.descriptors.len()), (Message::Client, 7, 1));
+        assert_eq!((received.message, received.slot, received.descriptors.len()), (ChannelMessage::Client, 7, 1));
         let mut same = std::fs::File::from(received.descriptors.into_iter().next().unwrap());
         same.rewind().unwrap();
         let mut content = String::new();
         same.read_to_string(&mut content).unwrap();
         assert_eq!(content, "content");
-        assert_eq!(other.receive().unwrap().unwrap().message, Message::Drain);
+        assert_eq!(other.receive().unwrap().unwrap().message, ChannelMessage::Drain);
         drop(one);
         assert!(other.receive().unwrap().is_none());
-        assert!(other.send(Message::Ready, 0, &[]).is_err());
+        assert!(other.send(ChannelMessage::Ready, 0, &[]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Threads that accept connections and hand them to the worker.
+//! Threads that accept connections and pass them to the worker.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,17 +8,16 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::supervisor::Shared;
+use crate::connection::input::Input;
+use crate::connection::listen::Listener;
+use crate::connection::socket::{Output, Socket};
+use crate::connection::startup;
 use crate::error::Failure;
-use crate::input::Input;
-use crate::listen::Listener;
 use crate::observe::{self, State};
-use crate::socket::{Output, Socket};
-use crate::startup;
 
-/// How long to wait before the next connection when one could not be accepted, so that a lack of descriptors does
-/// not become a busy loop.
+/// The pause after a connection could not be accepted, so that a lack of descriptors does not cause a busy loop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a client waits for a worker that is being started, before it is told to come later.
+/// How long a client waits for a worker that is starting, before it is refused.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts a thread for the listener.
@@ -38,18 +37,18 @@ pub(super) fn start(shared: &Arc<Shared>, listener: &Arc<Listener>) -> io::Resul
 fn hand_over(shared: &Shared, listener: &Listener, socket: OwnedFd) {
     if let Listener::Metrics(_) = listener {
         if let Err(socket) = shared.give_metrics(socket) {
-            // Answered here: there is no worker to ask.
+            // There is no worker, so the request is answered here.
             let _ = observe::answer(&socket.into(), || State::Restarting);
         }
         return;
     }
     if let Err(socket) = shared.give(socket, PATIENCE) {
-        // The client may take its time, and others wait. Without a thread it sees its connection closed.
+        // On a thread of its own, because the client may be slow. Without a thread the connection is closed.
         let _ = thread::Builder::new().name("refuse".to_owned()).spawn(move || refuse(socket));
     }
 }
 
-/// Hears what the client wants, since it takes no error before that, and refuses it.
+/// Reads the client's first message, before which it accepts no error, and refuses it.
 fn refuse(socket: OwnedFd) {
     let Ok(socket) = Socket::try_from(socket).map(Arc::new) else { return };
     let (mut input, mut output) = (Input::new(Arc::clone(&socket)), Output::new(Arc::clone(&socket)));

@@ -1,4 +1,4 @@
-//! Byte strings in a file that has no name, for a process that gets its descriptor.
+//! Byte strings in an unnamed file, for a process that gets its descriptor.
 
 use std::fs::File;
 use std::io;
@@ -7,12 +7,12 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// A file in memory. It is gone with its last descriptor.
+/// A file in memory. It is freed with its last descriptor.
 pub(crate) fn file(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// Writes the parts one after the other, each behind its length; an absent one has a length that none can have.
+/// Writes the parts in order, each after its length. An absent part has a length that no part can have.
 pub(crate) fn write(parts: &[Option<&[u8]>]) -> io::Result<File> {
     let file = file("colonnade-parcel")?;
     let mut bytes = Vec::new();

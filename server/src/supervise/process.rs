@@ -7,26 +7,26 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::board::Board;
-use super::handoff::{Channel, Message};
+use super::handoff::{Channel, ChannelMessage};
 use super::parcel;
 use crate::observe::Log;
 
-/// How a worker is started. Its standard input will be the way to its supervisor.
+/// How a worker is started. Its standard input is the socket to its supervisor.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Variables that its environment has besides.
+    /// Additional variables of its environment.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// What a worker is told at its start, beside users and certificates.
+/// What a worker is told at its start, besides users and certificates.
 pub(crate) struct Setup {
-    /// Not for this crate to understand.
+    /// Settings, which this crate does not read.
     pub settings: Vec<u8>,
-    /// Lines for /metrics about the workers before.
+    /// Lines for /metrics about earlier workers.
     pub metrics: String,
 }
 
@@ -42,7 +42,7 @@ impl Setup {
     }
 }
 
-/// A worker that has been started.
+/// A started worker.
 pub(super) struct Process {
     child: Child,
 }
@@ -59,17 +59,17 @@ impl Process {
         let (ours, theirs) = Channel::pair()?;
         let mut command = Command::new(&program.path);
         command.args(&program.arguments).envs(program.environment.iter().map(|(name, value)| (name, value)));
-        // Standard output is the supervisor's: it says where it listens.
+        // Standard output belongs to the supervisor, which prints its addresses.
         command.stdin(Stdio::from(theirs.into_descriptor())).stdout(Stdio::null());
         let child = command.spawn()?;
-        // The command holds the other end, without which this one would not notice that the worker is gone.
+        // The command holds the other end. While it is open, this end does not notice that the worker is gone.
         drop(command);
         let process = Self { child };
         let (setup, log) = (setup.write()?, log.map(Log::descriptor).transpose()?);
         let mut descriptors = vec![board.as_fd(), setup.as_fd(), credentials.as_fd()];
         descriptors.extend(log.as_ref().map(|log| log.as_fd()));
-        match ours.send(Message::Setup, 0, &descriptors) {
-            // A worker that could not even begin says so by its end.
+        match ours.send(ChannelMessage::Setup, 0, &descriptors) {
+            // If the worker could not begin, its exit tells that.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok((process, ours)),
         }
@@ -79,13 +79,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Ends it, whatever it is at.
+    /// Kills it.
     pub fn kill(&mut self) {
-        // It fails if it has ended already.
+        // It fails if the process has ended.
         let _ = self.child.kill();
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }

@@ -1,4 +1,4 @@
-//! The supervisor: listens, hands connections over, and starts a worker whenever there is none.
+//! The supervisor listens, passes connections to the worker, and starts a worker whenever there is none.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,35 +14,35 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::credentials::CredentialFiles;
 use super::death::{self, Death, dismiss};
-use super::handoff::{Channel, Message};
+use super::handoff::{Channel, ChannelMessage};
 use super::listening;
 use super::process::{Process, Program, Setup};
-use crate::listen::{Address, AddressError, Listener};
-use crate::observe::{Log, Value};
+use crate::connection::listen::{Address, AddressError, Listener};
+use crate::observe::{FieldValue, Log};
 use crate::serve::ServeError;
 
-/// How long a worker may take to end its sessions when it is told to stop.
+/// How long a worker may take to end its sessions after it was told to stop.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The pause before a worker is started when the one before did not even become ready; it doubles from one to the next.
+/// The pause before a worker is started if the last one did not become ready. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What a supervisor is to do.
+/// The options of a supervisor.
 #[derive(Clone, Debug)]
 pub struct Supervision {
     /// How to start a worker.
     pub program: Program,
-    /// What the worker is to be told, byte for byte ([`crate::Worker::settings`]).
+    /// The settings of the worker, passed on as they are ([`crate::Worker::settings`]).
     pub settings: Vec<u8>,
-    /// Who may log in, and with what to encrypt.
+    /// The files of users and certificates.
     pub credentials: CredentialFiles,
     /// A file for the log, or `-` for standard error.
     pub log: Option<PathBuf>,
-    /// Where `/metrics` and `/health` are, on this machine.
+    /// The address of `/metrics` and `/health`, on this machine.
     pub metrics: Option<SocketAddr>,
 }
 
-/// A running supervisor. It stops when told to, or when dropped.
+/// A running supervisor. It stops on request, or when it is dropped.
 pub struct Supervisor {
     shared: Arc<Shared>,
     listeners: Vec<Arc<Listener>>,
@@ -64,20 +64,20 @@ pub(super) struct Shared {
 struct State {
     /// What workers are given at their start.
     credentials: Option<std::fs::File>,
-    /// There while a worker is ready.
+    /// The channel to the worker, while one is ready.
     channel: Option<Arc<Channel>>,
     board: Option<Arc<Board>>,
-    /// Duplicates of the sockets that the worker has, by slot.
+    /// Duplicates of the worker's sockets, by slot.
     sockets: BTreeMap<u32, OwnedFd>,
-    /// Those that the last worker had not taken when it died.
+    /// Sockets that the last worker had not taken when it died.
     untouched: Vec<OwnedFd>,
-    /// Since the first worker was ready.
+    /// When the first worker became ready.
     has_begun: bool,
     is_draining: bool,
     has_drained: bool,
     deaths: u64,
     last_death: Option<Death>,
-    /// How the last worker has ended, if there is none any more and there will be none.
+    /// How the last worker has ended, once no other one will be started.
     end: Option<ExitStatus>,
 }
 
@@ -90,7 +90,7 @@ impl Shared {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Gives a client to the worker, or back if there is none for so long.
+    /// Passes a client to the worker. If there is none within this time, gives the client back.
     pub fn give(&self, socket: OwnedFd, patience: Duration) -> Result<(), OwnedFd> {
         let end = Instant::now() + patience;
         let mut state = self.state();
@@ -104,7 +104,7 @@ impl Shared {
             }
             state = self.wait(state, rest);
         };
-        // The lowest number that is free, so that the board stays small.
+        // The lowest free number, so that the board stays small.
         let slot = (0..).zip(state.sockets.keys()).find(|(free, used)| free != *used).map(|(free, _)| free);
         let slot = slot.unwrap_or(state.sockets.len() as u32);
         let Ok(duplicate) = socket.try_clone() else { return Err(socket) };
@@ -112,34 +112,34 @@ impl Shared {
         state.sockets.insert(slot, duplicate);
         drop(state);
         // If it fails, the worker has just died; the next one gets the client.
-        let _ = channel.send(Message::Client, slot, &[socket.as_fd()]);
+        let _ = channel.send(ChannelMessage::Client, slot, &[socket.as_fd()]);
         Ok(())
     }
 
-    /// Gives the worker somebody who asks for metrics, or back if there is none.
+    /// Passes a request for metrics to the worker. If there is none, gives it back.
     pub fn give_metrics(&self, socket: OwnedFd) -> Result<(), OwnedFd> {
         let channel = self.state().channel.clone();
-        match channel.map(|channel| channel.send(Message::Metrics, 0, &[socket.as_fd()])) {
+        match channel.map(|channel| channel.send(ChannelMessage::Metrics, 0, &[socket.as_fd()])) {
             Some(Ok(())) => Ok(()),
             _ => Err(socket),
         }
     }
 
-    fn tell(&self, event: &str, fields: &[(&str, Value<'_>)]) {
+    fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
     }
 
-    /// Starts workers, one after the other, until the supervisor stops. Runs on one thread to the end: a worker is told to die
-    /// with the thread that has started it.
+    /// Starts workers, one after the other, until the supervisor stops. It runs on one thread, because a worker dies with the thread that
+    /// has started it.
     fn keep_a_worker(&self) {
         let mut pause = FIRST_PAUSE;
         loop {
             let (status, was_ready) = match self.run_a_worker() {
                 Ok((status, was_ready)) => (Some(status), was_ready),
                 Err(error) => {
-                    self.tell("worker_failed", &[("reason", Value::Text(&error.to_string()))]);
+                    self.tell("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
                     (None, false)
                 }
             };
@@ -163,7 +163,7 @@ impl Shared {
         }
     }
 
-    /// Starts a worker and listens to it until its end; gives how it ended, and whether it had become ready.
+    /// Starts a worker and reads its messages until its end; gives how it ended, and whether it had become ready.
     fn run_a_worker(&self) -> io::Result<(ExitStatus, bool)> {
         let begun = Instant::now();
         let board = Arc::new(Board::new()?);
@@ -181,24 +181,27 @@ impl Shared {
         while let Ok(Some(received)) = channel.receive() {
             let mut state = self.state();
             match received.message {
-                Message::Ready => {
+                ChannelMessage::Ready => {
                     was_ready = true;
                     state.has_begun = true;
                     state.channel = Some(Arc::clone(&channel));
-                    let id = Value::Number(process.id().into());
-                    self.tell("worker", &[("pid", id), ("seconds", Value::Seconds(begun.elapsed().as_secs_f64()))]);
+                    let id = FieldValue::Number(process.id().into());
+                    self.tell(
+                        "worker",
+                        &[("pid", id), ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64()))],
+                    );
                     let untouched = std::mem::take(&mut state.untouched);
                     drop(state);
-                    // What cannot be given now is closed: this worker has died, too.
+                    // What cannot be passed on is closed: this worker has died, too.
                     untouched.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
                 }
-                Message::Ended => drop(state.sockets.remove(&received.slot)),
-                Message::Drained => state.has_drained = true,
+                ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
+                ChannelMessage::Drained => state.has_drained = true,
                 _ => {}
             }
             self.changed.notify_all();
         }
-        // It has closed its end, so it is about to exit, if it has not died.
+        // It has closed its end, so it is exiting, or has died.
         let status = self.wait_for_the_end(&mut process)?;
         let mut state = self.state();
         state.channel = None;
@@ -211,7 +214,7 @@ impl Shared {
             state.last_death = Some(death);
         }
         for (socket, record) in sockets.into_values().zip(&records) {
-            // With one that the worker had not even taken, the next one can begin.
+            // The next worker can begin with a connection that this one had not taken.
             if record.is_untouched && !self.is_stopping.load(Ordering::SeqCst) {
                 state.untouched.push(socket);
             } else {
@@ -238,8 +241,8 @@ impl Supervisor {
     /// Listens on all of `addresses`, and starts the first worker.
     ///
     /// # Errors
-    /// If one of the addresses cannot be listened on, must not be without encryption and users, a file is of no use, or the worker
-    /// ends before it is ready; why it did, it has written to standard error itself.
+    /// If an address cannot be used, or needs encryption and users, if a file cannot be used, or if the worker ends before it is ready. The
+    /// worker has written the reason to standard error.
     pub fn start(addresses: &[Address], supervision: Supervision) -> Result<Self, ServeError> {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
@@ -309,40 +312,40 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Where it listens, ports filled in.
+    /// Its addresses, with their actual ports.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Where `/metrics` and `/health` are, the port filled in.
+    /// The address of `/metrics` and `/health`, with its actual port.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// Reads users and certificates again, for connections from now on. Sessions that are there stay.
+    /// Reads users and certificates again, for new connections. Open sessions stay.
     ///
     /// # Errors
-    /// If one of the files is of no use; then everything stays as it was.
+    /// If one of the files cannot be used. Then nothing changes.
     pub fn reload(&self) -> Result<(), ServeError> {
         let credentials = self.shared.supervision.credentials.read()?;
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
-            // A worker that is just dying leaves it to the next one.
-            let _ = channel.send(Message::Reload, 0, &[credentials.as_fd()]);
+            // If the worker is dying, the next one gets them at its start.
+            let _ = channel.send(ChannelMessage::Reload, 0, &[credentials.as_fd()]);
         }
         state.credentials = Some(credentials);
         Ok(())
     }
 
-    /// Has new sessions refused from now on, and waits until those that are there have done what they are at: their statements, and
-    /// their transactions. Gives whether all of them have ended within `grace`.
+    /// Refuses new sessions, and waits until the open ones have ended their statements and transactions. Gives whether all have ended
+    /// within `grace`.
     pub fn drain(&self, grace: Duration) -> bool {
         let end = Instant::now() + grace;
         let mut state = self.shared.state();
         if !state.is_draining {
             state.is_draining = true;
             if let Some(channel) = &state.channel {
-                let _ = channel.send(Message::Drain, 0, &[]);
+                let _ = channel.send(ChannelMessage::Drain, 0, &[]);
             }
         }
         loop {
@@ -354,15 +357,15 @@ impl Supervisor {
         }
     }
 
-    /// Takes no more clients, interrupts what runs, and waits some seconds at most until the worker has ended. Gives whether it
-    /// ended in good order.
+    /// Refuses clients, interrupts running statements, and waits some seconds at most until the worker has ended. Gives whether all its
+    /// sessions had ended.
     pub fn stop(&mut self) -> bool {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.listeners.drain(..).for_each(|listener| listener.close());
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
-            // It stops by itself when it has died.
-            let _ = channel.send(Message::Stop, 0, &[]);
+            // If it has died, its thread stops by itself.
+            let _ = channel.send(ChannelMessage::Stop, 0, &[]);
         }
         self.shared.changed.notify_all();
         let end = Instant::now() + PATIENCE;
@@ -370,7 +373,7 @@ impl Supervisor {
             state = self.shared.wait(state, end.saturating_duration_since(Instant::now()));
         }
         if let Some(channel) = state.channel.take() {
-            // The thread stops listening to it, and kills it.
+            // The thread stops reading its messages, and kills it.
             channel.stop_receiving();
         }
         drop(state);

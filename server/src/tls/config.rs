@@ -1,4 +1,4 @@
-//! What the server shows, and what it asks of clients: read from PEM files, again on request.
+//! The server's certificate, and the authorities for clients' certificates. They are read from PEM files, again on request.
 
 use std::fs;
 use std::io;
@@ -20,16 +20,16 @@ pub(super) const ALPN: &[u8] = b"postgresql";
 /// Where the certificates are, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and those of authorities between it and one that clients trust.
+    /// The server's certificate and its intermediate certificates.
     pub certificate: PathBuf,
-    /// Its key. Others than the owner and the group may not read it.
+    /// Its key. Only the owner and the group may read the file.
     pub key: PathBuf,
-    /// The authorities that sign clients' certificates. If there are any, each encrypted connection has to show such a certificate, of
+    /// The authorities for clients' certificates. If there are any, each encrypted connection must present a certificate with the name of
     /// the user that logs in.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// Why there can be no encryption.
+/// Why TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -40,7 +40,7 @@ pub enum TlsError {
         /// Why.
         error: io::Error,
     },
-    /// A file holds something else.
+    /// A file has other contents.
     #[error("{path} holds no {what} in PEM form: {reason}")]
     Pem {
         /// Which one.
@@ -50,10 +50,10 @@ pub enum TlsError {
         /// Why not.
         reason: String,
     },
-    /// Others could take the key.
+    /// Other users could read the key.
     #[error("{0} can be read by everyone; protect it: chmod 600 {0}")]
     Exposed(PathBuf),
-    /// The certificate and the key do not belong together, or are of no use.
+    /// The certificate and the key do not match, or cannot be used.
     #[error("cannot use {certificate} with {key}: {error}")]
     Mismatch {
         /// The certificate's file.
@@ -63,7 +63,7 @@ pub enum TlsError {
         /// What rustls says.
         error: rustls::Error,
     },
-    /// The authorities are of no use.
+    /// The authorities cannot be used.
     #[error("cannot check clients' certificates with {path}: {reason}")]
     Authorities {
         /// Their file.
@@ -73,13 +73,13 @@ pub enum TlsError {
     },
 }
 
-/// What connections are encrypted with.
+/// The configuration for connections.
 pub(crate) struct Config {
     rustls: Arc<ServerConfig>,
     end_point: Option<Arc<[u8]>>,
 }
 
-/// What the files hold.
+/// The contents of the files.
 pub(crate) struct Pem {
     files: TlsFiles,
     pub certificate: Vec<u8>,
@@ -102,7 +102,7 @@ impl Pem {
         })
     }
 
-    /// What another process has read.
+    /// The contents that another process has read.
     pub fn new(certificate: Vec<u8>, key: Vec<u8>, client_authorities: Option<Vec<u8>>) -> Self {
         let unnamed = || PathBuf::from("-");
         let files = TlsFiles {
@@ -142,7 +142,7 @@ impl Config {
         Ok(Self { rustls: Arc::new(rustls), end_point })
     }
 
-    /// The encryption of one connection. A client that asks for none first has to name the protocol.
+    /// Starts the encryption of a connection. A client that begins with TLS must name the protocol by ALPN.
     pub fn connection(&self, is_direct: bool) -> io::Result<Tls> {
         Tls::new(Arc::clone(&self.rustls), self.end_point.clone(), is_direct)
     }

@@ -1,4 +1,4 @@
-//! The encryption of one connection.
+//! The encryption of a connection.
 
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
@@ -9,8 +9,8 @@ use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
 
 use super::config::ALPN;
 
-/// rustls's state of a connection; the bytes pass through whatever it is given. A session reads or writes, and never both at once, so
-/// nobody waits for the lock: it lets a thread send that the session waits for.
+/// rustls's state of a connection; callers pass the raw stream. A session never reads and writes at the same time, so the lock is never
+/// contended. It allows a second thread to send.
 pub(crate) struct Tls {
     connection: Mutex<ServerConnection>,
     end_point: Option<Arc<[u8]>>,
@@ -27,10 +27,10 @@ impl Tls {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Agrees with the client on keys.
+    /// Completes the handshake.
     ///
     /// # Errors
-    /// If it breaks off, speaks no TLS or another version of it, shows no certificate that is wanted, or means another protocol.
+    /// If the client stops, does not speak a supported version of TLS, lacks a required certificate, or names another protocol.
     pub fn shake_hands(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
         let mut tls = self.connection();
         while tls.is_handshaking() {
@@ -40,7 +40,7 @@ impl Tls {
             }
         }
         flush(&mut tls, raw)?;
-        // Or a page in a browser could be made to speak to the server (ALPACA); those who ask first are no browsers.
+        // Otherwise a page in a browser could talk to the server (ALPACA). A client that sends an SSLRequest is no browser.
         if self.is_direct && tls.alpn_protocol() != Some(ALPN) {
             tls.send_close_notify();
             let _ = flush(&mut tls, raw);
@@ -49,25 +49,25 @@ impl Tls {
         Ok(())
     }
 
-    /// Reads what has been decrypted; waits for more if there is none. 0 at the end.
+    /// Reads decrypted bytes, and waits if there are none. 0 at the end.
     pub fn read(&self, raw: &mut (impl Read + Write), buffer: &mut [u8]) -> io::Result<usize> {
         let mut tls = self.connection();
         loop {
             match tls.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Without a farewell. Whether something is missing, the messages' lengths tell.
+                // The peer closed without an alert. The messages' lengths tell whether bytes are missing.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => return result,
             }
             if !receive(&mut tls, raw)? {
                 return Ok(0);
             }
-            // Answers to whatever was no data, such as new keys.
+            // Answers to TLS messages without data, such as new keys.
             flush(&mut tls, raw)?;
         }
     }
 
-    /// Encrypts and sends a first part of `slices`: at most as much as rustls keeps, 64 KiB.
+    /// Encrypts and sends the first part of `slices`: at most 64 KiB, which is what rustls buffers.
     pub fn write(&self, raw: &mut impl Write, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut tls = self.connection();
         let written = tls.writer().write_vectored(slices)?;
@@ -75,20 +75,20 @@ impl Tls {
         Ok(written)
     }
 
-    /// Says that nothing more comes.
+    /// Sends the close alert.
     pub fn close(&self, raw: &mut impl Write) {
         let mut tls = self.connection();
         tls.send_close_notify();
-        // The client may be gone.
+        // The client may be gone already.
         let _ = flush(&mut tls, raw);
     }
 
-    /// What a login can be bound to: the hash of the certificate that was shown, if its signature has one.
+    /// The data for channel binding: the hash of the server's certificate, if its signature has one.
     pub fn end_point(&self) -> Option<&[u8]> {
         self.end_point.as_deref()
     }
 
-    /// The common name in the client's certificate, if it had to show one; `Some(None)` if that names nobody.
+    /// The common name in the client's certificate, if one is required; `Some(None)` if it has no name.
     pub fn client(&self) -> Option<Option<String>> {
         let tls = self.connection();
         let certificate = tls.peer_certificates()?.first()?;
@@ -105,7 +105,7 @@ impl Tls {
     }
 }
 
-/// Reads what has come, at least a byte; `false` at the end.
+/// Reads received bytes, at least one; `false` at the end.
 fn receive(tls: &mut ServerConnection, raw: &mut (impl Read + Write)) -> io::Result<bool> {
     let count = loop {
         match tls.read_tls(raw) {
@@ -114,14 +114,14 @@ fn receive(tls: &mut ServerConnection, raw: &mut (impl Read + Write)) -> io::Res
         }
     };
     if let Err(error) = tls.process_new_packets() {
-        // What is wrong is said in an alert, if it can be.
+        // The alert with the reason is sent if possible.
         let _ = flush(tls, raw);
         return Err(io::Error::new(io::ErrorKind::InvalidData, error));
     }
     Ok(count > 0)
 }
 
-/// Sends all that waits to be sent.
+/// Sends all pending bytes.
 fn flush(tls: &mut ServerConnection, raw: &mut impl Write) -> io::Result<()> {
     while tls.wants_write() {
         match tls.write_tls(raw) {

@@ -6,7 +6,7 @@ use super::ValueError;
 use super::column::{Column, Values};
 use super::datetime::{is_infinite_date, is_infinite_timestamp, per_second};
 use super::nested;
-use crate::oid;
+use crate::value::oid;
 
 /// From 1970-01-01 to 2000-01-01, where PostgreSQL's time begins.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;

@@ -1,4 +1,4 @@
-//! A column, its arrays downcast once so that the values can be had row by row.
+//! A column, whose arrays are downcast once, to be read row by row.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -124,7 +124,7 @@ impl Offsets<'_> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of `array`, described by `field`. `format` is what it is wanted for, in the user's words.
+    /// The column of `array`, described by `field`. `format` is the format for error messages.
     ///
     /// # Errors
     /// If values of this type have no form in that format; the error names the outermost column.
@@ -284,7 +284,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
     })
 }
 
-/// The items of a list as its field describes them, which tells more than the array does.
+/// The items of a list, described by its field, which has more details than the array.
 fn items<'f>(field: &'f Field, item: &'f Field) -> &'f Field {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => item,
@@ -315,7 +315,7 @@ fn dictionary<'a, K: ArrowDictionaryKeyType>(field: &Field, array: &'a dyn Array
     let array = array.as_dictionary::<K>();
     let values_field = Field::new(field.name(), array.values().data_type().clone(), true);
     let values = Box::new(Column::nested(&values_field, array.values().as_ref())?);
-    // Indices under a NULL may be anything; they are never looked at.
+    // Indices under a NULL may be invalid; they are never used.
     let indices = array.keys().values().iter().map(|key| key.as_usize()).collect();
     Some(Values::Dictionary { indices, values })
 }

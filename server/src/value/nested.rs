@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ValueError;
 use super::column::{Column, Values};
-use crate::oid;
+use crate::value::oid;
 
 /// How long the text of a nested value may be. Each level of nesting doubles what has to be escaped, so a value of some hundred bytes that
 /// is forty levels deep would have more text than a machine has memory.

@@ -25,7 +25,7 @@ impl Zone {
         TimeZone::get(zone).ok().map(Self)
     }
 
-    /// The zone of a column of Arrow's: a name, or an offset such as `+05:30`. Where nobody knows it, UTC is as good as any.
+    /// The zone of an Arrow column: a name, or an offset such as `+05:30`. An unknown zone is UTC.
     pub fn of_arrow(name: &str) -> Self {
         Self::named(name).or_else(|| Self::fixed(name)).unwrap_or(Self::UTC)
     }
@@ -50,7 +50,7 @@ impl Zone {
         let (first, last) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
         let known = match second > last {
             true => second - ((second - last - 1) / CYCLE + 1) * CYCLE,
-            // The time of the place itself, before there were zones.
+            // Local mean time, before there were zones.
             false => second.max(first),
         };
         Timestamp::from_second(known).map_or(0, |known| self.0.to_offset(known).seconds().into())

@@ -4,11 +4,8 @@ use super::{Cut, is_word_part, run_of_characters};
 use crate::{Dialect, Fault, Kind};
 
 /// The number that `rest` begins with; `is_fraction` is whether its point is before it.
-pub(super) fn cut(rest: &str, is_fraction: bool, dialect: Dialect) -> Option<Cut> {
+pub(super) fn cut(rest: &str, is_fraction: bool, dialect: Dialect) -> Cut {
     let bytes = rest.as_bytes();
-    if !bytes.first().is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
     let length = match dialect {
         Dialect::DuckDb => of_duckdb(bytes),
         _ if is_fraction => decimal(bytes, false),
@@ -16,12 +13,12 @@ pub(super) fn cut(rest: &str, is_fraction: bool, dialect: Dialect) -> Option<Cut
     };
     let has_junk = rest[length..].starts_with(|next| is_word_part(next, dialect));
     if has_junk && dialect.is_mysql() && bytes[..length].iter().all(u8::is_ascii_alphanumeric) {
-        return Some(of_mysql(rest, length));
+        return of_mysql(rest, length);
     }
     // To SQLite the letters are part of a token that is none of its own.
     let letters = if dialect == Dialect::Sqlite { word_parts(&rest[length..], dialect) } else { 0 };
-    let has_points = rest[..length].matches('.').count() > 1;
-    Some(Cut { kind: Kind::Number, length: length + letters, fault: (has_junk || has_points).then_some(Fault::Junk) })
+    let is_one = dialect != Dialect::DuckDb || is_one_number(&bytes[..length]);
+    Cut { kind: Kind::Number, length: length + letters, fault: (has_junk || !is_one).then_some(Fault::Junk) }
 }
 
 /// MySQL's names may begin with digits, even with all of a number but for its exponent.
@@ -72,6 +69,12 @@ fn of_duckdb(bytes: &[u8]) -> usize {
             },
         };
     }
+}
+
+/// Whether it has at most one point and one exponent.
+fn is_one_number(bytes: &[u8]) -> bool {
+    let count = |sought: u8| bytes.iter().filter(|byte| byte.to_ascii_lowercase() == sought).count();
+    count(b'.') <= 1 && count(b'e') <= 1
 }
 
 /// The end of the exponent at `at`, if there is one.

@@ -118,7 +118,7 @@ fn what_is_not_closed_or_ambiguous_has_a_fault() {
     for sql in ["'a", "\"a", "`a", "e'\\'", "$$a", "/* /* */"] {
         assert_eq!(fault(sql, Dialect::DuckDb), Some(Fault::Unclosed), "{sql}");
     }
-    for sql in ["1e5x", "1ee5", "0x1f", "1$a$x$a$", "$1a", "$1.5", "1..2", "$e'a'"] {
+    for sql in ["1e5x", "1ee5", "1e5e5", "0x1f", "1$a$x$a$", "$1a", "$1.5", "1..2", "$e'a'"] {
         assert_eq!(fault(sql, Dialect::DuckDb), Some(Fault::Junk), "{sql}");
     }
     assert_eq!(fault("a\u{0}b", Dialect::DuckDb), Some(Fault::Control));
@@ -150,6 +150,12 @@ fn names_and_strings_have_values() {
     assert_eq!(value("'it''s'").as_deref(), Some("it's"));
     assert_eq!(value("'open"), None);
     assert_eq!(value("word"), None);
+}
+
+/// It took a time that grew with the square of its length once: 20 minutes.
+#[test]
+fn a_long_text_takes_no_longer_than_its_length_says() {
+    assert_eq!(tokens(&".".repeat(2_000_000), Dialect::DuckDb).count(), 2_000_000);
 }
 
 proptest! {

@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.postgresql.PGConnection;
 
 /**
- * Does with a server what programs on JDBC do, and says on lines of its own, with tabs between its fields, what it saw; tests/test_serve_jdbc.py
+ * Does with a server what programs on JDBC do, and says on lines of its own, with tabs between its fields, what it saw; tests/clients/test_jdbc.py
  * knows what it should have seen. Arguments: a JDBC URL and what to do.
  */
 public final class Client {

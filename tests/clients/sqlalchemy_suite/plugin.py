@@ -1,6 +1,6 @@
 """SQLAlchemy's own tests of a dialect, `sqlalchemy.testing.suite`, with the dialect that it has for PostgreSQL.
 
-tests/test_serve_sqlalchemy_suite.py runs them in a process of their own, since SQLAlchemy's plugin takes pytest over.
+tests/clients/test_sqlalchemy_suite.py runs them in a process of their own, since SQLAlchemy's plugin takes pytest over.
 That is why this is no conftest.py, which our own tests would find.
 """
 

@@ -1,29 +1,29 @@
-//! Columns of patterns, the same ones every time.
+//! Columns with patterns. They are the same in every run.
 
 use bytes::Bytes;
 use colonnade_wire::{Bitmap, Column, DataType, Field, Layout, Values};
 
-/// What the values look like, and so which encodings suit them.
+/// The kind of values, which decides the encodings that suit them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// One value: constant.
     Constant,
     /// A small range, floats with two decimals, strings of letters: packed, ALP, lengths.
     Small,
-    /// Small steps upwards: delta.
+    /// Small ascending steps: delta.
     Steps,
-    /// A handful of values that have nothing in common: dictionary.
+    /// A few unrelated values: dictionary.
     Few,
-    /// A few hundred of them: dictionary with codes of two bytes.
+    /// A few hundred unrelated values: dictionary with codes of two bytes.
     Hundreds,
-    /// Words of a small vocabulary: FSST. Numbers are small ones, with a few that are not.
+    /// Words of a small vocabulary: FSST. Numbers are small, with a few exceptions.
     Text,
-    /// Anything: plain.
+    /// Random values: plain.
     Any,
 }
 
 impl Pattern {
-    /// Those that show in short columns.
+    /// Patterns that are visible in short columns.
     pub const SHORT: [Self; 6] = [Self::Constant, Self::Small, Self::Steps, Self::Few, Self::Text, Self::Any];
 }
 
@@ -37,7 +37,7 @@ pub enum Nulls {
     Few,
     Half,
     Most,
-    /// Runs of NULLs, and a bitmap that starts in the middle of a byte.
+    /// Runs of NULLs, and a bitmap that starts within a byte.
     Runs,
 }
 
@@ -67,7 +67,7 @@ impl Nulls {
     }
 }
 
-/// Numbers that look random (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Pseudorandom numbers (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -84,7 +84,7 @@ impl Random {
     }
 }
 
-/// A column of `rows` rows. Other seeds give other values of the same kind.
+/// A column of `rows` rows. A different seed gives different values of the same kind.
 pub fn column(field: &Field, rows: usize, pattern: Pattern, nulls: Nulls, seed: u64) -> Column<Bytes> {
     let mut random = Random(seed << 8 | pattern as u64);
     let child = |rows, nulls| Box::new(column(&field.children[0], rows, pattern, nulls, seed + 100));
@@ -164,7 +164,7 @@ fn integers(rows: usize, pattern: Pattern, random: &mut Random) -> Vec<i64> {
     (0..rows).map(|_| next()).collect()
 }
 
-/// Values of layout integer, opaque, wide or parts. Decimals keep to their precision.
+/// Values of layout integer, opaque, wide or parts. Decimals stay within their precision.
 fn fixed(data_type: &DataType, rows: usize, width: usize, pattern: Pattern, random: &mut Random) -> Bytes {
     let mut bytes = Vec::with_capacity(rows * width);
     for value in integers(rows, pattern, random) {
@@ -177,11 +177,11 @@ fn fixed(data_type: &DataType, rows: usize, width: usize, pattern: Pattern, rand
         let mut record = vec![if value < 0 { 0xFF } else { 0 }; width.max(16)];
         record[..8].copy_from_slice(&value.to_le_bytes());
         if pattern == Pattern::Any && width > 8 {
-            // All but the highest byte, which stays the sign.
+            // All bytes except the highest, which is the sign.
             record[8..width - 1].iter_mut().for_each(|byte| *byte = random.next() as u8);
         }
         if let DataType::IntervalMonthDayNano = data_type {
-            // Months and days of their own.
+            // Separate values for months and days.
             record.rotate_right(8);
             record[..8].fill(0);
             record[0] = value as u8 % 12;

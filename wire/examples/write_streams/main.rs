@@ -1,11 +1,12 @@
-//! Writes streams that the encoder makes, `NAME.bin`, each with what it means beside it, `NAME.json`, for readers in other languages
-//! to be checked against: every type, configuration, NULL layout and encoding, and chunks of the lengths where blocks begin and end.
+//! Writes streams of the encoder, `NAME.bin`, each with its meaning, `NAME.json`, to check readers in other languages:
+//! every type, configuration, NULL layout and encoding, and chunks with the lengths at which blocks begin and end.
 //!
 //! ```text
 //! cargo run -p colonnade-wire --example write_streams -- OUTDIR
 //! ```
 //!
-//! The same streams every time. The JSON is that of `spec/vectors/README.md` and comes from the columns before they are encoded.
+//! The streams are the same in every run. The JSON has the form of `spec/vectors/README.md` and is made from the
+//! columns before they are encoded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support")]
 
@@ -23,7 +24,7 @@ use columns::{Nulls, Pattern, column};
 
 const CONFIGS: [&str; 5] = ["plain", "light", "light+fsst", "light+lz4", "light+zstd-1"];
 
-/// A column of a stream: its type, and what is in it.
+/// A column of a stream: its type and its contents.
 struct Plan {
     field: Field,
     pattern: Pattern,
@@ -58,7 +59,7 @@ fn main() -> io::Result<()> {
     write(folder, "no_column", &[], &[0, 7], "plain")
 }
 
-/// Every type, each with the pattern that its number gives it.
+/// Every type, each with the pattern that its position selects.
 fn types() -> Vec<Plan> {
     let patterns = [Pattern::Small, Pattern::Any, Pattern::Few, Pattern::Steps];
     let nulls = [Nulls::None, Nulls::Few, Nulls::Half];
@@ -66,13 +67,14 @@ fn types() -> Vec<Plan> {
     types::all().into_iter().enumerate().map(choose).collect()
 }
 
-/// Every NULL layout of every kind of column; those of one shape share their bitmap, as rows of an outer join do.
+/// Every NULL layout of every kind of column. Columns with the same layout share their bitmap, as in rows of an outer
+/// join.
 fn nulls() -> Vec<Plan> {
     let plan = |nulls| types::one_a_layout().into_iter().map(move |field| Plan::new(field, Pattern::Few, nulls));
     Nulls::ALL.into_iter().flat_map(plan).collect()
 }
 
-/// What makes the encoder choose each encoding.
+/// Patterns that make the encoder choose each encoding.
 fn encodings() -> Vec<Plan> {
     let plan = |pattern| types::one_a_layout().into_iter().map(move |field| Plan::new(field, pattern, Nulls::None));
     Pattern::SHORT.into_iter().flat_map(plan).collect()
@@ -98,7 +100,7 @@ fn sizes() -> Vec<Plan> {
     ]
 }
 
-/// Encodes chunks of that many rows.
+/// Encodes chunks with these numbers of rows.
 fn write(folder: &Path, name: &str, plans: &[Plan], chunks: &[usize], config: &str) -> io::Result<()> {
     let config: Config = config.parse().expect("one of the names above");
     let schema = Schema {

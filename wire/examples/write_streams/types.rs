@@ -11,7 +11,7 @@ fn item(data_type: DataType) -> Field {
     Field::new("item", data_type, true)
 }
 
-/// A list of integers that may be NULL.
+/// A nullable list of integers.
 pub fn list() -> Field {
     field(List).with_children(vec![item(Int32)])
 }

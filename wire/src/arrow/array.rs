@@ -10,8 +10,8 @@ use crate::{Column, DataType, Field, Values};
 
 /// The array of a decoded column, over the same buffers.
 ///
-/// `column` must come from [`EncodedChunk::column`](crate::EncodedChunk::column) for a schema with this `field`: what that checked
-/// (lengths, offsets, UTF-8, indices) is not checked again.
+/// `column` must come from [`EncodedChunk::column`](crate::EncodedChunk::column) for a schema with this `field`. What
+/// that function has checked (lengths, offsets, UTF-8, indices) is not checked again.
 pub fn array_from_column(field: &Field, column: Column<Bytes>) -> ArrayRef {
     make_array(data(field, column))
 }
@@ -39,9 +39,9 @@ fn data(field: &Field, column: Column<Bytes>) -> ArrayData {
         .nulls(nulls)
         .buffers(buffers.into_iter().map(Buffer::from).collect())
         .child_data(children)
-        // Buffers of a message that was not received at an aligned address are copied here.
+        // If the message was not received at an aligned address, its buffers are copied here.
         .align_buffers(true);
-    // SAFETY: the decoder has checked the buffers against the field's type: their lengths, that offsets ascend inside of
-    // their data, that text is UTF-8 and that indices of valid rows are in range.
+    // SAFETY: the decoder has checked the buffers for the field's type: their lengths, that offsets ascend within their
+    // data, that text is UTF-8 and that indices of valid rows are in range.
     unsafe { builder.build_unchecked() }
 }

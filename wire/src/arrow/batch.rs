@@ -1,4 +1,4 @@
-//! Batches to encode.
+//! Converts batches into columns to encode.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
 use arrow_buffer::NullBuffer;
@@ -6,9 +6,9 @@ use arrow_schema::DataType;
 
 use crate::{Bitmap, Column, Values};
 
-/// The columns of `batch`, borrowing its buffers.
+/// The columns of `batch`. They borrow its buffers.
 ///
-/// Types that [`schema_from_arrow`](super::schema_from_arrow) refuses come out as columns that
+/// A type that [`schema_from_arrow`](super::schema_from_arrow) refuses becomes a column that
 /// [`Encoder::chunk`](crate::Encoder::chunk) refuses.
 pub fn columns_from_batch(batch: &RecordBatch) -> Vec<Column<&[u8]>> {
     batch.columns().iter().map(|array| column(array)).collect()
@@ -84,7 +84,7 @@ fn primitive(array: &ArrayRef) -> Option<&[u8]> {
     values_of_width(array.as_ref())
 }
 
-/// The value buffer of a primitive array, from its first row on.
+/// The value buffer of a primitive array, starting at its first row.
 fn values_of_width(array: &dyn Array) -> Option<&[u8]> {
     use arrow_array::downcast_primitive_array;
     downcast_primitive_array!(
@@ -93,8 +93,8 @@ fn values_of_width(array: &dyn Array) -> Option<&[u8]> {
     )
 }
 
-/// In how many rows at a time `batch` is sent, so that a chunk has at most `max_rows` rows and, unless a single row is larger, about
-/// `max_bytes` plain bytes. The parts are as equal as can be.
+/// The number of rows for each chunk of `batch`, so that a chunk has at most `max_rows` rows and about `max_bytes`
+/// plain bytes, unless a single row is larger. The parts have nearly equal sizes.
 pub fn rows_per_chunk(batch: &RecordBatch, max_rows: usize, max_bytes: usize) -> usize {
     let rows = batch.num_rows();
     let schema = super::schema_from_arrow(&batch.schema());

@@ -1,4 +1,4 @@
-//! Schemas, there and back.
+//! Converts schemas in both directions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_schema::{
 
 use crate::{DataType, Field, IndexType, Schema, Unit};
 
-/// A column of an Arrow type that the format does not carry.
+/// A column whose Arrow type the format does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column \"{column}\" has type {data_type}, which cannot be sent; cast it to another type in the query")]
 pub struct UnsupportedType {
@@ -128,7 +128,7 @@ fn unit_from_arrow(unit: TimeUnit) -> Unit {
     }
 }
 
-/// The schema of the batches that a stream of `schema` gives.
+/// The schema of the batches of a stream with `schema`.
 pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
     let fields: Fields = schema.fields.iter().map(field_to_arrow).collect();
     ArrowSchema::new(fields).with_metadata(schema.metadata.iter().cloned().collect::<Metadata>())

@@ -31,7 +31,7 @@ impl Offset for i64 {
     }
 }
 
-/// Offsets and data of a column, one string for every row.
+/// Offsets and data of a column, with one string for every row.
 pub(super) fn decode(
     node: &Node,
     reader: &mut Reader<'_>,
@@ -56,7 +56,7 @@ fn rows<O: Offset>(
     Ok((spread::<O>(&offsets, valid, node.rows), data))
 }
 
-/// Offsets for all rows from those of the valid ones.
+/// Offsets for all rows, from those of the valid ones.
 fn spread<O: Offset>(offsets: &[u8], valid: Bitmap<&[u8]>, rows: usize) -> Bytes {
     let mut ends = offsets.chunks_exact(O::BYTES).map(O::read_le);
     let mut last = ends.next().unwrap_or(O::ZERO);
@@ -121,7 +121,7 @@ fn data_length<O: Offset>(reader: &mut Reader<'_>) -> Result<usize, Damage> {
     if length > O::LARGEST { Err(Damage::Offsets) } else { Ok(length) }
 }
 
-/// Reads lengths and adds them up. They must come to `total`.
+/// Reads lengths and converts them to offsets. Their sum must be `total`.
 pub(super) fn offsets_from_lengths_of(
     offset: usize,
     reader: &mut Reader<'_>,
@@ -141,8 +141,8 @@ fn offsets_from_lengths<O: Offset>(reader: &mut Reader<'_>, count: usize, total:
     offsets.push(O::ZERO);
     let mut end = 0u64;
     while offsets.len() <= count {
-        // At most 2^32 lengths of 2^32 each: the sum cannot wrap. If it comes to `total` at the end, so did no offset
-        // before wrap.
+        // There are at most 2^32 lengths of 2^32 each, so the sum cannot wrap. If the sum is `total` at the end, no
+        // earlier offset has wrapped either.
         lengths.next_as(&mut offsets, |length| {
             end += u64::from(length as u32);
             O::from_bits(end)
@@ -151,7 +151,7 @@ fn offsets_from_lengths<O: Offset>(reader: &mut Reader<'_>, count: usize, total:
     if end != total as u64 || total > O::LARGEST { Err(Damage::Offsets) } else { Ok(buffer(offsets)) }
 }
 
-/// Checks that offsets run from 0 to `length` and never back.
+/// Checks that offsets ascend from 0 to `length`.
 pub(super) fn check_offsets_of(offset: usize, offsets: &[u8], length: usize) -> Result<(), Damage> {
     if offset == 4 { check_offsets::<i32>(offsets, length) } else { check_offsets::<i64>(offsets, length) }
 }
@@ -167,7 +167,7 @@ fn check_offsets<O: Offset>(offsets: &[u8], length: usize) -> Result<(), Damage>
     if descends || first != O::ZERO || last.to_bits() != length as u64 { Err(Damage::Offsets) } else { Ok(()) }
 }
 
-/// Checks that every string is valid UTF-8, `offsets` having been checked.
+/// Checks that every string is valid UTF-8. `offsets` must be checked already.
 fn check_text<O: Offset>(offsets: &[u8], data: &[u8], utf8: bool) -> Result<(), Damage> {
     if !utf8 || data.is_ascii() {
         return Ok(());
@@ -247,10 +247,10 @@ fn look_up<O: Offset>(
     if out.len() == total { Ok((buffer(offsets), Bytes::from(out))) } else { Err(Damage::Offsets) }
 }
 
-/// Strings up to this many bytes are copied as if they all had as many.
+/// Strings up to this length are copied with a fixed size of this many bytes.
 const SHORT: usize = 32;
 
-/// The same for short entries: each copy is the same two loads and stores, and overlaps the next.
+/// The same for short entries: each copy is the same two loads and stores, and may overlap the next one.
 fn look_up_short<O: Offset>(
     mut codes: Codes<'_>,
     count: usize,
@@ -280,8 +280,8 @@ fn look_up_short<O: Offset>(
         }
         let start = out.as_mut_ptr();
         offsets.extend(block.iter().map(|&code| {
-            // SAFETY: Codes::next has checked the code. A block has at most 1024 codes and `end` was at most `total` when
-            // it began, so each store stays inside of the capacity.
+            // SAFETY: Codes::next has checked the code. A block has at most 1024 codes and `end` was at most `total`
+            // when it began, so each store is within the capacity.
             unsafe {
                 let (value, length) = table.get_unchecked(code as usize);
                 start.add(end).cast::<[u8; SHORT]>().write_unaligned(*value);
@@ -329,7 +329,7 @@ impl Symbols {
 
     /// Decompresses to exactly `length` bytes.
     ///
-    /// Not the fsst crate's decompressor, because that panics where the bytes want more room than they declare.
+    /// This does not use the fsst crate's decompressor, which panics if the bytes need more room than they declare.
     fn decompress(&self, compressed: &[u8], length: usize) -> Result<Vec<u8>, Damage> {
         const CODES: usize = 8;
         let mut out: Vec<u8> = Vec::with_capacity(length + 8 * CODES);

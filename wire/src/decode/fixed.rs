@@ -30,7 +30,7 @@ pub(super) fn bits(node: &Node, reader: &mut Reader<'_>, budget: &mut Budget) ->
     }
 }
 
-/// A column of layout integer, float, opaque, wide or parts: its values, one for every row.
+/// A column of layout integer, float, opaque, wide or parts: its values, for every row.
 pub(super) fn decode(
     node: &Node,
     reader: &mut Reader<'_>,
@@ -43,7 +43,7 @@ pub(super) fn decode(
     match node.scatter() {
         None => Ok(present),
         Some(valid) => {
-            // Zeroed 16-byte words, so that the result is aligned as any value of Arrow's.
+            // Zeroed 16-byte words, so that the result has the alignment of every Arrow value.
             let mut words = vec![0u128; (node.rows * width).div_ceil(16)];
             let rows = bytemuck::cast_slice_mut::<u128, u8>(&mut words);
             let mut from = 0;
@@ -90,7 +90,7 @@ fn integers<T: Int>(node: &Node, reader: &mut Reader<'_>) -> Result<Bytes, Damag
     Ok(buffer(Integers::<T>::read(node, reader)?.all()?))
 }
 
-/// `count` copies of `value`, aligned as any value of Arrow's.
+/// `count` copies of `value`, with the alignment of every Arrow value.
 fn repeat(value: &[u8], count: usize) -> Bytes {
     let bytes = value.len() * count;
     let mut words = vec![0u128; bytes.div_ceil(16)];

@@ -1,4 +1,4 @@
-//! Integers of 1, 2, 4 or 8 bytes, a block at a time. FORMAT §6.2 to §6.6.
+//! Integers of 1, 2, 4 or 8 bytes, decoded block by block. FORMAT §6.2 to §6.6.
 
 use fastlanes::BitPacking;
 
@@ -22,7 +22,8 @@ enum Source<'a, T> {
 }
 
 impl<'a, T: Int> Integers<'a, T> {
-    /// The `count` integers that follow as a node of their own. That node is no dictionary, so that codes cannot nest.
+    /// The `count` integers of the separate node that follows. That node is not a dictionary, so that codes cannot
+    /// nest.
     pub(super) fn read_node(reader: &mut Reader<'a>, count: usize) -> Result<Self, Damage> {
         let node = Node::read_values(reader, count)?;
         if node.encoding == Encoding::Dictionary { Err(node.misplaced()) } else { Self::rest_of_node(&node, reader) }
@@ -72,12 +73,12 @@ impl<'a, T: Int> Integers<'a, T> {
         Ok(Self { left, source })
     }
 
-    /// All of them. The caller has accounted for the memory.
+    /// All integers. The caller has charged the memory to the budget.
     pub(super) fn all(self) -> Result<Vec<T>, Damage> {
         self.all_as(|value| value)
     }
 
-    /// All of them, each through `map`.
+    /// All integers, each through `map`.
     pub(super) fn all_as<U>(mut self, mut map: impl FnMut(T) -> U) -> Result<Vec<U>, Damage> {
         let mut out = Vec::with_capacity(self.left);
         while self.left > 0 {
@@ -122,14 +123,14 @@ impl<'a, T: Int> Integers<'a, T> {
     }
 }
 
-/// The number of a dictionary's entries, FORMAT §6.6: no more than there are values.
+/// The number of a dictionary's entries, FORMAT §6.6. It is at most the number of values.
 pub(super) fn dictionary_size(reader: &mut Reader<'_>, values: usize) -> Result<usize, Damage> {
     let count = reader.u32()? as usize;
     reader.zero(4)?;
     if count == 0 || count > values { Err(Damage::Code) } else { Ok(count) }
 }
 
-/// The codes of a dictionary, each checked to be below its number of entries.
+/// The codes of a dictionary, each checked to be less than its number of entries.
 pub(super) struct Codes<'a> {
     entries: usize,
     codes: AnyWidth<'a>,
@@ -224,7 +225,7 @@ where
     let lanes: &[L] = match bytemuck::try_cast_slice(block) {
         Ok(lanes) => lanes,
         Err(_) => {
-            // A message that was not received at an aligned address.
+            // The message was not received at an aligned address.
             copy = bytemuck::pod_collect_to_vec::<u8, L>(block);
             &copy
         }
@@ -247,7 +248,7 @@ fn unpack_short<U>(
     if unused > 0 && block[block.len() - 1] >> (8 - unused) != 0 {
         return Err(Damage::NotZero);
     }
-    // Sixteen bytes can be read from the start of any offset.
+    // Padding, so that sixteen bytes can be read from the start of every offset.
     let mut padded = [0u8; BLOCK * 8 + 16];
     padded[..block.len()].copy_from_slice(block);
     let mask = u64::MAX >> (64 - width);

@@ -9,7 +9,7 @@ use super::reader::{Budget, Reader, buffer};
 use crate::int::Int;
 use crate::{Bitmap, Column, Damage, DataType, Encoding, Field, IndexType, Layout, Values};
 
-/// The values of a nested column that is not all NULL.
+/// The values of a nested column that has at least one row that is not NULL.
 pub(super) fn decode(
     node: &Node,
     reader: &mut Reader<'_>,
@@ -82,7 +82,7 @@ fn indices(reader: &mut Reader<'_>, rows: usize, index: IndexType) -> Result<Byt
     })
 }
 
-/// Each index of a valid row must point to a value.
+/// Checks that each index of a valid row refers to a value.
 fn check_indices(indices: &[u8], index: IndexType, values: usize, validity: Option<&[u8]>) -> Result<(), Damage> {
     let width = index.width();
     let inside = |row: usize| {
@@ -94,7 +94,7 @@ fn check_indices(indices: &[u8], index: IndexType, values: usize, validity: Opti
             IndexType::UInt8 => i8::read_le(bytes).to_bits() as i64,
             IndexType::UInt16 => i16::read_le(bytes).to_bits() as i64,
             IndexType::UInt32 => i32::read_le(bytes).to_bits() as i64,
-            // A u64 beyond i63 becomes negative, and so is out of range, as it should be.
+            // A u64 beyond the range of i64 becomes negative, and so is out of range, which is correct.
             IndexType::Int64 | IndexType::UInt64 => i64::read_le(bytes),
         };
         value >= 0 && (value as u64) < values as u64

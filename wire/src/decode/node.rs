@@ -1,4 +1,4 @@
-//! The header of a node, its NULLs, and which decoder goes on. FORMAT §6.1.
+//! The header of a node and its NULLs; selects the decoder. FORMAT §6.1.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ pub(super) struct Node {
     pub(super) encoding: Encoding,
     pub(super) parameter: u8,
     pub(super) rows: usize,
-    /// One bit a row, if some are NULL and some are not.
+    /// One bit for each row, if some rows are NULL and some are not.
     pub(super) validity: Option<Bytes>,
     pub(super) all_null: bool,
     pub(super) sparse: bool,
@@ -82,7 +82,7 @@ impl Node {
         }
     }
 
-    /// The bitmap where values have to be moved to their rows.
+    /// The bitmap, if only the valid values are stored and must be moved to their rows.
     pub(super) fn scatter(&self) -> Option<Bitmap<&[u8]>> {
         self.validity.as_deref().filter(|_| self.sparse).map(Bitmap::new)
     }
@@ -91,13 +91,13 @@ impl Node {
         if self.parameter == 0 { Ok(()) } else { Err(Damage::NotZero) }
     }
 
-    /// The error for an encoding that the layout does not have.
+    /// The error for an encoding that the layout does not allow.
     pub(super) fn misplaced(&self) -> Damage {
         Damage::Encoding(self.encoding as u8)
     }
 }
 
-/// Decodes the rest of a node into the column it stands for.
+/// Decodes the rest of a node into its column.
 pub(super) fn decode(
     node: Node,
     reader: &mut Reader<'_>,
@@ -110,10 +110,10 @@ pub(super) fn decode(
     }
     budget.check(node.rows)?;
     if matches!(layout, Layout::None | Layout::Struct | Layout::FixedList(_)) || layout.fixed_width() == Some(0) {
-        budget.pass(node.rows)?;
+        budget.charge_rows(node.rows)?;
     }
     let values = if node.all_null {
-        void(field, node.rows, budget)?
+        all_null_values(field, node.rows, budget)?
     } else {
         match layout {
             Layout::None => return Err(Damage::Nulls(0)),
@@ -137,16 +137,16 @@ pub(super) fn decode(
 }
 
 /// Buffers for a column whose rows are all NULL.
-fn void(field: &Field, rows: usize, budget: &mut Budget) -> Result<Values<Bytes>, Damage> {
+fn all_null_values(field: &Field, rows: usize, budget: &mut Budget) -> Result<Values<Bytes>, Damage> {
     let mut zeros = |count: usize, width: usize| -> Result<Bytes, Damage> {
         budget.take(count, width)?;
-        // u128s, for the alignment that the widest of Arrow's values want.
+        // u128 words, for the largest alignment of an Arrow value.
         let bytes = count.checked_mul(width).ok_or(Damage::Offsets)?;
         Ok(super::reader::buffer(vec![0u128; bytes.div_ceil(16)]).slice(..bytes))
     };
     let child = |rows: usize, budget: &mut Budget| -> Result<Box<Column<Bytes>>, Damage> {
         let field = field.children.first().ok_or(Damage::TypeParameter)?;
-        void_column(field, rows, budget).map(Box::new)
+        all_null_column(field, rows, budget).map(Box::new)
     };
     let layout = field.data_type.layout();
     Ok(match layout {
@@ -160,19 +160,19 @@ fn void(field: &Field, rows: usize, budget: &mut Budget) -> Result<Values<Bytes>
         Layout::List(offset) => Values::List { offsets: zeros(rows + 1, offset)?, child: child(0, budget)? },
         Layout::FixedList(size) => Values::FixedList(child(rows.checked_mul(size).ok_or(Damage::Offsets)?, budget)?),
         Layout::Struct => {
-            let children = field.children.iter().map(|field| void_column(field, rows, budget));
+            let children = field.children.iter().map(|field| all_null_column(field, rows, budget));
             Values::Struct(children.collect::<Result<_, _>>()?)
         }
         Layout::Dictionary(index) => {
-            // One value, so that the indices point to something even for who looks at them without the NULLs above.
+            // One value, so that the indices refer to a value even for code that ignores the parent's NULLs.
             Values::Dictionary { indices: zeros(rows, index.width())?, values: child(usize::from(rows > 0), budget)? }
         }
     })
 }
 
-fn void_column(field: &Field, rows: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
-    let values = void(field, rows, budget)?;
-    // Under a NULL parent a child's own rows mean nothing, so they need no bitmap; but a field that is not nullable
-    // must not get one either.
+fn all_null_column(field: &Field, rows: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
+    let values = all_null_values(field, rows, budget)?;
+    // Under a NULL parent a child's own rows have no meaning, so they need no bitmap. A field that is not nullable must
+    // not have one.
     Ok(Column { rows, validity: None, values })
 }

@@ -1,11 +1,11 @@
-//! A cursor that cannot leave its bytes, and a purse that cannot be overdrawn.
+//! A bounds-checked cursor over a body, and a limit for the memory of decoded values.
 
 use bytes::Bytes;
 
 use crate::Damage;
 use crate::int::Int;
 
-/// Reads a body from front to back. Positions count from the body's start, as alignment does.
+/// Reads a body from start to end. Positions count from the body's start, as alignment does.
 pub(crate) struct Reader<'a> {
     body: &'a [u8],
     shared: Option<&'a Bytes>,
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         Self { body, shared: None, position: 0, end: body.len() }
     }
 
-    /// A reader over a part of `body` that can hand out reference-counted slices of it.
+    /// A reader over a part of `body` that can return reference-counted slices of it.
     pub(crate) fn shared(body: &'a Bytes, start: usize, end: usize) -> Self {
         Self { body, shared: Some(body), position: start, end }
     }
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(i64::read_le(self.take(8)?) as u64)
     }
 
-    /// A `u64` that counts things in memory.
+    /// A `u64` that counts objects in memory.
     pub(crate) fn count(&mut self) -> Result<usize, Damage> {
         usize::try_from(self.u64()?).map_err(|_| Damage::Offsets)
     }
@@ -81,18 +81,18 @@ impl<'a> Reader<'a> {
         if self.take(count)?.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(Damage::NotZero) }
     }
 
-    /// Nothing may be left over.
+    /// Checks that no byte remains.
     pub(crate) fn finish(&self) -> Result<(), Damage> {
         if self.position == self.end { Ok(()) } else { Err(Damage::TrailingBytes) }
     }
 }
 
-/// What a chunk may still decode to. Taken from before each allocation.
+/// The number of bytes that a chunk may still decode to. It is charged before each allocation.
 pub(crate) struct Budget {
     limit: u64,
     spent_by_others: u64,
     used: u64,
-    /// Rows without buffers of their own that cost nothing: those that the chunk itself has.
+    /// The number of rows without buffers that are not charged: those that the chunk itself has.
     free: u64,
 }
 
@@ -105,8 +105,8 @@ impl Budget {
         self.used
     }
 
-    /// Refuses more rows than there are bits left: no column with buffers has rows that take less, and what passes can be added to
-    /// and multiplied by a width without overflow.
+    /// Refuses more rows than the budget has bits: a row of a column with buffers takes at least one bit. So a row
+    /// count that passes can be added and multiplied by a width without overflow.
     pub(crate) fn check(&self, rows: usize) -> Result<(), Damage> {
         let left = (self.limit - self.limit.min(self.spent_by_others + self.used)).min(1 << 40);
         if rows as u64 / 8 > left {
@@ -115,8 +115,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes for rows of a node that has no buffers: they cost time all the same.
-    pub(crate) fn pass(&mut self, rows: usize) -> Result<(), Damage> {
+    /// Charges the rows of a node that has no buffers, because they also cost time.
+    pub(crate) fn charge_rows(&mut self, rows: usize) -> Result<(), Damage> {
         match self.free.checked_sub(rows as u64) {
             Some(left) => {
                 self.free = left;
@@ -126,7 +126,7 @@ impl Budget {
         }
     }
 
-    /// Takes the bytes of `count` values of `width` bytes.
+    /// Charges the bytes of `count` values of `width` bytes.
     pub(crate) fn take(&mut self, count: usize, width: usize) -> Result<(), Damage> {
         let declared = (count as u64).saturating_mul(width as u64).saturating_add(self.used);
         if declared.saturating_add(self.spent_by_others) > self.limit {
@@ -137,7 +137,7 @@ impl Budget {
     }
 }
 
-/// Decoded values as a reference-counted buffer, aligned as their type.
+/// Decoded values as a reference-counted buffer with the alignment of their type.
 pub(crate) fn buffer<T: bytemuck::NoUninit + Send + Sync>(values: Vec<T>) -> Bytes {
     struct Owner<T>(Vec<T>);
     impl<T: bytemuck::NoUninit> AsRef<[u8]> for Owner<T> {

@@ -120,7 +120,7 @@ fn data_type(number: u8, flags: u8, reader: &mut Reader<'_>) -> Result<DataType,
     })
 }
 
-/// A width or size; Arrow has them as `i32`.
+/// A width or size. Arrow represents it as `i32`.
 fn size(reader: &mut Reader<'_>) -> Result<u32, Damage> {
     let size = reader.u32()?;
     if size > i32::MAX as u32 { Err(Damage::TypeParameter) } else { Ok(size) }

@@ -1,11 +1,11 @@
-//! The body of a message under construction: bytes of its own and buffers borrowed from the columns.
+//! The body of a message that is being built: its own bytes, and buffers borrowed from the columns.
 
 use crate::Encoding;
 
-/// Borrowing a buffer saves a copy but costs an entry in a vectored write; below this size the copy is cheaper.
+/// A borrowed buffer saves a copy but needs an entry in the vectored write. Below this size the copy is cheaper.
 const BORROW_FROM: usize = 4096;
 
-/// A body in the making. Positions and alignment count from its start.
+/// A body that is being built. Positions and alignment count from its start.
 pub(super) struct Body<'a> {
     own: Vec<u8>,
     /// Borrowed buffers, each after that many bytes of `own`.
@@ -14,16 +14,16 @@ pub(super) struct Body<'a> {
     may_borrow: bool,
 }
 
-/// A node whose encoding is set once it is chosen.
+/// A node whose encoding is not chosen yet.
 #[derive(Clone, Copy)]
 pub(super) struct NodeStart(usize);
 
-/// A place to go back to.
+/// A position to which the body can be truncated.
 #[derive(Clone, Copy)]
 pub(super) struct Mark(usize);
 
 impl<'a> Body<'a> {
-    /// An empty body. With `may_borrow`, large buffers are referred to; otherwise everything is copied into one.
+    /// An empty body. With `may_borrow`, it refers to large buffers; otherwise it copies everything into one buffer.
     pub(super) fn new(mut own: Vec<u8>, may_borrow: bool) -> Self {
         own.clear();
         Self { own, borrowed: Vec::new(), borrowed_bytes: 0, may_borrow }
@@ -45,7 +45,7 @@ impl<'a> Body<'a> {
         self.put(&value.to_le_bytes());
     }
 
-    /// Adds bytes that outlive the body, without copying them if that pays.
+    /// Adds bytes that outlive the body. Large buffers are not copied.
     pub(super) fn put_borrowed(&mut self, bytes: &'a [u8]) {
         if self.may_borrow && bytes.len() >= BORROW_FROM {
             self.borrowed.push((self.own.len(), bytes));
@@ -55,7 +55,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Room to append to, for encoders that write as they go.
+    /// The buffer, for encoders that append to it directly.
     pub(super) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.own
     }
@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
         Mark(self.own.len())
     }
 
-    /// Takes back what was put since `mark`. Nothing may have been borrowed since.
+    /// Removes everything that was put since `mark`. Nothing may have been borrowed since.
     pub(super) fn rewind(&mut self, mark: Mark) {
         debug_assert!(self.borrowed.last().is_none_or(|(at, _)| *at <= mark.0));
         self.own.truncate(mark.0);
@@ -99,12 +99,12 @@ impl<'a> Body<'a> {
         self.own[mark.0..mark.0 + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Overwrites a `u32` of the directory, which nothing borrowed precedes.
+    /// Overwrites a `u32` of the directory. No borrowed buffer precedes the directory.
     pub(super) fn set_directory(&mut self, entry: usize, value: u32) {
         self.own[entry * 4..entry * 4 + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Its own bytes and the borrowed buffers, each after that many of its own.
+    /// The body's own bytes and the borrowed buffers, each with its position in the own bytes.
     pub(super) fn finish(self) -> (Vec<u8>, Vec<(usize, &'a [u8])>) {
         (self.own, self.borrowed)
     }

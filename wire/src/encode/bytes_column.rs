@@ -1,4 +1,4 @@
-//! Text and binary columns: which encoding, and how it is written. FORMAT §6.2, §6.3, §6.6, §6.7, §6.9.
+//! Text and binary columns: choosing and writing the encoding. FORMAT §6.2, §6.3, §6.6, §6.7, §6.9.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use crate::Encoding;
 use crate::int::{Int, bits_for};
 use crate::simd::vectorized;
 
-/// An encoding has to save this share of the bytes before it is worth the work.
-const WORTH: f64 = 0.85;
+/// An encoding is used only if its size is below this ratio of the size without it.
+const MAX_SIZE_RATIO: f64 = 0.85;
 
-/// Chunks for which an encoding that did not pay is left alone.
-const PATIENCE: u8 = 16;
+/// Chunks until an encoding that did not save enough is tried again.
+const RETRY_AFTER_CHUNKS: u8 = 16;
 
-/// Adds the strings of a node that was started; `None` if the offsets are no offsets.
+/// Adds the strings of a node that was started. `None` if the offsets are invalid.
 pub(super) fn put<'a, O: Int>(
     body: &mut Body<'a>,
     node: NodeStart,
@@ -42,7 +42,8 @@ pub(super) fn put<'a, O: Int>(
     Some(())
 }
 
-/// Offsets as they are if they start at 0, else moved there; and the data between the first and the last.
+/// Adds the offsets, shifted so that they start at 0, and the data between the first and the last. Offsets that start
+/// at 0 are not copied.
 fn put_plain<'a, O: Int>(body: &mut Body<'a>, rows: usize, offsets: &'a [u8], data: &'a [u8]) -> Option<()> {
     if rows == 0 {
         body.put_u64(0);
@@ -62,7 +63,7 @@ fn put_plain<'a, O: Int>(body: &mut Body<'a>, rows: usize, offsets: &'a [u8], da
     Some(())
 }
 
-/// Adds offsets, the first one moved to 0.
+/// Adds offsets, shifted so that the first one is 0.
 pub(super) fn put_offsets<'a, O: Int>(body: &mut Body<'a>, offsets: &'a [u8]) {
     let first = offsets.get(..O::BYTES).map_or(O::ZERO, O::read_le);
     if first == O::ZERO {
@@ -72,7 +73,7 @@ pub(super) fn put_offsets<'a, O: Int>(body: &mut Body<'a>, offsets: &'a [u8]) {
     body.put(bytemuck::cast_slice(&moved));
 }
 
-/// The strings of a node, those under a NULL left out or empty.
+/// The strings of a node. Strings under a NULL are omitted or empty.
 struct Strings<'a> {
     lengths: Vec<i32>,
     data: Cow<'a, [u8]>,
@@ -138,7 +139,7 @@ impl<'a> Strings<'a> {
             return body.put(value);
         }
         if context.may(Encoding::Dictionary) && memory.dictionary.is_due() {
-            // What there was in the chunk before is as good an estimate, and costs nothing.
+            // The previous chunk's number is as good an estimate, and costs nothing.
             let known = memory.distinct.take().and_then(|distinct| self.dictionary(distinct));
             match known.or_else(|| self.dictionary(self.estimate_distinct()?)) {
                 Some(dictionary) => {
@@ -152,10 +153,10 @@ impl<'a> Strings<'a> {
         self.put_lengths(body, node, memory, context);
     }
 
-    /// FORMAT §6.9 if it pays, else §6.7.
+    /// FORMAT §6.9 if it saves enough, otherwise §6.7.
     fn put_lengths(self, body: &mut Body<'a>, node: NodeStart, memory: &mut Memory, context: &Context<'_>) {
         let start = body.mark();
-        if context.fsst() && self.data.len() >= fsst::WORTH_FROM && memory.fsst.is_due() {
+        if context.fsst() && self.data.len() >= fsst::MIN_BYTES && memory.fsst.is_due() {
             if self.put_fsst(body, node, &mut memory.symbols, context) {
                 return;
             }
@@ -168,7 +169,7 @@ impl<'a> Strings<'a> {
         self.put_data(body);
     }
 
-    /// Whether it paid.
+    /// Returns whether it saved enough.
     fn put_fsst(
         &self,
         body: &mut Body<'a>,
@@ -189,7 +190,7 @@ impl<'a> Strings<'a> {
         if trained.is_stale(written, length) {
             *symbols = None;
         }
-        (body.since(before) as f64) < length as f64 * WORTH
+        (body.since(before) as f64) < length as f64 * MAX_SIZE_RATIO
     }
 
     fn is_constant(&self) -> bool {
@@ -198,7 +199,7 @@ impl<'a> Strings<'a> {
         rest.iter().all(|&length| length == first) && self.data[width..] == self.data[..self.data.len() - width]
     }
 
-    /// About how many distinct strings there are, by a sample; `None` if it does not repeat itself.
+    /// The estimated number of distinct strings, from a sample. `None` if no string repeats in the sample.
     fn estimate_distinct(&self) -> Option<usize> {
         let (mut start, mut row) = (0, 0);
         let mut sampled = Vec::with_capacity(sample::SAMPLE);
@@ -210,11 +211,12 @@ impl<'a> Strings<'a> {
         sample::distinct(sampled.into_iter())
     }
 
-    /// The strings' dictionary, if it pays by the estimate of `distinct` strings, and then by the whole.
+    /// The strings' dictionary, if it saves enough, first by the estimate of `distinct` strings, then by the whole
+    /// column.
     fn dictionary(&self, distinct: usize) -> Option<Dictionary<Entry>> {
         let count = self.lengths.len();
         let mean = self.data.len() / count.max(1) + 1;
-        let limit = (self.data.len() as f64 * WORTH) as usize;
+        let limit = (self.data.len() as f64 * MAX_SIZE_RATIO) as usize;
         let size = |entries: usize, bytes: usize| bytes + entries + count * bits_for(entries as u64 - 1) / 8;
         if size(distinct, distinct * mean) >= limit {
             return None;
@@ -250,14 +252,15 @@ impl<'a> Strings<'a> {
 }
 
 vectorized! {
-    /// What lies between offsets, and the least of it and of the offsets, or 0: less than that if they do not ascend. Offsets
-    /// that wrap have a negative one among them, since no difference that is not negative spans the half of all numbers.
+    /// The lengths between offsets, and the minimum of 0, all lengths and all offsets. The minimum is negative if the
+    /// offsets do not ascend. If offsets wrap, one of them is negative, because no non-negative difference spans half
+    /// of the number range.
     fn lengths<O: Int>(offsets: &[u8]) -> (Vec<i32>, O) {
         let starts = offsets.chunks_exact(O::BYTES).map(O::read_le);
         let ends = offsets[O::BYTES..].chunks_exact(O::BYTES).map(O::read_le);
         let mut least = O::ZERO;
         let mut lengths = vec![0; offsets.len() / O::BYTES - 1];
-        // A plain loop: what a closure collects stays scalar.
+        // A plain loop, because the compiler does not vectorize `collect`.
         for ((length, start), end) in lengths.iter_mut().zip(starts).zip(ends) {
             let difference = end.minus(start);
             least = least.min(difference).min(end);
@@ -268,24 +271,24 @@ vectorized! {
 }
 
 vectorized! {
-    /// The sum of lengths.
+    /// The sum of the lengths.
     fn total<T: Int>(lengths: &[T]) -> usize {
         lengths.iter().map(|length| length.to_bits()).sum::<u64>() as usize
     }
 }
 
-/// When to try an encoding again that did not pay.
+/// When to retry an encoding that did not save enough.
 #[derive(Default)]
-pub(super) struct Patience(u8);
+pub(super) struct RetryInterval(u8);
 
-impl Patience {
-    /// Whether to try now. Counts the chunks until then.
+impl RetryInterval {
+    /// Whether to try now. Each call counts one chunk.
     pub(super) fn is_due(&mut self) -> bool {
         self.0 = self.0.saturating_sub(1);
         self.0 == 0
     }
 
     pub(super) fn failed(&mut self) {
-        self.0 = PATIENCE;
+        self.0 = RETRY_AFTER_CHUNKS;
     }
 }

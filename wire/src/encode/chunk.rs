@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::message::{HEADER_LEN, Header};
 
-/// One chunk message. Its bytes are those of [`Chunk::slices`] end to end.
+/// One chunk message. Its bytes are the concatenated [`Chunk::slices`].
 pub struct Chunk<'a> {
     header: [u8; HEADER_LEN],
     own: Vec<u8>,
@@ -48,7 +48,7 @@ impl<'a> Chunk<'a> {
         Self { header: sealed, own, pieces, length: header.length as usize, rows: header.rows as usize, plain_bytes }
     }
 
-    /// The message, in pieces to be written one after the other.
+    /// The message in pieces, to be written in this order.
     pub fn slices(&self) -> Vec<&[u8]> {
         let pieces = self.pieces.iter().map(|piece| piece.bytes(&self.own));
         std::iter::once(&self.header[..]).chain(pieces).collect()
@@ -70,7 +70,7 @@ impl<'a> Chunk<'a> {
         self.plain_bytes
     }
 
-    /// The same message, on its own: what it borrows is copied.
+    /// The same message without borrowed buffers: they are copied.
     pub fn into_owned(self) -> Chunk<'static> {
         let pieces = self.pieces.into_iter().map(|piece| match piece {
             Piece::Own(range) => Piece::Own(range),

@@ -1,4 +1,4 @@
-//! A chunk's body through a codec. FORMAT §3.
+//! Compresses a chunk's body with a codec. FORMAT §3.
 
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{CCtx, CParameter, compress_bound, get_error_name};
@@ -13,7 +13,7 @@ pub(super) fn lz4(body: &[u8]) -> Result<Vec<u8>, EncodeError> {
     Ok(compressed)
 }
 
-/// Zstandard's compressor at one level, which keeps its memory from chunk to chunk.
+/// Zstandard's compressor at one level. It keeps its memory between chunks.
 pub(super) struct Zstd {
     pub(super) level: i32,
     context: CCtx<'static>,

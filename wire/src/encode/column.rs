@@ -1,34 +1,34 @@
-//! One column, or one part of a nested one: which encoder goes on, and what is remembered for the next chunk.
+//! One column, or one part of a nested one: selects the encoder, and keeps what the next chunk needs.
 
 use super::body::Body;
-use super::bytes_column::{self, Patience};
+use super::bytes_column::{self, RetryInterval};
 use super::floats::Scale;
 use super::fsst::Trained;
 use super::nulls::{Bitmaps, Present};
 use super::{fixed, nested};
 use crate::{Column, EncodeError, Encoding, EncodingSet, Field, Layout, Level, Values};
 
-/// What one chunk is encoded with.
+/// The parameters of one chunk's encoding.
 pub(super) struct Context<'a> {
     level: Level,
     encodings: EncodingSet,
     bitmaps: Bitmaps<'a>,
 }
 
-/// What was learnt of a column in the chunks so far.
+/// Results of a column's earlier chunks.
 #[derive(Default)]
 pub(super) struct Memory {
-    pub(super) dictionary: Patience,
-    /// How many entries the last dictionary had.
+    pub(super) dictionary: RetryInterval,
+    /// The number of entries of the last dictionary.
     pub(super) distinct: Option<usize>,
-    pub(super) fsst: Patience,
+    pub(super) fsst: RetryInterval,
     pub(super) symbols: Option<Trained>,
     pub(super) scale: Scale,
     children: Vec<Memory>,
 }
 
 impl Memory {
-    /// What was learnt of a child.
+    /// The results of a child.
     pub(super) fn child(&mut self, index: usize) -> &mut Memory {
         if self.children.len() <= index {
             self.children.resize_with(index + 1, Memory::default);
@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
         Self { level, encodings, bitmaps: Bitmaps::default() }
     }
 
-    /// Whether buffers are sent as they are.
+    /// Whether buffers are sent unchanged.
     pub(super) fn plain(&self) -> bool {
         self.level == Level::Plain
     }
@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
         self.level == Level::LightFsst && self.may(Encoding::Fsst)
     }
 
-    /// Whether the reader takes `encoding`.
+    /// Whether the reader supports `encoding`.
     pub(super) fn may(&self, encoding: Encoding) -> bool {
         self.encodings.contains(encoding)
     }

@@ -12,7 +12,7 @@ pub(super) struct Dictionary<T> {
     pub(super) codes: Vec<u32>,
 }
 
-/// A dictionary has at most this many entries: beyond, its table leaves the caches and codes get long.
+/// The maximum number of entries. A larger table does not fit into the caches, and its codes are long.
 const MAX_ENTRIES: usize = 1 << 16;
 
 const FREE: u32 = u32::MAX;
@@ -53,12 +53,12 @@ pub(super) struct Entry {
     pub(super) length: usize,
 }
 
-/// What tells a string from others quickly; up to 16 bytes, all of it.
+/// A key that distinguishes most strings quickly. For strings of up to 16 bytes, it is the whole string.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The first 8 bytes, zeros where there are fewer.
+    /// The first 8 bytes, padded with zeros.
     first: u64,
-    /// The last 8 bytes; of a shorter string, `first` again.
+    /// The last 8 bytes. For a string shorter than 8 bytes, the same as `first`.
     last: u64,
     length: u32,
 }
@@ -67,7 +67,7 @@ impl Key {
     /// The key of the string at `start`.
     #[inline(always)]
     fn of(data: &[u8], start: usize, length: usize) -> Self {
-        // Without a branch on the length, which in text is as good as random.
+        // No branch on the length: in text it is unpredictable.
         let tail = start + length.max(8) - 8;
         let (Some(first), Some(last)) = (data[start..].first_chunk(), data[tail..].first_chunk()) else {
             let mut bytes = [0; 8];
@@ -96,15 +96,15 @@ const MASKS: [u64; 9] = {
     masks
 };
 
-/// A hash of the string at `start`, for an estimate of how many there are.
+/// A hash of the string at `start`, to estimate the number of distinct strings.
 pub(super) fn hash_of(data: &[u8], start: usize, length: usize) -> u64 {
     let middle = data[start + (length.max(8) - 8) / 2..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     Key::of(data, start, length).hash() ^ if length > 16 { hash(middle) } else { 0 }
 }
 
 impl Dictionary<Entry> {
-    /// The dictionary of the strings that lie end to end in `data`; `None` past `limit` entries, once the entries have more than
-    /// `limit_bytes` bytes, or where too many strings have the same key.
+    /// The dictionary of the strings that lie end to end in `data`. `None` if there are more than `limit` entries, if
+    /// the entries have more than `limit_bytes` bytes, or if too many strings have the same key.
     pub(super) fn of_strings(data: &[u8], lengths: &[i32], limit: usize, limit_bytes: usize) -> Option<Self> {
         let limit = limit.min(MAX_ENTRIES).min(lengths.len());
         if lengths.iter().all(|&length| length == 1) {
@@ -144,7 +144,7 @@ impl Dictionary<Entry> {
         Some(Self { entries, codes })
     }
 
-    /// The same where each string is one byte.
+    /// The same if each string is one byte.
     fn of_bytes(data: &[u8], limit: usize) -> Option<Self> {
         let mut table = [FREE; 256];
         let mut entries = Vec::new();
@@ -164,18 +164,19 @@ impl Dictionary<Entry> {
     }
 }
 
-/// Whether the strings of more than 16 bytes at `one` and at `other` are the same.
+/// Whether the strings of more than 16 bytes at `one` and at `other` are equal.
 #[inline(always)]
 fn same(data: &[u8], one: usize, other: usize, length: usize) -> bool {
     let (one, other) = (&data[one..one + length], &data[other..other + length]);
     if length > 32 {
         return one == other;
     }
-    // Two windows of 16 bytes cover it, and cost no call.
+    // Up to 32 bytes, two windows of 16 bytes cover the string, without a function call.
     one.first_chunk::<16>() == other.first_chunk() && one.last_chunk::<16>() == other.last_chunk()
 }
 
-/// Strings with the same key lie in a row of slots; a longer search than this says that the keys tell too little.
+/// Strings with the same key occupy consecutive slots. If a search is longer than this, the keys distinguish too
+/// little.
 const MAX_PROBES: usize = 64;
 
 /// Open addressing with linear probing, at most half full.
@@ -201,7 +202,7 @@ impl Table {
     }
 }
 
-/// Adds the codes, in the width that the number of entries gives them.
+/// Adds the codes, in the width that the number of entries needs.
 pub(super) fn put_codes(body: &mut Body<'_>, codes: Vec<u32>, entries: usize, context: &Context<'_>) {
     match entries {
         0..=0x100 => integers::put_node(body, &narrow(&codes, |code| code as i8), context),

@@ -62,7 +62,7 @@ pub(super) fn put<'a>(
     Some(())
 }
 
-/// The bytes as integers, without a copy where they are aligned.
+/// The bytes as integers, without a copy if they are aligned.
 pub(super) fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     match bytemuck::try_cast_slice(bytes) {
         Ok(values) => Cow::Borrowed(values),
@@ -87,7 +87,7 @@ fn put_integers<'a, T: Int>(
     }
 }
 
-/// Adds values that nothing but equality is known of.
+/// Adds values that can only be compared for equality.
 pub(super) fn put_opaque<'a>(
     body: &mut Body<'a>,
     node: NodeStart,
@@ -106,7 +106,7 @@ pub(super) fn put_opaque<'a>(
     }
 }
 
-/// Adds integers of `limbs` × 8 bytes, as many of them as carry more than the sign. FORMAT §6.10.
+/// Adds integers of `limbs` × 8 bytes. Limbs that only repeat the sign are omitted. FORMAT §6.10.
 fn put_wide<'a>(
     body: &mut Body<'a>,
     node: NodeStart,
@@ -142,7 +142,7 @@ fn put_wide<'a>(
     }
 }
 
-/// The lowest limb of each value, if the other limbs of all valid ones are copies of its sign.
+/// The lowest limb of each value, if the other limbs of all valid values are copies of its sign.
 fn narrow(present: &Present<'_>, values: &[i64], limbs: usize) -> Option<Vec<i64>> {
     if limbs == 2 && !present.some_null() {
         return narrow_pairs::<i64>(values);
@@ -163,7 +163,7 @@ vectorized! {
     fn narrow_pairs<T: Int>(values: &[i64]) -> Option<Vec<T>> {
         let mut narrow = vec![T::ZERO; values.len() / 2];
         let mut rest = 0;
-        // A plain loop: what a closure collects stays scalar.
+        // A plain loop, because the compiler does not vectorize `collect`.
         for (narrow, &[low, high]) in narrow.iter_mut().zip(values.as_chunks().0) {
             rest |= high ^ (low >> 63);
             *narrow = T::from_bits(low as u64);
@@ -172,7 +172,7 @@ vectorized! {
     }
 }
 
-/// Adds records of small integers, a node a part. FORMAT §6.10.
+/// Adds records of small integers, one node for each part. FORMAT §6.10.
 fn put_parts<'a>(
     body: &mut Body<'a>,
     node: NodeStart,

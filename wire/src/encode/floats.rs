@@ -1,9 +1,9 @@
-//! Floats: as scaled integers where they are decimals, with the alp crate. FORMAT §6.8.
+//! Floats: as scaled integers if they are decimals, with the alp crate. FORMAT §6.8.
 
 use alp::{ALPFloat, Exponents};
 
 use super::body::{Body, NodeStart};
-use super::bytes_column::Patience;
+use super::bytes_column::RetryInterval;
 use super::column::{Context, Memory};
 use super::dictionary::{Dictionary, put_codes};
 use super::fixed::{put_opaque, typed};
@@ -12,17 +12,17 @@ use super::{integers, sample};
 use crate::Encoding;
 use crate::int::{Int, bits_for};
 
-/// Above this share of exceptions ALP saves too little.
+/// With a larger share of exceptions ALP saves too little.
 const MAX_EXCEPTIONS: f64 = 0.1;
 
-/// An encoding has to save this share of the bytes before it is worth the work.
-const WORTH: f64 = 0.85;
+/// An encoding is used only if its size is below this ratio of the plain size.
+const MAX_SIZE_RATIO: f64 = 0.85;
 
-/// What was learnt of a column of floats.
+/// Results of a float column's earlier chunks.
 #[derive(Default)]
 pub(super) struct Scale {
     exponents: Option<Exponents>,
-    alp: Patience,
+    alp: RetryInterval,
 }
 
 /// Adds a column of floats.
@@ -43,7 +43,7 @@ pub(super) fn put<'a, F, I>(
     if picked.windows(2).all(|pair| pair[0] == pair[1]) || picked.len() < 16 {
         return put_opaque(body, node, present.pick_bytes(values, I::BYTES), I::BYTES, context);
     }
-    let limit = (size_of_val(picked) as f64 * WORTH) as usize;
+    let limit = (size_of_val(picked) as f64 * MAX_SIZE_RATIO) as usize;
     if context.may(Encoding::Alp) && memory.scale.alp.is_due() {
         let floats: &[F] = bytemuck::cast_slice(picked);
         if put_alp(body, node, floats, limit, &mut memory.scale, context) {
@@ -60,7 +60,7 @@ pub(super) fn put<'a, F, I>(
     put_opaque(body, node, present.pick_bytes(values, I::BYTES), I::BYTES, context);
 }
 
-/// Whether it paid; nothing was added otherwise.
+/// Returns whether it saved enough. If not, nothing was added.
 fn put_alp<F, I>(
     body: &mut Body<'_>,
     node: NodeStart,

@@ -1,25 +1,25 @@
-//! Text by a table of symbols, with the fsst crate. FORMAT §6.9.
+//! Text, compressed with a table of symbols, with the fsst crate. FORMAT §6.9.
 
 use fsst::Compressor;
 
 use super::body::Body;
 
-/// Bytes from which on a symbol table can pay for itself.
-pub(super) const WORTH_FROM: usize = 2048;
+/// For fewer bytes a symbol table costs more than it saves.
+pub(super) const MIN_BYTES: usize = 2048;
 
-/// How many bytes of a column train a table.
+/// How many bytes of a column are used to train a table.
 const TRAINING: usize = 32 << 10;
 
-/// Training takes pieces of this size from all over the column.
+/// Training uses pieces of this size, spread over the column.
 const PIECE: usize = 512;
 
-/// The column is cut into runs of this size, which the crate then compresses several at a time.
+/// The column is divided into runs of this size, so that the crate can compress several at a time.
 const RUN: usize = 16 << 10;
 
-/// Cursors at work at once.
+/// The number of runs that are compressed at the same time.
 const LANES: usize = 4;
 
-/// A column's symbol table, and how well it did on the data it was made from.
+/// A column's symbol table, and its compression ratio on the data that it was trained on.
 pub(super) struct Trained {
     compressor: Box<Compressor>,
     ratio: f64,
@@ -34,7 +34,8 @@ impl Trained {
         Self { compressor, ratio: 0.0 }
     }
 
-    /// Adds the symbol table and the compressed data, and tells its length. The caller sees whether it was worth it.
+    /// Adds the symbol table and the compressed data, and returns its length. The caller checks whether it saved
+    /// enough.
     pub(super) fn put(&mut self, body: &mut Body<'_>, data: &[u8]) -> usize {
         let (symbols, lengths) = (self.compressor.symbol_table(), self.compressor.symbol_lengths());
         body.put(lengths);
@@ -42,7 +43,7 @@ impl Trained {
             body.put(&symbol.to_u64().to_le_bytes()[..length as usize]);
         }
         body.align(8);
-        // A piece may not be empty: the crate's cursors want a byte each.
+        // A piece must not be empty, because each of the crate's cursors needs a byte.
         let runs: Vec<&[u8]> = data.chunks((data.len() / (2 * LANES)).clamp(1, RUN)).collect();
         let out = body.tail();
         let before = out.len();
@@ -59,7 +60,8 @@ impl Trained {
         self.compressor.n_symbols() as u8
     }
 
-    /// Whether data that compressed to `written` bytes has drifted from what the table was made for.
+    /// Whether the data has changed so much that the table must be trained again, given that `length` bytes compressed
+    /// to `written` bytes.
     pub(super) fn is_stale(&self, written: usize, length: usize) -> bool {
         written as f64 > length as f64 * (self.ratio * 1.15)
     }

@@ -1,4 +1,4 @@
-//! Integers of 1, 2, 4 or 8 bytes: which encoding, and how it is written. FORMAT §6.2 to §6.6.
+//! Integers of 1, 2, 4 or 8 bytes: choosing and writing the encoding. FORMAT §6.2 to §6.6.
 
 use fastlanes::BitPacking;
 
@@ -10,18 +10,18 @@ use crate::Encoding;
 use crate::int::{BLOCK, Int, bits_for, lane_bytes, packed_bytes};
 use crate::simd::vectorized;
 
-/// An encoding has to save this share of the bytes before it is worth leaving a simpler one.
-const WORTH: f64 = 0.9;
+/// A more complex encoding is used only if its size is below this ratio of the simpler one's.
+const MAX_SIZE_RATIO: f64 = 0.9;
 
-/// Adds integers as a node of their own, without NULLs.
+/// Adds integers as a separate node, without NULLs.
 pub(super) fn put_node<T: Int>(body: &mut Body<'_>, values: &[T], context: &Context<'_>) {
     let node = body.start(0, 0);
     put(body, node, values, None, context, false);
     body.align(8);
 }
 
-/// Adds the values of a node that was started. `rich` also tries the encodings that cost more to find; `lasting` are the same
-/// values where they may be borrowed.
+/// Adds the values of a node that was started. `rich` also tries the encodings that are more expensive to find.
+/// `lasting` are the same values in a buffer that may be borrowed.
 pub(super) fn put<'a, T: Int>(
     body: &mut Body<'a>,
     node: NodeStart,
@@ -43,7 +43,7 @@ pub(super) fn put<'a, T: Int>(
     let packed = if context.may(Encoding::Packed) { frames.packed_bytes() } else { plain };
     let mut best = packed;
     if rich && context.may(Encoding::Dictionary) && packed * 8 >= values.len() * 8 {
-        let limit = (best as f64 * WORTH) as usize;
+        let limit = (best as f64 * MAX_SIZE_RATIO) as usize;
         if let Some(dictionary) = dictionary(values, limit) {
             body.set(node, Encoding::Dictionary, 0);
             let count = dictionary.entries.len();
@@ -54,11 +54,11 @@ pub(super) fn put<'a, T: Int>(
         }
     }
     if rich && context.may(Encoding::Delta) && values.len() > 2 {
-        let limit = (best as f64 * WORTH) as usize;
+        let limit = (best as f64 * MAX_SIZE_RATIO) as usize;
         if let Some((base, differences)) = differences(values, limit) {
             let delta = Frames::of(&differences);
             let size = delta.packed_bytes() + T::BYTES;
-            if size < limit && (size as f64) < plain as f64 * WORTH {
+            if size < limit && (size as f64) < plain as f64 * MAX_SIZE_RATIO {
                 body.set(node, Encoding::Delta, 0);
                 body.put(bytemuck::bytes_of(&base));
                 body.align(8);
@@ -67,7 +67,7 @@ pub(super) fn put<'a, T: Int>(
             best = best.min(size.max(packed));
         }
     }
-    if best as f64 > plain as f64 * WORTH || !context.may(Encoding::Packed) {
+    if best as f64 > plain as f64 * MAX_SIZE_RATIO || !context.may(Encoding::Packed) {
         return put_plain(body, values, lasting);
     }
     body.set(node, Encoding::Packed, 0);
@@ -95,7 +95,7 @@ impl<T: Int> Frames<T> {
         Self { bounds, last_block }
     }
 
-    /// The value that all of them are, if there is one.
+    /// The value, if all values are equal.
     fn constant(&self) -> Option<T> {
         let first = self.bounds.first()?.0;
         self.bounds.iter().all(|&bounds| bounds == (first, first)).then_some(first)
@@ -123,7 +123,7 @@ impl<T: Int> Frames<T> {
         self.bounds.iter().for_each(|&bounds| out.push(Self::width(bounds) as u8));
         body.align(8);
         let out = body.tail();
-        // Zeroed once, since that costs as much as packing does.
+        // Zeroed only once, because zeroing costs as much as packing.
         let mut packed = [0; BLOCK];
         for (block, &bounds) in values.chunks(BLOCK).zip(&self.bounds) {
             let (reference, width) = (bounds.0, Self::width(bounds));
@@ -166,7 +166,8 @@ fn pack<T: Int, L: BitPacking + bytemuck::Pod>(
 ) {
     let offsets = block.map(|value| narrow(value.minus(reference).to_bits()));
     let packed = &mut bytemuck::cast_slice_mut::<u64, L>(packed)[..packed_bytes(BLOCK, width) / size_of::<L>()];
-    // SAFETY: the input has 1024 values, the output the room of 1024 × width bits, and width is no larger than the lane.
+    // SAFETY: the input has 1024 values, the output has room for 1024 × width bits, and width is no larger than the
+    // lane.
     unsafe { L::unchecked_pack(width, &offsets, packed) };
     out.extend_from_slice(bytemuck::cast_slice(packed));
 }
@@ -191,7 +192,8 @@ fn pack_short<T: Int>(block: &[T], reference: T, width: usize, out: &mut Vec<u8>
     out.truncate(end);
 }
 
-/// The first value less the first difference, and all differences; `None` if a sample says that they do not pack into `limit` bytes.
+/// The base and all differences. The base is the first value minus the first difference. `None` if a sample shows that
+/// the differences do not pack into `limit` bytes.
 fn differences<T: Int>(values: &[T], limit: usize) -> Option<(T, Vec<T>)> {
     const RUN: usize = 16;
     let (mut least, mut most) = (T::MAX, T::MIN);
@@ -207,7 +209,7 @@ fn differences<T: Int>(values: &[T], limit: usize) -> Option<(T, Vec<T>)> {
     }
     let second = values[1].minus(values[0]);
     let mut differences = Vec::with_capacity(values.len());
-    // The first one is free to choose: like its neighbour, so that it does not widen the first block.
+    // The first difference is arbitrary. A copy of the second one does not widen the first block.
     differences.push(second);
     differences.extend(values.windows(2).map(|pair| pair[1].minus(pair[0])));
     Some((values[0].minus(second), differences))
@@ -221,7 +223,7 @@ fn dictionary<T: Int>(values: &[T], limit: usize) -> Option<Dictionary<T>> {
     if size(distinct) >= limit {
         return None;
     }
-    // The estimate may be low; past twice as many, the scan has told otherwise.
+    // The estimate may be too low. With more than twice as many entries the scan stops.
     let dictionary = Dictionary::of(values, distinct * 2)?;
     (size(dictionary.entries.len()) < limit).then_some(dictionary)
 }

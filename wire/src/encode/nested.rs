@@ -66,7 +66,7 @@ fn put_list<'a, O: Int>(
     memory: &mut Memory,
     context: &mut Context<'a>,
 ) -> Option<()> {
-    // An empty array may come without its one offset.
+    // Arrow allows an empty array without its one offset.
     const NO_OFFSET: &[u8] = &[0; 8];
     let offsets: &'a [u8] = if rows == 0 { NO_OFFSET } else { offsets };
     let offsets = offsets.get(..(rows + 1) * O::BYTES)?;

@@ -6,19 +6,19 @@ use super::body::{Body, NodeStart};
 use crate::Bitmap;
 use crate::int::Int;
 
-/// Above this share of NULLs, leaving their values out saves more than moving the others costs.
+/// Above this share of NULLs, omitting their values saves more than moving the others costs.
 const SPARSE_FROM: f64 = 0.25;
 
-/// Bitmaps of the top-level columns so far, to be referred to.
+/// Bitmaps of earlier top-level columns, which later columns may refer to.
 #[derive(Default)]
 pub(super) struct Bitmaps<'a> {
     seen: Vec<(usize, usize, Bitmap<&'a [u8]>)>,
 }
 
-/// Which rows of a node are there.
+/// Which rows of a node have values.
 pub(super) struct Present<'a> {
     pub(super) rows: usize,
-    /// Set if some are NULL and some not.
+    /// Set if some rows are NULL and some are not.
     valid: Option<Bitmap<&'a [u8]>>,
     nulls: usize,
     sparse: bool,
@@ -55,12 +55,12 @@ impl<'a> Present<'a> {
         if self.sparse { self.rows - self.nulls } else { self.rows }
     }
 
-    /// The bitmap where values have to be picked.
+    /// The bitmap, if only the valid values are stored.
     pub(super) fn sparse(&self) -> Option<Bitmap<&'a [u8]>> {
         self.valid.filter(|_| self.sparse)
     }
 
-    /// Starts the node with its NULLs. `column` and `bitmaps` are given for top-level nodes.
+    /// Starts the node and writes its NULLs. `column` and `bitmaps` are given for top-level nodes.
     pub(super) fn start(&self, body: &mut Body<'a>, top: Option<(usize, &mut Bitmaps<'a>)>) -> NodeStart {
         if self.none() {
             return body.start(1, 0);
@@ -82,8 +82,9 @@ impl<'a> Present<'a> {
         node
     }
 
-    /// The stored ones of `values`: all, or the valid ones, or all with those under a NULL repeating the value before, so that
-    /// they cost nothing to encode and say nothing. `None` if they are `values` as they are.
+    /// The values to store. In a sparse node, these are the valid ones. In a dense node, each value under a NULL is
+    /// replaced by the value before it, which compresses well and reveals nothing. `None` if `values` can be stored
+    /// unchanged.
     pub(super) fn pick<T: Int>(&self, values: &[T]) -> Option<Vec<T>> {
         let valid = self.valid?;
         let mut picked = Vec::with_capacity(self.rows);
@@ -101,7 +102,7 @@ impl<'a> Present<'a> {
         Some(picked)
     }
 
-    /// The same for values of `width` bytes without arithmetic; only a sparse node leaves any out.
+    /// The same for values of `width` bytes without arithmetic. Only a sparse node omits values.
     pub(super) fn pick_bytes(&self, values: &'a [u8], width: usize) -> Cow<'a, [u8]> {
         let Some(valid) = self.sparse() else { return Cow::Borrowed(values) };
         let mut picked = Vec::with_capacity(self.stored() * width);

@@ -1,10 +1,10 @@
-//! A few hundred values that stand for a column.
+//! A sample of a column's values.
 
-/// How many values are looked at.
+/// The number of values in a sample.
 pub(super) const SAMPLE: usize = 256;
 
-/// Up to [`SAMPLE`] ascending positions below `count`, one from each stretch of equal length, at a spot that varies, so that
-/// periodic data does not fool it.
+/// Up to [`SAMPLE`] ascending positions below `count`: one from each interval of equal length, at a varying offset, so
+/// that periodic data is sampled correctly.
 pub(super) fn positions(count: usize) -> impl Iterator<Item = usize> {
     let samples = count.min(SAMPLE);
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
@@ -15,10 +15,11 @@ pub(super) fn positions(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// About how many distinct values `count` values have, judged by the hashes of a sample; `None` if no two were alike.
+/// The estimated number of distinct values among `count`, from the hashes of a sample. `None` if no value repeats in
+/// the sample.
 ///
-/// Where most of the sample repeats, its own count of distinct values is close. Where few do, the number of repeats tells as in the
-/// birthday problem: among *d* equally likely values, *s* draws give about *s*² / 2*d* repeats.
+/// If most of the sample repeats, the sample's own number of distinct values is close. Otherwise the number of repeats
+/// is used, as in the birthday problem: among *d* equally likely values, *s* draws give about *s*² / 2*d* repeats.
 pub(super) fn distinct(hashes: impl Iterator<Item = u64>) -> Option<usize> {
     const SLOTS: usize = SAMPLE * 4;
     let mut table = [0u64; SLOTS];

@@ -1,4 +1,5 @@
-//! The logical value of a decoded column in the form of spec/vectors/README.md, written from the raw buffers alone.
+//! The logical value of a decoded column in the form of spec/vectors/README.md. It is computed only from the raw
+//! buffers.
 
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "test support, shared by several tests")]
 
@@ -31,7 +32,7 @@ fn pairs(metadata: &[(String, String)]) -> Value {
     metadata.iter().map(|(key, value)| json!([key, value])).collect()
 }
 
-/// What a whole stream holds.
+/// The logical value of a whole stream.
 pub fn stream(schema: &Schema, chunks: &[(usize, Vec<Column<Bytes>>)]) -> Value {
     let mut columns = vec![Vec::new(); schema.fields.len()];
     for (rows, chunk) in chunks {
@@ -215,7 +216,7 @@ fn float(text: &str, bytes: &[u8], quiet: u64) -> Value {
     if bits == quiet { json!("nan") } else { json!(format!("nan:{bits:0width$x}", width = bytes.len() * 2)) }
 }
 
-/// An IEEE 754 half in decimal: every one is a float32 too.
+/// An IEEE 754 half in decimal: every half is also a float32.
 fn half(bytes: &[u8]) -> String {
     let bits = u16::from_le_bytes(bytes.try_into().unwrap());
     let (sign, exponent, fraction) = (bits >> 15, i32::from(bits >> 10 & 0x1F), f32::from(bits & 0x3FF));
@@ -271,7 +272,7 @@ fn decimal(digits: &str, scale: i8) -> String {
     format!("{sign}{whole}.{part}")
 }
 
-/// Whether two logical values are equal: as JSON, float strings by their number.
+/// Whether two logical values are equal: as JSON, with float strings compared as numbers.
 pub fn same(field: &Field, left: &Value, right: &Value) -> bool {
     if left == right {
         return true;

@@ -1,4 +1,4 @@
-//! Table 3: what the size of chunks does to time and size.
+//! Table 3: the effect of the size of chunks on time and size.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{Result, TABLES};
 
 /// The paper's sizes, of the plain bytes of Arrow's buffers.
 const SIZES: [usize; 6] = [2_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-/// The first so many chunks are measured: of small ones more would take long and say the same.
+/// The maximum number of measured chunks. More small chunks would take long and give the same result.
 const CHUNKS: usize = 4_000;
 
 pub fn run(args: &Args) -> Result<Vec<Value>> {

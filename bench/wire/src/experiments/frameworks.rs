@@ -1,4 +1,4 @@
-//! Table 7: layouts of one's own, Protocol Buffers, and Arrow's messages.
+//! Table 7: custom layouts, Protocol Buffers, and Arrow's messages.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> Result<Vec<Value>> {
         entries.push(Entry::colonnade(config)?);
     }
     let mut measured = Vec::new();
-    // The messages are declared for this table.
+    // The messages are declared only for this table.
     for name in args.tables_or(&["lineitem"]) {
         measured.extend(measure("frameworks", &Table::load(&name, args)?, &entries, args.rounds)?);
     }

@@ -1,7 +1,7 @@
 //! Table 6: the integer columns of each table, packed in different ways.
 //!
-//! As in the paper, they are integers of 4 bytes, and lineitem's decimals are among them, scaled. Columns with values
-//! that do not fit are left out.
+//! As in the paper, they are integers of 4 bytes. lineitem's decimals are included, scaled. Columns with values that do
+//! not fit are omitted.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<Vec<Value>> {
     Ok(measured)
 }
 
-/// The columns whose values are all integers of 4 bytes in all batches, as such.
+/// The columns whose values are integers of 4 bytes in all batches, converted to that type.
 fn integer_columns(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
     let schema = batches.first().ok_or("the table is empty")?.schema();
     let mut kept = Vec::new();
@@ -56,7 +56,7 @@ fn integer_columns(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
     columns.into_iter().map(|columns| Ok(RecordBatch::try_new(schema.clone(), columns)?)).collect()
 }
 
-/// The column as integers of 4 bytes, if it is one of numbers and all of them fit.
+/// The column as integers of 4 bytes, if it is numeric and all values fit.
 fn narrowed(column: &ArrayRef) -> Option<ArrayRef> {
     match column.data_type() {
         DataType::Int16 => narrow::<Int16Type>(column),
@@ -68,7 +68,7 @@ fn narrowed(column: &ArrayRef) -> Option<ArrayRef> {
 }
 
 fn narrow<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> Option<ArrayRef> {
-    // The least integer stands for a missing value in some of the layouts.
+    // In some of the layouts the smallest integer represents a missing value.
     let fitting = |value: T::Native| i32::try_from(value.into()).ok().filter(|&value| value > i32::MIN);
     let column = column.as_primitive::<T>();
     let mut values = Vec::with_capacity(column.len());

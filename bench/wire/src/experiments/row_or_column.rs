@@ -10,7 +10,7 @@ use crate::layout::rows::Rows;
 use crate::table::Table;
 use crate::{Result, TABLES};
 
-/// The paper's, at the levels that their tools have by default, and Zstandard.
+/// The paper's codecs, at the default levels of their tools, and Zstandard.
 const CODECS: [Codec; 7] =
     [Codec::None, Codec::Snappy, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3), Codec::Gzip(6), Codec::Xz(6)];
 

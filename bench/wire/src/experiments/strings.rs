@@ -9,9 +9,9 @@ use crate::codec::Codec;
 use crate::layout::strings::Strings;
 use crate::table::{self, CHUNK_ROWS, Table};
 
-/// The paper's columns of lineitem, and the widths that it declared them with.
+/// The paper's columns of lineitem, and the widths with which it declared them.
 const COLUMNS: [(&str, &[usize]); 2] = [("l_returnflag", &[1]), ("l_comment", &[44, 100, 1_000, 10_000])];
-/// Columns that get very wide are measured on as many of the first rows as have so many bytes then.
+/// For very wide columns, only the first rows that have this many bytes are measured.
 const WIDE_BYTES: usize = 64 << 20;
 
 pub fn run(args: &Args) -> Result<Vec<Value>> {
@@ -25,7 +25,7 @@ pub fn run(args: &Args) -> Result<Vec<Value>> {
             let table = Table::cut(&name, &batches, CHUNK_ROWS, args.chunk_bytes)?;
             measured.extend(with(measure("strings", &table, &any_width()?, args.rounds)?, "column", column));
             for &width in widths {
-                // Messages stay as long, however wide their values are.
+                // Messages have the same size for all widths of values.
                 let rows = (args.chunk_bytes / width).clamp(1, CHUNK_ROWS);
                 let table = Table::cut(&name, &batches, rows, args.chunk_bytes)?.head(WIDE_BYTES / (rows * width))?;
                 let entries = [Codec::None, Codec::Snappy]
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<Vec<Value>> {
     Ok(measured)
 }
 
-/// What does not depend on a declared width.
+/// The entries that do not depend on a declared width.
 fn any_width() -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for codec in [Codec::None, Codec::Snappy] {

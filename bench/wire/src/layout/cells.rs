@@ -1,7 +1,7 @@
-//! Columns as MonetDB keeps them: values of a fixed width or strings, and what is missing is a value that means it.
+//! Columns as MonetDB stores them: values of a fixed width or strings. A special value represents a missing one.
 //!
-//! MonetDB's own choice (gdk/gdk_atoms.c): the least integer of a type, and for a string the single byte 0x80, which no
-//! UTF-8 begins with.
+//! MonetDB's own choice (gdk/gdk_atoms.c): the smallest integer of a type, and for a string the single byte 0x80, with
+//! which no UTF-8 begins.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use arrow_schema::DataType;
 use super::{SHORT_DECIMAL_DIGITS, fixed_width, text};
 use crate::Result;
 
-/// What stands for a missing string.
+/// Represents a missing string.
 const NIL_STRING: u8 = 0x80;
 
-/// The least integer of `W` bytes, which stands for a missing one.
+/// The smallest integer of `W` bytes, which represents a missing one.
 const fn nil<const W: usize>() -> [u8; W] {
     let mut bytes = [0; W];
     bytes[W - 1] = 0x80;
@@ -34,10 +34,10 @@ pub enum Cells {
 }
 
 impl Cells {
-    /// Those of an Arrow array.
+    /// The cells of an Arrow array.
     ///
     /// # Errors
-    /// A type that is none of integers, decimals, dates, times and text.
+    /// The type is not one of integers, decimals, dates, times and text.
     pub fn of(column: &ArrayRef) -> Result<Self> {
         match column.data_type() {
             DataType::Utf8 => Ok(Self::Strings(column.as_string().clone())),
@@ -64,7 +64,7 @@ impl Cells {
     }
 }
 
-/// Bytes of a value of the type, or nothing for text.
+/// Bytes of a value of the type, or `None` for text.
 ///
 /// # Errors
 /// As for [`Cells::of`].
@@ -72,12 +72,12 @@ pub fn width(data_type: &DataType) -> Result<Option<usize>> {
     match data_type {
         DataType::Utf8 => Ok(None),
         DataType::Decimal128(digits, _) if *digits <= SHORT_DECIMAL_DIGITS => Ok(Some(8)),
-        other if other.is_floating() => Err(format!("no {other} stands for a missing value here").into()),
+        other if other.is_floating() => Err(format!("no {other} represents a missing value here").into()),
         other => fixed_width(other).map(Some),
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the precision says that the low 8 bytes hold the value")]
+#[expect(clippy::cast_possible_truncation, reason = "the precision ensures that the low 8 bytes contain the value")]
 fn decimals(column: &Decimal128Array) -> Buffer {
     let narrow: Vec<i64> = match column.nulls() {
         None => column.values().iter().map(|&value| value as i64).collect(),
@@ -95,7 +95,7 @@ fn with_nils<const W: usize>(bytes: &[u8], nulls: &NullBuffer) -> Buffer {
     Buffer::from_vec(out)
 }
 
-/// Appends a string as it is sent.
+/// Appends a string in the form in which it is sent.
 pub fn append_string(strings: &StringArray, row: usize, out: &mut Vec<u8>) {
     if strings.is_valid(row) {
         out.extend_from_slice(strings.value(row).as_bytes());
@@ -105,10 +105,10 @@ pub fn append_string(strings: &StringArray, row: usize, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// The array of a column as it was sent. A column that is known to be complete is not searched for missing values.
+/// The array of a column that was sent. A column that is known to be complete is not searched for missing values.
 ///
 /// # Errors
-/// The bytes are not those of so many values.
+/// The bytes do not contain this number of values.
 pub fn array(data_type: &DataType, bytes: &[u8], rows: usize, complete: bool) -> Result<ArrayRef> {
     let Some(width) = width(data_type)? else {
         return if complete { text::from_terminated(bytes, rows, None) } else { strings(bytes, rows) };
@@ -127,7 +127,7 @@ pub fn array(data_type: &DataType, bytes: &[u8], rows: usize, complete: bool) ->
             _ => found::<16>(bytes),
         }
     };
-    // Into memory of its own, aligned as the values must be.
+    // Into separate memory, with the alignment that the values need.
     let mut values = MutableBuffer::with_capacity(bytes.len());
     values.extend_from_slice(bytes);
     if let DataType::Decimal128(digits, scale) = data_type
@@ -141,7 +141,7 @@ pub fn array(data_type: &DataType, bytes: &[u8], rows: usize, complete: bool) ->
     Ok(make_array(ArrayData::builder(data_type.clone()).len(rows).nulls(nulls).add_buffer(values.into()).build()?))
 }
 
-/// Which values are there.
+/// Which values are present.
 fn found<const W: usize>(bytes: &[u8]) -> Option<NullBuffer> {
     let (cells, _) = bytes.as_chunks::<W>();
     let valid = BooleanBuffer::collect_bool(cells.len(), |i| cells[i] != nil());

@@ -1,13 +1,13 @@
 //! Columns of integers of 4 bytes, packed: the paper's comparison of integer compression (Table 6).
 //!
-//! As in the paper, which used Lemire's library, each block of a column is packed by itself: *binary packing* keeps as
-//! many bits as the block's largest value needs (a negative one needs all 32); *PFOR* (Zukowski et al., ICDE 2006)
-//! takes a base off first and keeps what then does not fit as exceptions. Missing values are the least integer, as in
-//! MonetDB. The inner loops are those of the FastLanes library, whose blocks have 1024 values: the last block of a
-//! column is filled up.
+//! As in the paper, which used Lemire's library, each block of a column is packed separately. *Binary packing* uses the
+//! number of bits that the block's largest value needs (a negative value needs all 32). *PFOR* (Zukowski et al., ICDE
+//! 2006) first subtracts a base, and stores values that then do not fit as exceptions. Missing values are the smallest
+//! integer, as in MonetDB. The inner loops are those of the FastLanes library, whose blocks have 1024 values; the last
+//! block of a column is padded.
 //!
 //! A block is its number of bits (1 byte), for PFOR its base (4 bytes) and its number of exceptions (2 bytes), then the
-//! packed values, then for each exception its place (2 bytes) and its value (4 bytes).
+//! packed values, then for each exception its position (2 bytes) and its value (4 bytes).
 
 use std::array;
 
@@ -22,9 +22,9 @@ use crate::table::Table;
 
 /// Values of a block.
 const BLOCK: usize = 1024;
-/// Values of a block that PFOR looks at to choose its base and bits.
+/// Values of a block that PFOR samples to choose its base and bits.
 const SAMPLE: usize = 64;
-/// Bits of an exception, its place included.
+/// Bits of an exception, including its position.
 const EXCEPTION_BITS: usize = 48;
 
 /// How blocks are packed.
@@ -92,7 +92,7 @@ impl Packing {
         }
         let mut packed = [0; BLOCK];
         let packed = &mut packed[..BLOCK / 32 * bits];
-        // SAFETY: 1024 values of 32 bits, packed into as many words as `bits` bits of each take.
+        // SAFETY: 1024 values of 32 bits are packed into the number of words that `bits` bits of each value need.
         unsafe { u32::unchecked_pack(bits, &offsets, packed) };
         let start = out.len();
         out.resize(start + packed.len() * 4, 0);
@@ -112,11 +112,11 @@ impl Packing {
             exceptions = usize::from(u16::from_le_bytes(take(input, 2)?.try_into()?));
         }
         let (words, _) = take(input, BLOCK / 8 * bits)?.as_chunks::<4>();
-        // Into memory that is aligned as the library wants it.
+        // Into memory with the alignment that the library needs.
         let mut packed = [0; BLOCK];
         packed.iter_mut().zip(words).for_each(|(to, word)| *to = u32::from_le_bytes(*word));
         let mut offsets = [0; BLOCK];
-        // SAFETY: as many words as 1024 values of `bits` bits take, and room for 1024 values.
+        // SAFETY: the input has the number of words of 1024 values of `bits` bits, the output has room for 1024 values.
         unsafe { u32::unchecked_unpack(bits, &packed[..BLOCK / 32 * bits], &mut offsets) };
         let mut block = offsets.map(|offset| base.wrapping_add(offset.cast_signed()));
         for exception in take(input, exceptions * EXCEPTION_BITS / 8)?.as_chunks::<6>().0 {
@@ -128,14 +128,14 @@ impl Packing {
     }
 }
 
-/// The base and the bits that would make a sample of the block smallest: for each number of bits, the base under which
-/// most values fit.
+/// The base and the bits with which a sample of the block has the smallest size: for each number of bits, the base with
+/// which most values fit.
 fn frame(block: &[i32; BLOCK]) -> (i32, usize) {
     let mut sample: [i32; SAMPLE] = array::from_fn(|i| block[i * (BLOCK / SAMPLE) + i % (BLOCK / SAMPLE)]);
     sample.sort_unstable();
     let mut best = (sample[0], 32, SAMPLE * 32);
     for bits in 0..32 {
-        // A window over the sorted values: those from `first` to `last` lie less than 2^bits apart.
+        // A window over the sorted values: those from `first` to `last` differ by less than 2^bits.
         let (mut first, mut most, mut base) = (0, 0, sample[0]);
         for last in 0..SAMPLE {
             while i64::from(sample[last]) - i64::from(sample[first]) >= 1 << bits {

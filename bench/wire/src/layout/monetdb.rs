@@ -1,8 +1,8 @@
 //! The layout that the paper added to MonetDB ("MonetDB++" in its tables).
 //!
-//! "Don't Hold My Data Hostage" (VLDB 2017), §4.1 and figure 10: a chunk starts with its number of rows; columns follow
-//! one another; only those of variable length are prefixed with their length. Fixed-width values are raw, strings end
-//! with a zero byte. A value of the type itself stands for a missing one.
+//! "Don't Hold My Data Hostage" (VLDB 2017), §4.1 and figure 10: a chunk starts with its number of rows. The columns
+//! follow one another; only those of variable length have their length as a prefix. Fixed-width values are raw, strings
+//! end with a zero byte. A value of the type itself represents a missing one.
 
 use arrow_array::{ArrayRef, RecordBatch};
 

@@ -1,9 +1,10 @@
 //! The layout that the paper added to PostgreSQL ("PostgreSQL++" in its tables).
 //!
-//! "Don't Hold My Data Hostage" (VLDB 2017), §4.2 and figure 11: a chunk starts with its number of rows; each column is
-//! prefixed with its length, then, if the column may hold NULLs, a bitmask with 1 for a missing value, then the values
-//! present. Fixed-width values are raw, strings end with a zero byte. Columns that the database's statistics know to be
-//! complete have no mask. A DECIMAL of up to 18 digits is a scaled integer of 8 bytes, as in the paper's MonetDB.
+//! "Don't Hold My Data Hostage" (VLDB 2017), §4.2 and figure 11: a chunk starts with its number of rows. Each column
+//! has its length as a prefix, then, if the column may contain NULLs, a bitmask with 1 for a missing value, then the
+//! present values. Fixed-width values are raw, strings end with a zero byte. Columns that are complete by the
+//! database's statistics have no mask. A DECIMAL of up to 18 digits is a scaled integer of 8 bytes, as in the paper's
+//! MonetDB.
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ fn encode_mask(column: &ArrayRef, out: &mut Vec<u8>) {
         }
     }
     out.resize(start + bytes, 0);
-    // What the last byte has behind the last row is no missing value.
+    // The bits after the last row do not represent missing values.
     if let (spare @ 1.., Some(last)) = (column.len() % 8, out.last_mut()) {
         *last &= (1 << spare) - 1;
     }
@@ -99,7 +100,10 @@ fn encode_decimals(column: &Decimal128Array, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + (column.len() - column.null_count()) * 8, 0);
     let (cells, _) = out[start..].as_chunks_mut::<8>();
-    #[expect(clippy::cast_possible_truncation, reason = "the precision says that the low 8 bytes hold the value")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the precision guarantees that the low 8 bytes contain the value"
+    )]
     let write = |(cell, &value): (&mut [u8; 8], &i128)| *cell = (value as i64).to_le_bytes();
     match column.nulls() {
         None => cells.iter_mut().zip(column.values()).for_each(write),
@@ -149,7 +153,7 @@ fn decode_values(data_type: &DataType, input: &[u8], rows: usize, nulls: Option<
     }
 }
 
-/// Values present to values of every row.
+/// Moves the present values to their rows.
 fn spread<const W: usize>(input: &[u8], rows: usize, nulls: Option<&NullBuffer>) -> Result<Buffer> {
     let present = rows - nulls.map_or(0, NullBuffer::null_count);
     if input.len() != present * W {

@@ -1,8 +1,8 @@
-//! lineitem in Protocol Buffers, by prost (Table 7): a message a row, as in the paper, or a message a chunk whose
-//! numbers are packed.
+//! lineitem in Protocol Buffers, by prost (Table 7): one message for each row, as in the paper, or one message for each
+//! chunk, whose numbers are packed.
 //!
-//! The messages are declared as `protoc` would from a schema of this table, and handled as its users do: filled, encoded,
-//! decoded, read. Whole numbers and scaled decimals are varints, dates are days.
+//! The messages are declared as `protoc` would declare them from a schema of this table, and used as its users do:
+//! filled, encoded, decoded, read. Integers and scaled decimals are varints, dates are days.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::{Layout, SHORT_DECIMAL_DIGITS};
 use crate::Result;
 use crate::table::Table;
 
-/// Which messages there are.
+/// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protobuf {
-    /// One a row, each after its length.
+    /// One for each row, each after its length.
     Rows,
-    /// One a chunk.
+    /// One for each chunk.
     Columns,
 }
 
@@ -62,7 +62,7 @@ struct Row {
     comment: String,
 }
 
-/// The rows of a chunk, a field a column.
+/// The rows of a chunk, with one field for each column.
 #[derive(Clone, PartialEq, Message)]
 struct Columns {
     #[prost(int64, repeated, tag = "1")]
@@ -124,7 +124,7 @@ impl Layout for Protobuf {
     }
 }
 
-/// The columns of a chunk, by their types: the keys, the line's number, the decimals, the flags, the dates, the texts.
+/// The columns of a chunk, grouped by type: the keys, the line's number, the decimals, the flags, the dates, the texts.
 struct Lineitem<'a> {
     keys: [&'a [i64]; 3],
     linenumber: &'a [i32],
@@ -149,7 +149,7 @@ impl<'a> Lineitem<'a> {
             DataType::Utf8, DataType::Utf8, DataType::Utf8,
         ] if *q.max(e).max(d).max(t) <= SHORT_DECIMAL_DIGITS);
         if !is_lineitem || chunk.columns().iter().any(|column| column.null_count() > 0) {
-            return Err("these messages are declared for lineitem".into());
+            return Err("these messages support only the table lineitem".into());
         }
         Ok(Self {
             keys: [long(0), long(1), long(2)],
@@ -161,7 +161,7 @@ impl<'a> Lineitem<'a> {
         })
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the precision says that the low 8 bytes hold the value")]
+    #[expect(clippy::cast_possible_truncation, reason = "the precision ensures that the low 8 bytes contain the value")]
     fn row(&self, i: usize) -> Row {
         Row {
             orderkey: self.keys[0][i],
@@ -183,7 +183,7 @@ impl<'a> Lineitem<'a> {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the precision says that the low 8 bytes hold the value")]
+    #[expect(clippy::cast_possible_truncation, reason = "the precision ensures that the low 8 bytes contain the value")]
     fn columns(&self) -> Columns {
         let short = |values: &[i128]| values.iter().map(|&value| value as i64).collect();
         let strings = |values: &StringArray| values.iter().map(|value| value.unwrap_or_default().to_owned()).collect();

@@ -1,6 +1,6 @@
 //! The values of the paper's layout for MonetDB, row by row instead of column by column (Table 4).
 //!
-//! A client that wants columns has to take the rows apart, which is what decoding does here.
+//! A client that needs columns must split the rows, which is what decoding does here.
 
 use arrow_array::{ArrayRef, RecordBatch};
 
@@ -9,7 +9,7 @@ use super::{Layout, ended, take, take_u32};
 use crate::Result;
 use crate::table::Table;
 
-/// Rows, one behind the other.
+/// Rows, one after the other.
 pub struct Rows;
 
 impl Layout for Rows {

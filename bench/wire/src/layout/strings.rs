@@ -1,6 +1,6 @@
 //! One column of text, in the ways that the paper compares (Tables 8 and 9) and in Arrow's.
 //!
-//! A chunk is its number of rows (4 bytes) and its values. The column has none missing, as lineitem's have.
+//! A chunk is its number of rows (4 bytes) and its values. The column has no missing values, as those of lineitem.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -9,18 +9,18 @@ use super::{Layout, ended, take, take_u32, text};
 use crate::Result;
 use crate::table::Table;
 
-/// How one tells where a value ends.
+/// How the end of a value is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strings {
-    /// By a zero byte behind it.
+    /// By a zero byte after it.
     Terminated,
-    /// By its length before it, 7 bits a byte.
+    /// By its length before it, 7 bits per byte.
     Varint,
     /// By its length before it, in 4 bytes: PostgreSQL's own protocol.
     Length,
-    /// All have as many bytes, filled up with zeros.
+    /// All values have the same number of bytes, padded with zeros.
     Fixed(usize),
-    /// By where each begins, in 4 bytes each, before all of them: Arrow's.
+    /// By the start of each value, in 4 bytes each, before all values: Arrow's way.
     Offsets,
 }
 
@@ -98,9 +98,9 @@ impl Layout for Strings {
     }
 }
 
-/// Where the zeros of a cell begin.
+/// The position at which the zeros of a cell begin.
 fn end_of(cell: &[u8]) -> usize {
-    // A search that looks at many bytes at once has to be started, which costs more than a short cell is worth.
+    // A vectorized search has a start-up cost that is too high for a short cell.
     let zero = if cell.len() < 16 { cell.iter().position(|&byte| byte == 0) } else { memchr::memchr(0, cell) };
     zero.unwrap_or(cell.len())
 }

@@ -1,4 +1,4 @@
-//! Text in messages: as strings with a zero byte behind each, and as parts to make an Arrow array of.
+//! Text in messages: as strings with a zero byte after each, and as parts of an Arrow array.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use crate::Result;
 
-/// Appends the values present, a zero byte behind each.
+/// Appends the present values, with a zero byte after each.
 pub fn append_terminated(column: &StringArray, out: &mut Vec<u8>) {
     let offsets = column.value_offsets();
     let data = column.value_data();
@@ -21,12 +21,12 @@ pub fn append_terminated(column: &StringArray, out: &mut Vec<u8>) {
     }
 }
 
-/// The array of which [`append_terminated`] wrote the values present.
+/// The array whose present values [`append_terminated`] wrote.
 ///
 /// # Errors
-/// It is another number of values, or no UTF-8.
+/// The number of values differs, or they are not UTF-8.
 pub fn from_terminated(input: &[u8], rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-    // The terminators are characters of their own, so cutting at them leaves UTF-8 on both sides.
+    // The terminators are separate characters, so the parts between them are also UTF-8.
     simdutf8::basic::from_utf8(input)?;
     let present = rows - nulls.as_ref().map_or(0, NullBuffer::null_count);
     i32::try_from(input.len())?;
@@ -50,17 +50,17 @@ pub fn from_terminated(input: &[u8], rows: usize, nulls: Option<NullBuffer>) -> 
     }
     offsets.resize(rows + 1, data.len() as i32);
     let offsets = OffsetBuffer::new(offsets.into());
-    // SAFETY: the offsets only grow and end at the data's length, and every value is valid UTF-8, as checked above.
+    // SAFETY: the offsets ascend and end at the data's length, and every value is valid UTF-8, as checked above.
     Ok(Arc::new(unsafe { StringArray::new_unchecked(offsets, data.into(), nulls) }))
 }
 
-/// An array of values that lie one behind the other in `data`, cut at `offsets`.
+/// An array of values that lie one after the other in `data`, with boundaries at `offsets`.
 ///
 /// # Errors
-/// A value is no UTF-8, or the parts do not fit each other.
+/// A value is not UTF-8, or the parts are inconsistent.
 pub fn from_parts(offsets: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     simdutf8::basic::from_utf8(&data)?;
-    // A byte that continues a character has the bits 10 in front.
+    // A byte that continues a character begins with the bits 10.
     let begins =
         |&offset: &i32| usize::try_from(offset).is_ok_and(|i| data.get(i).is_none_or(|byte| byte >> 6 != 0b10));
     let fits = offsets.first() == Some(&0)
@@ -68,9 +68,10 @@ pub fn from_parts(offsets: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -
         && offsets.is_sorted()
         && nulls.as_ref().is_none_or(|nulls| nulls.len() + 1 == offsets.len());
     if !fits || !offsets.iter().all(begins) {
-        return Err("a string column is cut at the wrong places".into());
+        return Err("a string column has invalid boundaries".into());
     }
     let offsets = OffsetBuffer::new(offsets.into());
-    // SAFETY: the offsets only grow and end at the data's length; the data is valid UTF-8 and is cut before characters.
+    // SAFETY: the offsets ascend and end at the data's length; the data is valid UTF-8, and each boundary is before a
+    // character.
     Ok(Arc::new(unsafe { StringArray::new_unchecked(offsets, data.into(), nulls) }))
 }

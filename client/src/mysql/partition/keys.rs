@@ -3,7 +3,7 @@
 use colonnade_sql::{Dialect, quote};
 
 use super::{MysqlConnection, unsupported};
-use crate::mysql::kind::{self, Kind};
+use crate::mysql::kind::{self, ColumnKind};
 use crate::mysql::packet::Definition;
 use crate::partition::{balance, key, text};
 use crate::{Error, ErrorKind, Keep};
@@ -18,7 +18,7 @@ const SKEWED: f64 = 1.5;
 const MAX_TEXT: usize = 200;
 
 /// The column to cut by.
-pub(super) struct Key {
+pub(super) struct PartitionKey {
     /// What is compared, over the columns of [`text::ALIAS`].
     pub(super) expression: String,
     type_name: String,
@@ -44,17 +44,19 @@ enum Family {
 }
 
 impl Family {
-    fn of(kind: Kind, type_name: &str) -> Option<Self> {
+    fn of(kind: ColumnKind, type_name: &str) -> Option<Self> {
         Some(match kind {
-            Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => Self::Integer,
-            Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 | Kind::Null => Self::Integer,
-            Kind::Bool | Kind::Bits => Self::Bits,
-            Kind::Float32 | Kind::Float64 => Self::Double,
-            Kind::Decimal { .. } => Self::Decimal,
-            Kind::Date => Self::Date,
-            Kind::DateTime(_) => Self::DateTime,
-            Kind::Time(_) => Self::Ordered("TIME(6)"),
-            Kind::Text => match type_name {
+            ColumnKind::Int8 | ColumnKind::Int16 | ColumnKind::Int32 | ColumnKind::Int64 => Self::Integer,
+            ColumnKind::UInt8 | ColumnKind::UInt16 | ColumnKind::UInt32 | ColumnKind::UInt64 | ColumnKind::Null => {
+                Self::Integer
+            }
+            ColumnKind::Bool | ColumnKind::Bits => Self::Bits,
+            ColumnKind::Float32 | ColumnKind::Float64 => Self::Double,
+            ColumnKind::Decimal { .. } => Self::Decimal,
+            ColumnKind::Date => Self::Date,
+            ColumnKind::DateTime(_) => Self::DateTime,
+            ColumnKind::Time(_) => Self::Ordered("TIME(6)"),
+            ColumnKind::Text => match type_name {
                 "uuid" => Self::Ordered("UUID"),
                 "inet4" => Self::Ordered("INET4"),
                 "inet6" => Self::Ordered("INET6"),
@@ -62,8 +64,8 @@ impl Family {
                 "json" => return None,
                 _ => Self::Text,
             },
-            Kind::Bytes if matches!(type_name, "geometry" | "vector") => return None,
-            Kind::Bytes => Self::Text,
+            ColumnKind::Bytes if matches!(type_name, "geometry" | "vector") => return None,
+            ColumnKind::Bytes => Self::Text,
         })
     }
 
@@ -106,7 +108,7 @@ fn cast(shown: &str, type_name: &str) -> String {
     format!("CAST({} AS {type_name})", quote::string(shown, Dialect::MYSQL))
 }
 
-impl Key {
+impl PartitionKey {
     /// The column of a result that a user calls `name`. Names of columns are the same in other letters.
     ///
     /// # Errors
@@ -139,7 +141,7 @@ impl MysqlConnection {
     pub(super) fn balanced_cuts(
         &self,
         query: &str,
-        key: &Key,
+        key: &PartitionKey,
         count: usize,
         keep: Keep<'_>,
     ) -> Result<Vec<String>, Error> {
@@ -170,7 +172,7 @@ impl MysqlConnection {
 
     /// Cuts by the server's estimates for equal ranges of the column's index. `None` if it has none for them, or if too many keys are
     /// in one range. Whatever the query leaves out counts too.
-    fn estimated_cuts(&self, key: &Key, count: usize, keep: Keep<'_>) -> Result<Option<Vec<String>>, Error> {
+    fn estimated_cuts(&self, key: &PartitionKey, count: usize, keep: Keep<'_>) -> Result<Option<Vec<String>>, Error> {
         let Some((table, column)) = &key.indexed else { return Ok(None) };
         let shown = |bound: &str| key.family.shown(&format!("{bound}({column})"));
         let bounds = format!("SELECT {}, {} FROM {table}", shown("MIN"), shown("MAX"));
@@ -215,7 +217,7 @@ impl MysqlConnection {
     /// Cuts at equal distances.
     pub(super) fn even_cuts(
         &self,
-        key: &Key,
+        key: &PartitionKey,
         (low, high): &(String, String),
         count: usize,
         keep: Keep<'_>,
@@ -333,10 +335,10 @@ mod tests {
             extended: None,
         };
         let columns = [column("Id", 3), column("x", 255)];
-        let key = Key::find(&columns, "iD").unwrap();
+        let key = PartitionKey::find(&columns, "iD").unwrap();
         assert_eq!(key.expression, "colonnade.`Id`");
         assert_eq!(key.indexed, Some(("`shop`.`t`".to_owned(), "`a``b`".to_owned())));
-        assert!(Key::find(&columns, "nope").err().unwrap().message().contains("\"Id\""));
-        assert!(Key::find(&columns, "x").err().unwrap().message().contains("geometry"));
+        assert!(PartitionKey::find(&columns, "nope").err().unwrap().message().contains("\"Id\""));
+        assert!(PartitionKey::find(&columns, "x").err().unwrap().message().contains("geometry"));
     }
 }

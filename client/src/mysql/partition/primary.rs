@@ -7,15 +7,20 @@
 
 use colonnade_sql::{Dialect, quote};
 
-use super::keys::Key;
+use super::keys::PartitionKey;
 use super::{DUPLICATE_COLUMN, MysqlConnection};
 use crate::partition::plain::{self, Plain, no_plain_read};
-use crate::partition::{Split, text};
+use crate::partition::{PartitionSplit, text};
 use crate::{Connection, Error, Keep};
 
 impl MysqlConnection {
     /// The parts of a query that reads one table, by the first column of its primary key.
-    pub(super) fn primary_parts(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    pub(super) fn primary_parts(
+        &self,
+        query: &str,
+        split: &PartitionSplit,
+        keep: Keep<'_>,
+    ) -> Result<Vec<String>, Error> {
         plain::check_no_range(split)?;
         let plain = Plain::of(query, self.dialect()).ok_or_else(|| no_plain_read(plain::MORE))?;
         if !plain.reads_a_name(self.dialect()) {
@@ -39,7 +44,7 @@ impl MysqlConnection {
         )?;
         let primary = first.text(0, 0).and_then(|name| columns.iter().find(|column| column.origin[2] == name));
         let Some(primary) = primary else { return Err(no_plain_read("its table shows no primary key")) };
-        let key = Key::find(&columns, &primary.name)?;
+        let key = PartitionKey::find(&columns, &primary.name)?;
         let name = quote::identifier(&primary.name, Dialect::MYSQL);
         let cuts = self.balanced_cuts(&format!("SELECT {name} FROM {}", plain.from()), &key, split.count, keep)?;
         Ok(text::ranges_without_null(&key.compared(&name), &cuts).iter().map(|range| plain.with(range)).collect())

@@ -4,16 +4,16 @@ use bytes::Bytes;
 
 use super::catalog::{self, Catalog};
 use super::decoder::Decoder;
-use super::kind::{self, Column};
+use super::kind::{self, ColumnDescription};
 use crate::feed::POLL;
-use crate::inbox::Kept;
-use crate::postgres::extended::{Batch, Format, ResultColumn, row_description};
-use crate::postgres::link::Link;
-use crate::postgres::message::{self, Body, protocol, shown};
-use crate::postgres::parameters::Bound;
+use crate::inbox::AnswerSize;
+use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, row_description};
+use crate::postgres::message::{self, MessageReader, protocol, shown};
+use crate::postgres::parameters::BoundStatement;
+use crate::postgres::server_connection::ServerConnection;
 use crate::rows::{Decoder as _, Part};
-use crate::session::{End, Outcome, Tick};
-use crate::{Described, Error, Pool, QueryOptions, Sent};
+use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
+use crate::{Error, Pool, QueryOptions, Sent, StatementDescription};
 
 /// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
 /// session, so it is closed first.
@@ -34,41 +34,45 @@ pub(in crate::postgres) enum Wanted {
 
 /// Asks for the rows of `sql` and passes them on.
 pub(in crate::postgres) fn answer(
-    link: &mut Link,
+    connection: &mut ServerConnection,
     pool: &Pool,
     tick: Tick<'_>,
-    statement: &Bound,
+    statement: &BoundStatement,
     options: &QueryOptions,
     wanted: Wanted,
-    tell: &mut dyn FnMut(Part<Column, Bytes>),
-) -> Outcome {
-    link.incoming.set_patience(Some(POLL))?;
-    let mut talk = Talk { link, tick, synced: false };
+    tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
+) -> AnswerOutcome {
+    connection.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { connection, tick, synced: false };
     let result = talk.rows(pool, statement, options, wanted, tell);
     talk.outcome(result)
 }
 
 /// Runs a statement with values, and passes over what it returns. Gives the rows that it touched.
-pub(in crate::postgres) fn execute(link: &mut Link, tick: Tick<'_>, statement: &Bound) -> Outcome {
-    link.incoming.set_patience(Some(POLL))?;
-    let mut talk = Talk { link, tick, synced: false };
+pub(in crate::postgres) fn execute(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    statement: &BoundStatement,
+) -> AnswerOutcome {
+    connection.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { connection, tick, synced: false };
     let result = talk.execute(statement);
     talk.outcome(result)
 }
 
 /// Asks what `sql` takes and gives, with parameters of these types.
 pub(in crate::postgres) fn describe(
-    link: &mut Link,
+    connection: &mut ServerConnection,
     tick: Tick<'_>,
     sql: &str,
     types: &[u32],
-    tell: &mut dyn FnMut(Described),
-) -> Outcome {
-    link.incoming.set_patience(Some(POLL))?;
-    let mut talk = Talk { link, tick, synced: false };
+    tell: &mut dyn FnMut(StatementDescription),
+) -> AnswerOutcome {
+    connection.incoming.set_patience(Some(POLL))?;
+    let mut talk = Talk { connection, tick, synced: false };
     let described = match talk.description(sql, types) {
-        Err(End::Lost(error)) => return Err(error),
-        Err(End::Refused(error)) => Err(error),
+        Err(AnswerError::Lost(error)) => return Err(error),
+        Err(AnswerError::Refused(error)) => Err(error),
         Ok(described) => Ok(described),
     };
     talk.settle()?;
@@ -79,19 +83,19 @@ pub(in crate::postgres) fn describe(
 }
 
 struct Talk<'a> {
-    link: &'a mut Link,
+    connection: &'a mut ServerConnection,
     tick: Tick<'a>,
     /// Whether the server has been asked for ReadyForQuery.
     synced: bool,
 }
 
 impl Talk<'_> {
-    fn outcome(&mut self, result: Result<Option<u64>, End>) -> Outcome {
+    fn outcome(&mut self, result: Result<Option<u64>, AnswerError>) -> AnswerOutcome {
         match result {
             Ok(rows) => Ok(Ok(rows)),
-            Err(End::Lost(error)) => Err(error),
+            Err(AnswerError::Lost(error)) => Err(error),
             // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
-            Err(End::Refused(error)) => match self.settle() {
+            Err(AnswerError::Refused(error)) => match self.settle() {
                 Ok(()) => Ok(Err(error)),
                 Err(_) => Err(error),
             },
@@ -101,38 +105,38 @@ impl Talk<'_> {
     fn rows(
         &mut self,
         pool: &Pool,
-        statement: &Bound,
+        statement: &BoundStatement,
         options: &QueryOptions,
         wanted: Wanted,
-        tell: &mut dyn FnMut(Part<Column, Bytes>),
-    ) -> Result<Option<u64>, End> {
+        tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
+    ) -> Result<Option<u64>, AnswerError> {
         self.agree_on_encoding()?;
         let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
         let (_, Some(described)) = self.describe(&statement.sql, &types)? else {
             if wanted == Wanted::Any {
                 return self.effect(&statement.values);
             }
-            return Err(End::Refused(Error::no_rows()));
+            return Err(AnswerError::Refused(Error::no_rows()));
         };
         let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, options).map_err(End::Refused)?;
+        let columns = kind::columns(&described, &catalog, options).map_err(AnswerError::Refused)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
         tell(Part::Columns(columns));
         self.run(&statement.values, &formats, &catalog)?;
         loop {
-            if self.link.incoming.peek(self.tick)? == b'D' {
+            if self.connection.incoming.peek(self.tick)? == b'D' {
                 let sink = &mut |bytes| tell(Part::Rows(bytes));
-                self.link.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
+                self.connection.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
                 continue;
             }
             let (kind, body) = self.message()?;
             if kind != b'C' {
                 return Err(unexpected(kind));
             }
-            let tag = Body(&body).text()?.into_owned();
+            let tag = MessageReader(&body).text()?.into_owned();
             let rows = message::rows_of_tag(&tag);
             if rows.is_none() && COUNTED.iter().any(|word| tag.starts_with(word)) {
-                return Err(End::Lost(protocol(format!("a tag {tag:?}"))));
+                return Err(AnswerError::Lost(protocol(format!("a tag {tag:?}"))));
             }
             self.settle()?;
             return Ok(rows);
@@ -140,37 +144,37 @@ impl Talk<'_> {
     }
 
     /// Text must be UTF-8 whatever the session has said since login; it can go on saying so afterwards.
-    fn agree_on_encoding(&mut self) -> Result<(), End> {
-        if self.link.server.sends_utf8() {
+    fn agree_on_encoding(&mut self) -> Result<(), AnswerError> {
+        if self.connection.server.sends_utf8() {
             return Ok(());
         }
         let set = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true)";
-        self.own(Batch::default(), set)?;
+        self.own(MessageBatch::default(), set)?;
         Ok(())
     }
 
-    fn execute(&mut self, statement: &Bound) -> Result<Option<u64>, End> {
+    fn execute(&mut self, statement: &BoundStatement) -> Result<Option<u64>, AnswerError> {
         self.agree_on_encoding()?;
         let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
-        let batch = Batch::default().parse(USERS, &statement.sql, &types).map_err(End::Refused)?;
+        let batch = MessageBatch::default().parse(USERS, &statement.sql, &types).map_err(AnswerError::Refused)?;
         self.finish(batch, &statement.values)
     }
 
     /// Runs the user's statement, which has no columns. Gives the rows that it touched.
-    fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, End> {
-        self.finish(Batch::default(), values)
+    fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
+        self.finish(MessageBatch::default(), values)
     }
 
     /// Runs the user's statement, behind what `batch` has, and passes over its rows.
-    fn finish(&mut self, batch: Batch, values: &[Sent]) -> Result<Option<u64>, End> {
+    fn finish(&mut self, batch: MessageBatch, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
         self.synced = true;
-        self.link.send(&batch.run(USERS, values, &[]).sync())?;
+        self.connection.send(&batch.run(USERS, values, &[]).sync())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
                 b'1' | b'2' | b'D' => {}
                 b'C' => {
-                    let rows = message::rows_of_tag(&Body(&body).text()?);
+                    let rows = message::rows_of_tag(&MessageReader(&body).text()?);
                     self.settle()?;
                     return Ok(rows);
                 }
@@ -184,28 +188,28 @@ impl Talk<'_> {
     }
 
     /// A statement's parameters and columns as Arrow has them.
-    fn description(&mut self, sql: &str, types: &[u32]) -> Result<Described, End> {
+    fn description(&mut self, sql: &str, types: &[u32]) -> Result<StatementDescription, AnswerError> {
         self.agree_on_encoding()?;
         let (parameters, described) = self.describe(sql, types)?;
-        let Some(described) = described else { return Ok(Described { parameters, schema: None }) };
+        let Some(described) = described else { return Ok(StatementDescription { parameters, schema: None }) };
         let options = QueryOptions::default();
         let catalog =
             if kind::needs_catalog(&described, &options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, &options).map_err(End::Refused)?;
-        Ok(Described { parameters, schema: Some(Decoder::new(&columns).0) })
+        let columns = kind::columns(&described, &catalog, &options).map_err(AnswerError::Refused)?;
+        Ok(StatementDescription { parameters, schema: Some(Decoder::new(&columns).0) })
     }
 
     /// The types of a statement's parameters, and its columns; `None` if it gives no rows.
-    fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), End> {
+    fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
         let mut parameters = Vec::new();
-        let batch = Batch::default().parse(USERS, sql, types).map_err(End::Refused)?;
-        self.link.send(&batch.describe(USERS).flush())?;
+        let batch = MessageBatch::default().parse(USERS, sql, types).map_err(AnswerError::Refused)?;
+        self.connection.send(&batch.describe(USERS).flush())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
                 b'1' => {}
                 b't' => {
-                    let mut body = Body(&body);
+                    let mut body = MessageReader(&body);
                     for _ in 0..body.u16()? {
                         parameters.push(body.u32()?);
                     }
@@ -217,22 +221,22 @@ impl Talk<'_> {
         }
     }
 
-    fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, End> {
+    fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, AnswerError> {
         let mut catalog = Catalog::default();
-        for row in self.own(Batch::default(), &catalog::question(described))? {
+        for row in self.own(MessageBatch::default(), &catalog::question(described))? {
             catalog.take(&row)?;
         }
         Ok(catalog)
     }
 
     /// Runs a statement of this client's own, within the transaction; gives its rows.
-    fn own(&mut self, before: Batch, sql: &str) -> Result<Vec<Vec<u8>>, End> {
-        self.link.send(&own(before, sql)?.flush())?;
+    fn own(&mut self, before: MessageBatch, sql: &str) -> Result<Vec<Vec<u8>>, AnswerError> {
+        self.connection.send(&own(before, sql)?.flush())?;
         self.own_rows()
     }
 
-    fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, End> {
-        let (mut rows, mut complete, mut kept) = (Vec::new(), false, Kept::default());
+    fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, AnswerError> {
+        let (mut rows, mut complete, mut kept) = (Vec::new(), false, AnswerSize::default());
         loop {
             let (kind, body) = self.message()?;
             match kind {
@@ -249,20 +253,20 @@ impl Talk<'_> {
     }
 
     /// Starts the user's statement; its rows are next.
-    fn run(&mut self, values: &[Sent], formats: &[Format], catalog: &Catalog) -> Result<(), End> {
+    fn run(&mut self, values: &[Sent], formats: &[ValueFormat], catalog: &Catalog) -> Result<(), AnswerError> {
         // Not before the statement was parsed: some of these also say how its literals are read.
-        let styled = formats.contains(&Format::Text) && !catalog.styles.is_empty();
-        let mut batch = Batch::default();
+        let styled = formats.contains(&ValueFormat::Text) && !catalog.styles.is_empty();
+        let mut batch = MessageBatch::default();
         if styled {
             batch = own(batch, &catalog::set_styles())?;
         }
         batch = batch.run(USERS, values, formats);
         // In a transaction of the user's they would outlive the statement.
-        if styled && !self.link.is_idle() {
+        if styled && !self.connection.is_idle() {
             batch = own(batch, &catalog.restore_styles())?;
         }
         self.synced = true;
-        self.link.send(&batch.sync())?;
+        self.connection.send(&batch.sync())?;
         if styled {
             self.own_rows()?;
         }
@@ -276,44 +280,44 @@ impl Talk<'_> {
     fn settle(&mut self) -> Result<(), Error> {
         if !self.synced {
             self.synced = true;
-            self.link.send(&Batch::default().sync())?;
+            self.connection.send(&MessageBatch::default().sync())?;
         }
         loop {
-            let (kind, len) = self.link.incoming.header(self.tick)?;
+            let (kind, len) = self.connection.incoming.header(self.tick)?;
             match kind {
                 b'Z' => {
-                    let body = self.link.incoming.body(kind, len, self.tick)?;
-                    self.link.note_status(Body(&body).byte()?);
+                    let body = self.connection.incoming.body(kind, len, self.tick)?;
+                    self.connection.note_status(MessageReader(&body).byte()?);
                     return Ok(());
                 }
                 b'S' => {
-                    let body = self.link.incoming.body(kind, len, self.tick)?;
-                    self.link.server.note(&body)?;
+                    let body = self.connection.incoming.body(kind, len, self.tick)?;
+                    self.connection.server.note(&body)?;
                 }
-                _ => self.link.incoming.skip(len, self.tick)?,
+                _ => self.connection.incoming.skip(len, self.tick)?,
             }
         }
     }
 
     /// The next message that is part of the answer.
-    fn message(&mut self) -> Result<(u8, Vec<u8>), End> {
+    fn message(&mut self) -> Result<(u8, Vec<u8>), AnswerError> {
         loop {
-            let (kind, len) = self.link.incoming.header(self.tick)?;
-            let body = self.link.incoming.body(kind, len, self.tick)?;
+            let (kind, len) = self.connection.incoming.header(self.tick)?;
+            let body = self.connection.incoming.body(kind, len, self.tick)?;
             match kind {
                 b'N' | b'A' => {}
-                b'S' => self.link.server.note(&body)?,
-                b'E' => return Err(End::Refused(message::error_response(&body))),
+                b'S' => self.connection.server.note(&body)?,
+                b'E' => return Err(AnswerError::Refused(message::error_response(&body))),
                 _ => return Ok((kind, body)),
             }
         }
     }
 }
 
-fn own(batch: Batch, sql: &str) -> Result<Batch, Error> {
+fn own(batch: MessageBatch, sql: &str) -> Result<MessageBatch, Error> {
     Ok(batch.close(OWN).parse(OWN, sql, &[])?.run(OWN, &[], &[]).close(OWN))
 }
 
-fn unexpected(kind: u8) -> End {
-    End::Lost(protocol(format!("a message {}", shown(kind))))
+fn unexpected(kind: u8) -> AnswerError {
+    AnswerError::Lost(protocol(format!("a message {}", shown(kind))))
 }

@@ -18,7 +18,7 @@ pub(super) struct TypeRef {
 
 /// What a type is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum CatalogEntry {
     Domain(TypeRef),
     Array(TypeRef),
     /// Attributes, without dropped ones.
@@ -27,10 +27,10 @@ pub(super) enum Entry {
     Enum(Vec<String>),
 }
 
-/// The answer. A type that is none of [`Entry`]'s has no entry.
+/// The answer. A type that is none of [`CatalogEntry`]'s has no entry.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    pub(super) entries: HashMap<u32, Entry>,
+    pub(super) entries: HashMap<u32, CatalogEntry>,
     /// The result's columns' types, as `format_type` writes them.
     pub(super) names: Vec<String>,
     /// Digits of money behind the point.
@@ -119,12 +119,12 @@ impl Catalog {
             ("column", _) => self.names.push(other.name),
             ("style", _) => self.styles.push(name),
             ("money", _) => self.money_scale = place.and_then(|text| text.parse().ok()).ok_or_else(odd)?,
-            ("domain", None) => self.insert(oid, Entry::Domain(other)),
-            ("array", None) => self.insert(oid, Entry::Array(other)),
-            ("composite", None) => self.insert(oid, Entry::Composite(Vec::new())),
-            ("enum", None) => self.insert(oid, Entry::Enum(Vec::new())),
-            ("attribute", Some(Entry::Composite(attributes))) => attributes.push((name, other)),
-            ("label", Some(Entry::Enum(labels))) => labels.push(name),
+            ("domain", None) => self.insert(oid, CatalogEntry::Domain(other)),
+            ("array", None) => self.insert(oid, CatalogEntry::Array(other)),
+            ("composite", None) => self.insert(oid, CatalogEntry::Composite(Vec::new())),
+            ("enum", None) => self.insert(oid, CatalogEntry::Enum(Vec::new())),
+            ("attribute", Some(CatalogEntry::Composite(attributes))) => attributes.push((name, other)),
+            ("label", Some(CatalogEntry::Enum(labels))) => labels.push(name),
             _ => return Err(odd()),
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Catalog {
         set(STYLES.iter().zip(&self.styles).map(|((name, _), value)| (*name, value.as_str())))
     }
 
-    fn insert(&mut self, oid: u32, entry: Entry) {
+    fn insert(&mut self, oid: u32, entry: CatalogEntry) {
         self.entries.insert(oid, entry);
     }
 }
@@ -180,8 +180,8 @@ mod tests {
             catalog.take(&row(values)).unwrap();
         }
         let integer = TypeRef { oid: 23, typmod: -1, name: "integer".to_owned() };
-        assert_eq!(catalog.entries[&700], Entry::Composite(vec![("a".to_owned(), integer)]));
-        assert_eq!(catalog.entries[&701], Entry::Enum(vec!["sad".to_owned()]));
+        assert_eq!(catalog.entries[&700], CatalogEntry::Composite(vec![("a".to_owned(), integer)]));
+        assert_eq!(catalog.entries[&701], CatalogEntry::Enum(vec!["sad".to_owned()]));
         assert_eq!((catalog.names[0].as_str(), catalog.money_scale), ("pair", 2));
         assert_eq!(catalog.restore_styles(), "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)");
     }

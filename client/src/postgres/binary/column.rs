@@ -8,11 +8,11 @@ use arrow_buffer::{BooleanBuffer, Buffer, IntervalMonthDayNano, NullBuffer, i256
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-use super::kind::{Kind, Node};
+use super::kind::{ColumnKind, Node};
 use super::literal::Literal;
 use super::nested::{List, Struct};
 use super::numeric::{self, Decimal};
-use super::value::{Fault, Fixed, fixed, value};
+use super::value::{Fixed, ValueFault, fixed, value};
 use super::{datetime, text};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::postgres::message::protocol;
@@ -23,7 +23,7 @@ const AGAIN: &str = "run the query again";
 
 /// The rows of a batch that have come so far.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuilder {
     values: Values,
     validity: Validity,
     rows: usize,
@@ -70,38 +70,38 @@ struct Labels {
     values: ArrayData,
 }
 
-impl Column {
+impl ColumnBuilder {
     pub(super) fn new(node: &Node) -> Self {
         let strings = |writing| Values::Bytes(Strings::default(), writing);
         let values = match &node.kind {
-            Kind::Bool => Values::Bool(Vec::new()),
-            Kind::Int16 => Values::Int16(Vec::new()),
-            Kind::Int32 => Values::Int32(Vec::new()),
-            Kind::Int64 | Kind::Time => Values::Int64(Vec::new()),
-            Kind::UInt32 => Values::UInt32(Vec::new()),
-            Kind::Float32 => Values::Float32(Vec::new()),
-            Kind::Float64 => Values::Float64(Vec::new()),
-            Kind::Date => Values::Date(Vec::new()),
-            Kind::Timestamp => Values::Timestamp(Vec::new()),
-            Kind::Interval => Values::Interval(Vec::new()),
-            Kind::Money => Values::Money(Vec::new()),
-            &Kind::Decimal { precision, scale } => {
+            ColumnKind::Bool => Values::Bool(Vec::new()),
+            ColumnKind::Int16 => Values::Int16(Vec::new()),
+            ColumnKind::Int32 => Values::Int32(Vec::new()),
+            ColumnKind::Int64 | ColumnKind::Time => Values::Int64(Vec::new()),
+            ColumnKind::UInt32 => Values::UInt32(Vec::new()),
+            ColumnKind::Float32 => Values::Float32(Vec::new()),
+            ColumnKind::Float64 => Values::Float64(Vec::new()),
+            ColumnKind::Date => Values::Date(Vec::new()),
+            ColumnKind::Timestamp => Values::Timestamp(Vec::new()),
+            ColumnKind::Interval => Values::Interval(Vec::new()),
+            ColumnKind::Money => Values::Money(Vec::new()),
+            &ColumnKind::Decimal { precision, scale } => {
                 let decimal = Decimal::new(precision, scale);
-                if Kind::is_narrow(precision) {
+                if ColumnKind::is_narrow(precision) {
                     Values::Decimal128(Vec::new(), decimal)
                 } else {
                     Values::Decimal256(Vec::new(), decimal)
                 }
             }
-            Kind::NumericText => strings(Writing::Numeric),
-            Kind::Uuid => strings(Writing::Uuid),
-            Kind::Text | Kind::Bytes => strings(Writing::Same),
-            Kind::Jsonb => strings(Writing::Jsonb),
-            Kind::Char => strings(Writing::Char),
-            Kind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
-            Kind::List(item) => Values::List(List::new(Column::new(item))),
-            Kind::Literal(node) => Values::Literal(Literal::new(node)),
-            Kind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(Column::new).collect())),
+            ColumnKind::NumericText => strings(Writing::Numeric),
+            ColumnKind::Uuid => strings(Writing::Uuid),
+            ColumnKind::Text | ColumnKind::Bytes => strings(Writing::Same),
+            ColumnKind::Jsonb => strings(Writing::Jsonb),
+            ColumnKind::Char => strings(Writing::Char),
+            ColumnKind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
+            ColumnKind::List(item) => Values::List(List::new(ColumnBuilder::new(item))),
+            ColumnKind::Literal(node) => Values::Literal(Literal::new(node)),
+            ColumnKind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(ColumnBuilder::new).collect())),
         };
         let (path, type_name) = (node.path.clone(), node.type_name.clone());
         Self { values, validity: Validity::default(), rows: 0, path, type_name }
@@ -136,7 +136,7 @@ impl Column {
             Values::Enum(to, labels) => each(block, cursors, to, validity, |label| {
                 labels.numbers.get(label).copied().ok_or_else(|| {
                     let why = format!("a label was added to type {} while the query ran", self.type_name);
-                    Fault::Refused("55000", why)
+                    ValueFault::Refused("55000", why)
                 })
             }),
             Values::Bytes(to, Writing::Same) => append(to, block, cursors, validity, |value, data| {
@@ -196,25 +196,25 @@ impl Column {
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, children).map_err(|cause| {
             // All the rest was made here.
             let fault = if *data_type == DataType::Utf8 {
-                Fault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
             } else {
-                Fault::Damaged
+                ValueFault::Damaged
             };
             self.error(fault).with_cause(cause)
         })
     }
 
-    fn error(&self, fault: Fault) -> Error {
+    fn error(&self, fault: ValueFault) -> Error {
         let Self { path, type_name, .. } = self;
         let (sqlstate, message) = match fault {
-            Fault::Within(error) => return error,
-            Fault::Damaged => {
+            ValueFault::Within(error) => return error,
+            ValueFault::Damaged => {
                 return protocol(format!("in column \"{path}\" bytes that are no value of type {type_name}"));
             }
-            Fault::Refused(sqlstate @ "0A000", why) => {
+            ValueFault::Refused(sqlstate @ "0A000", why) => {
                 (sqlstate, format!("column \"{path}\" of type {type_name}: {why}"))
             }
-            Fault::Refused(sqlstate, why) => (sqlstate, format!("column \"{path}\": {why}")),
+            ValueFault::Refused(sqlstate, why) => (sqlstate, format!("column \"{path}\": {why}")),
         };
         let hint = if sqlstate == "55000" { AGAIN } else { WAY_OUT };
         Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
@@ -231,8 +231,8 @@ fn numbers<const N: usize, T: Copy + Default>(
     cursors: &mut [usize],
     to: &mut Vec<T>,
     validity: &mut Validity,
-    convert: impl Fn([u8; N]) -> Result<T, Fault>,
-) -> Result<(), Fault> {
+    convert: impl Fn([u8; N]) -> Result<T, ValueFault>,
+) -> Result<(), ValueFault> {
     let mut row = to.len();
     to.resize(row + cursors.len(), T::default());
     let mut damaged = false;
@@ -253,7 +253,7 @@ fn numbers<const N: usize, T: Copy + Default>(
         validity.nulls(row, nulls);
         row += cursors.len();
     }
-    if damaged { Err(Fault::Damaged) } else { Ok(()) }
+    if damaged { Err(ValueFault::Damaged) } else { Ok(()) }
 }
 
 /// Appends a value a row; `convert` says what its bytes mean.
@@ -263,8 +263,8 @@ fn each<T: Copy + Default>(
     cursors: &mut [usize],
     to: &mut Vec<T>,
     validity: &mut Validity,
-    convert: impl Fn(&[u8]) -> Result<T, Fault>,
-) -> Result<(), Fault> {
+    convert: impl Fn(&[u8]) -> Result<T, ValueFault>,
+) -> Result<(), ValueFault> {
     let base = to.len();
     to.reserve(cursors.len());
     for (row, at) in cursors.iter_mut().enumerate() {
@@ -286,8 +286,8 @@ fn append(
     block: &[u8],
     cursors: &mut [usize],
     validity: &mut Validity,
-    write: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    write: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), ValueFault>,
+) -> Result<(), ValueFault> {
     let base = to.len();
     to.reserve(cursors.len());
     for (row, at) in cursors.iter_mut().enumerate() {
@@ -300,7 +300,7 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(Fault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()))
+    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()))
 }
 
 impl Labels {

@@ -3,7 +3,7 @@
 
 use arrow_buffer::IntervalMonthDayNano;
 
-use super::value::Fault;
+use super::value::ValueFault;
 
 /// Days from 1970 to 2000.
 const EPOCH_DAYS: i32 = 10957;
@@ -12,21 +12,21 @@ const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 
 /// Infinity is the greatest number, minus infinity the least; they become ±(2^31 − 1). TYPES.md.
 #[inline]
-pub(super) fn date(bytes: [u8; 4]) -> Result<i32, Fault> {
+pub(super) fn date(bytes: [u8; 4]) -> Result<i32, ValueFault> {
     match i32::from_be_bytes(bytes) {
         i32::MAX => Ok(i32::MAX),
         i32::MIN => Ok(-i32::MAX),
         // The last date that PostgreSQL has is far below.
         days => match days.checked_add(EPOCH_DAYS) {
             Some(days) => Ok(days),
-            None => Err(Fault::Damaged),
+            None => Err(ValueFault::Damaged),
         },
     }
 }
 
 /// As [`date`], in 64 bits.
 #[inline]
-pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, Fault> {
+pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, ValueFault> {
     match i64::from_be_bytes(bytes) {
         i64::MAX => Ok(i64::MAX),
         i64::MIN => Ok(-i64::MAX),
@@ -40,7 +40,7 @@ pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, Fault> {
 
 /// Microseconds, days, months.
 #[inline]
-pub(super) fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, Fault> {
+pub(super) fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, ValueFault> {
     let parts = u128::from_be_bytes(bytes);
     let (microseconds, days, months) = ((parts >> 64) as i64, (parts >> 32) as i32, parts as i32);
     // So the infinite intervals of 17 are refused, too.
@@ -51,8 +51,8 @@ pub(super) fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, Fault> {
 }
 
 #[cold]
-fn refused(why: &str) -> Fault {
-    Fault::Refused("22008", why.to_owned())
+fn refused(why: &str) -> ValueFault {
+    ValueFault::Refused("22008", why.to_owned())
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
         let last = i64::MAX - 1 - EPOCH_MICROSECONDS;
         assert_eq!(timestamp(last.to_be_bytes()).unwrap(), i64::MAX - 1);
         for finite in [last + 1, last + 2, i64::MAX - 1] {
-            assert!(matches!(timestamp(finite.to_be_bytes()), Err(Fault::Refused("22008", _))));
+            assert!(matches!(timestamp(finite.to_be_bytes()), Err(ValueFault::Refused("22008", _))));
         }
     }
 
@@ -90,6 +90,6 @@ mod tests {
         // select '14 months -3 days 1 us'::interval
         let bytes = [0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfd, 0, 0, 0, 0x0e];
         assert_eq!(interval(bytes).unwrap(), IntervalMonthDayNano::new(14, -3, 1000));
-        assert!(matches!(interval([0x7f; 16]), Err(Fault::Refused("22008", _))));
+        assert!(matches!(interval([0x7f; 16]), Err(ValueFault::Refused("22008", _))));
     }
 }

@@ -9,7 +9,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::{Schema, SchemaRef};
 use bytes::Bytes;
 
-use super::column::Column;
+use super::column::ColumnBuilder;
 use super::kind;
 use crate::Error;
 use crate::postgres::message::{self, HEADER, protocol};
@@ -21,21 +21,21 @@ const VALUES: usize = HEADER + 2;
 /// The columns of a result.
 #[derive(Debug)]
 pub(in crate::postgres) struct Decoder {
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     /// For each row of a group, where its next value begins and where the row ends.
     cursors: Vec<usize>,
     ends: Vec<usize>,
 }
 
 impl rows::Decoder for Decoder {
-    type Column = kind::Column;
+    type Column = kind::ColumnDescription;
     /// DataRow messages.
     type Block = Bytes;
 
-    fn new(columns: &[kind::Column]) -> (SchemaRef, Self) {
+    fn new(columns: &[kind::ColumnDescription]) -> (SchemaRef, Self) {
         let fields = columns.iter().map(|column| column.node.field.clone()).collect();
         let schema = colonnade_wire::Schema { fields, metadata: Vec::new() };
-        let columns = columns.iter().map(|column| Column::new(&column.node)).collect();
+        let columns = columns.iter().map(|column| ColumnBuilder::new(&column.node)).collect();
         let decoder = Self { columns, cursors: Vec::with_capacity(GROUP), ends: Vec::with_capacity(GROUP) };
         (Arc::new(colonnade_wire::arrow::schema_to_arrow(&schema)), decoder)
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::QueryOptions;
-use crate::postgres::binary::catalog::{Catalog, Entry, TypeRef};
+use crate::postgres::binary::catalog::{Catalog, CatalogEntry, TypeRef};
 use crate::postgres::extended::ResultColumn;
 use crate::rows::Batches;
 
@@ -24,9 +24,9 @@ fn catalog() -> Catalog {
     let named = |oid, name: &str| TypeRef { oid, typmod: -1, name: name.to_owned() };
     let mut catalog = Catalog::default();
     let attributes = vec![("a".to_owned(), named(INT4, "integer")), ("b".to_owned(), named(TEXT, "text"))];
-    catalog.entries.insert(INT4_ARRAY, Entry::Array(named(INT4, "integer")));
-    catalog.entries.insert(PAIRS, Entry::Array(named(PAIR, "pair")));
-    catalog.entries.insert(PAIR, Entry::Composite(attributes));
+    catalog.entries.insert(INT4_ARRAY, CatalogEntry::Array(named(INT4, "integer")));
+    catalog.entries.insert(PAIRS, CatalogEntry::Array(named(PAIR, "pair")));
+    catalog.entries.insert(PAIR, CatalogEntry::Composite(attributes));
     catalog
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use colonnade_wire::{DataType, Field, IndexType, Unit};
 
-use super::catalog::{Catalog, Entry, TypeRef};
+use super::catalog::{Catalog, CatalogEntry, TypeRef};
 use super::literal;
-use crate::postgres::extended::{Format, ResultColumn};
+use crate::postgres::extended::{ResultColumn, ValueFormat};
 use crate::{Error, ErrorKind, QueryOptions};
 
 /// The key of a field's metadata that names a type that Arrow lacks. TYPES.md.
@@ -49,7 +49,7 @@ mod oid {
 
 /// How the bytes of a value become what a column holds.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Bool,
     Int16,
     Int32,
@@ -82,7 +82,7 @@ pub(super) enum Kind {
     Literal(Box<Node>),
 }
 
-impl Kind {
+impl ColumnKind {
     /// Whether decimals of this precision take 128 bits.
     pub(super) fn is_narrow(precision: u8) -> bool {
         precision <= MAX_DECIMAL128
@@ -92,7 +92,7 @@ impl Kind {
 /// A column, or what is nested in one.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnKind,
     /// For messages.
     pub(super) path: String,
     pub(super) type_name: String,
@@ -101,15 +101,16 @@ pub(super) struct Node {
 
 /// A column of the result and how it is asked for.
 #[derive(Clone, Debug)]
-pub(in crate::postgres) struct Column {
+pub(in crate::postgres) struct ColumnDescription {
     pub(super) node: Node,
-    pub(super) format: Format,
+    pub(super) format: ValueFormat,
 }
 
 /// Whether some column's type can be told only from the catalog.
 pub(super) fn needs_catalog(columns: &[ResultColumn], options: &QueryOptions) -> bool {
     columns.iter().any(|column| {
-        let plain = scalar(column.type_oid, column.typmod, options).is_some_and(|kind| !matches!(kind, Kind::Money));
+        let plain =
+            scalar(column.type_oid, column.typmod, options).is_some_and(|kind| !matches!(kind, ColumnKind::Money));
         !(plain || column.type_oid == oid::NUMERIC && column.typmod < 0) || options.as_text.contains(&column.name)
     })
 }
@@ -122,7 +123,7 @@ pub(super) fn columns(
     described: &[ResultColumn],
     catalog: &Catalog,
     options: &QueryOptions,
-) -> Result<Vec<Column>, Error> {
+) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| described.iter().all(|column| column.name != **name)) {
         let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
@@ -139,27 +140,27 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<Column, Error> {
+    fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<ColumnDescription, Error> {
         // A numeric without parentheses needs no catalog to be named.
         let name = name.map_or("numeric", String::as_str);
         let source = TypeRef { oid: column.type_oid, typmod: column.typmod, name: name.to_owned() };
         let as_text = self.options.as_text.contains(&column.name);
         if !as_text && column.type_oid == oid::CHAR {
             // Beyond ASCII the output function is the only one that knows.
-            let node = leaf(Kind::Text, &source, &column.name, &column.name, DataType::Utf8);
-            return Ok(Column { node, format: Format::Text });
+            let node = leaf(ColumnKind::Text, &source, &column.name, &column.name, DataType::Utf8);
+            return Ok(ColumnDescription { node, format: ValueFormat::Text });
         }
         if !as_text && !self.is_foreign(&source) {
             if let Ok(node) = self.node(&source, &column.name, &column.name, 1) {
-                return Ok(Column { node, format: Format::Binary });
+                return Ok(ColumnDescription { node, format: ValueFormat::Binary });
             }
             let node = Build { literal: true, ..*self }.node(&source, &column.name, &column.name, 1)?;
             let (path, type_name, field) = (node.path.clone(), node.type_name.clone(), node.field.clone());
-            let node = Node { kind: Kind::Literal(Box::new(node)), path, type_name, field };
-            return Ok(Column { node, format: Format::Text });
+            let node = Node { kind: ColumnKind::Literal(Box::new(node)), path, type_name, field };
+            return Ok(ColumnDescription { node, format: ValueFormat::Text });
         }
-        let node = foreign(Kind::Text, &source, &column.name, &column.name);
-        Ok(Column { node, format: Format::Text })
+        let node = foreign(ColumnKind::Text, &source, &column.name, &column.name);
+        Ok(ColumnDescription { node, format: ValueFormat::Text })
     }
 
     /// Whether Arrow has nothing for the type itself, whatever is nested in it.
@@ -175,48 +176,48 @@ impl Build<'_> {
             let data_type = data_type(&kind, source.oid, money);
             return match kind {
                 kind if !self.literal => Ok(leaf(kind, source, name, path, data_type)),
-                Kind::Uuid | Kind::Jsonb => Ok(leaf(Kind::Text, source, name, path, data_type)),
+                ColumnKind::Uuid | ColumnKind::Jsonb => Ok(leaf(ColumnKind::Text, source, name, path, data_type)),
                 kind if literal::is_readable(&kind) => Ok(leaf(kind, source, name, path, data_type)),
                 _ => Err(without_form(source, path)),
             };
         }
-        let text = |kind| if self.literal { Kind::Text } else { kind };
+        let text = |kind| if self.literal { ColumnKind::Text } else { kind };
         match self.catalog.entries.get(&source.oid) {
-            _ if source.oid == oid::CHAR => Ok(leaf(text(Kind::Char), source, name, path, DataType::Utf8)),
+            _ if source.oid == oid::CHAR => Ok(leaf(text(ColumnKind::Char), source, name, path, DataType::Utf8)),
             _ if source.oid == oid::NUMERIC && source.typmod < 0 => {
-                Ok(foreign(text(Kind::NumericText), source, name, path))
+                Ok(foreign(text(ColumnKind::NumericText), source, name, path))
             }
             _ if self.literal && (self.is_foreign(source) || depth >= MAX_DEPTH) => {
-                Ok(foreign(Kind::Text, source, name, path))
+                Ok(foreign(ColumnKind::Text, source, name, path))
             }
             _ if self.is_foreign(source) || depth >= MAX_DEPTH => Err(without_form(source, path)),
             None => Err(without_form(source, path)),
-            Some(Entry::Domain(base)) => self.node(base, name, path, depth),
-            Some(Entry::Array(item)) => {
+            Some(CatalogEntry::Domain(base)) => self.node(base, name, path, depth),
+            Some(CatalogEntry::Array(item)) => {
                 let item = item_of(source, item);
                 let child = self.node(&item, "item", path, depth + 1)?;
                 let field = child.field.clone();
-                let mut node = leaf(Kind::List(Box::new(child)), source, name, path, DataType::List);
+                let mut node = leaf(ColumnKind::List(Box::new(child)), source, name, path, DataType::List);
                 node.field.children.push(field);
                 Ok(node)
             }
-            Some(Entry::Composite(attributes)) => {
+            Some(CatalogEntry::Composite(attributes)) => {
                 let children = attributes
                     .iter()
                     .map(|(name, source)| self.node(source, name, &format!("{path}.{name}"), depth + 1))
                     .collect::<Result<Vec<_>, _>>()?;
                 let fields = children.iter().map(|child| child.field.clone()).collect();
-                let mut node = leaf(Kind::Struct(children), source, name, path, DataType::Struct);
+                let mut node = leaf(ColumnKind::Struct(children), source, name, path, DataType::Struct);
                 node.field.children = fields;
                 Ok(node)
             }
-            Some(Entry::Enum(labels)) => {
+            Some(CatalogEntry::Enum(labels)) => {
                 let index = match labels.len() {
                     ..=0x100 => IndexType::UInt8,
                     0x101..=0x1_0000 => IndexType::UInt16,
                     _ => IndexType::UInt32,
                 };
-                let kind = Kind::Enum(labels.clone().into());
+                let kind = ColumnKind::Enum(labels.clone().into());
                 let mut node = leaf(kind, source, name, path, DataType::Dictionary { index, ordered: true });
                 node.field.children.push(Field::new("values", DataType::Utf8, true));
                 Ok(node)
@@ -231,43 +232,43 @@ fn item_of(array: &TypeRef, item: &TypeRef) -> TypeRef {
     TypeRef { oid: item.oid, typmod: array.typmod, name: name.unwrap_or(&item.name).to_owned() }
 }
 
-fn leaf(kind: Kind, source: &TypeRef, name: &str, path: &str, data_type: DataType) -> Node {
+fn leaf(kind: ColumnKind, source: &TypeRef, name: &str, path: &str, data_type: DataType) -> Node {
     let field = Field::new(name, data_type, true);
     Node { kind, path: path.to_owned(), type_name: source.name.clone(), field }
 }
 
 /// Text in place of what Arrow lacks.
-fn foreign(kind: Kind, source: &TypeRef, name: &str, path: &str) -> Node {
+fn foreign(kind: ColumnKind, source: &TypeRef, name: &str, path: &str) -> Node {
     let mut node = leaf(kind, source, name, path, DataType::Utf8);
     node.field.metadata.push((TYPE_KEY.to_owned(), source.name.clone()));
     node
 }
 
 /// A type that needs no catalog and whose binary form is exact.
-fn scalar(type_oid: u32, typmod: i32, options: &QueryOptions) -> Option<Kind> {
+fn scalar(type_oid: u32, typmod: i32, options: &QueryOptions) -> Option<ColumnKind> {
     Some(match type_oid {
-        oid::BOOL => Kind::Bool,
-        oid::INT2 => Kind::Int16,
-        oid::INT4 => Kind::Int32,
-        oid::INT8 => Kind::Int64,
-        oid::OID => Kind::UInt32,
-        oid::FLOAT4 => Kind::Float32,
-        oid::FLOAT8 => Kind::Float64,
-        oid::DATE => Kind::Date,
-        oid::TIME => Kind::Time,
-        oid::TIMESTAMP | oid::TIMESTAMPTZ => Kind::Timestamp,
-        oid::INTERVAL => Kind::Interval,
-        oid::UUID => Kind::Uuid,
-        oid::MONEY => Kind::Money,
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::JSON | oid::NAME => Kind::Text,
-        oid::JSONB => Kind::Jsonb,
-        oid::BYTEA => Kind::Bytes,
+        oid::BOOL => ColumnKind::Bool,
+        oid::INT2 => ColumnKind::Int16,
+        oid::INT4 => ColumnKind::Int32,
+        oid::INT8 => ColumnKind::Int64,
+        oid::OID => ColumnKind::UInt32,
+        oid::FLOAT4 => ColumnKind::Float32,
+        oid::FLOAT8 => ColumnKind::Float64,
+        oid::DATE => ColumnKind::Date,
+        oid::TIME => ColumnKind::Time,
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => ColumnKind::Timestamp,
+        oid::INTERVAL => ColumnKind::Interval,
+        oid::UUID => ColumnKind::Uuid,
+        oid::MONEY => ColumnKind::Money,
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::JSON | oid::NAME => ColumnKind::Text,
+        oid::JSONB => ColumnKind::Jsonb,
+        oid::BYTEA => ColumnKind::Bytes,
         oid::NUMERIC => decimal(typmod, options.numeric)?,
         _ => return None,
     })
 }
 
-fn decimal(typmod: i32, chosen: Option<(u8, u8)>) -> Option<Kind> {
+fn decimal(typmod: i32, chosen: Option<(u8, u8)>) -> Option<ColumnKind> {
     /// What varlena's header adds to a typmod.
     const HEADER: i32 = 4;
     let (precision, scale) = if typmod >= HEADER {
@@ -279,31 +280,31 @@ fn decimal(typmod: i32, chosen: Option<(u8, u8)>) -> Option<Kind> {
     };
     let precision = u8::try_from(precision).ok().filter(|precision| (1..=MAX_DECIMAL256).contains(precision))?;
     let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision)?;
-    Some(Kind::Decimal { precision, scale })
+    Some(ColumnKind::Decimal { precision, scale })
 }
 
-fn data_type(kind: &Kind, type_oid: u32, money_scale: u8) -> DataType {
+fn data_type(kind: &ColumnKind, type_oid: u32, money_scale: u8) -> DataType {
     match *kind {
-        Kind::Bool => DataType::Bool,
-        Kind::Int16 => DataType::Int16,
-        Kind::Int32 => DataType::Int32,
-        Kind::Int64 => DataType::Int64,
-        Kind::UInt32 => DataType::UInt32,
-        Kind::Float32 => DataType::Float32,
-        Kind::Float64 => DataType::Float64,
-        Kind::Date => DataType::Date32,
-        Kind::Time => DataType::Time64(Unit::Microsecond),
-        Kind::Timestamp => {
+        ColumnKind::Bool => DataType::Bool,
+        ColumnKind::Int16 => DataType::Int16,
+        ColumnKind::Int32 => DataType::Int32,
+        ColumnKind::Int64 => DataType::Int64,
+        ColumnKind::UInt32 => DataType::UInt32,
+        ColumnKind::Float32 => DataType::Float32,
+        ColumnKind::Float64 => DataType::Float64,
+        ColumnKind::Date => DataType::Date32,
+        ColumnKind::Time => DataType::Time64(Unit::Microsecond),
+        ColumnKind::Timestamp => {
             let zone = (type_oid == oid::TIMESTAMPTZ).then(|| "UTC".to_owned());
             DataType::Timestamp { unit: Unit::Microsecond, zone }
         }
-        Kind::Interval => DataType::IntervalMonthDayNano,
-        Kind::Money => DataType::Decimal128 { precision: MONEY_DIGITS, scale: money_scale as i8 },
-        Kind::Decimal { precision, scale } if Kind::is_narrow(precision) => {
+        ColumnKind::Interval => DataType::IntervalMonthDayNano,
+        ColumnKind::Money => DataType::Decimal128 { precision: MONEY_DIGITS, scale: money_scale as i8 },
+        ColumnKind::Decimal { precision, scale } if ColumnKind::is_narrow(precision) => {
             DataType::Decimal128 { precision, scale: scale as i8 }
         }
-        Kind::Decimal { precision, scale } => DataType::Decimal256 { precision, scale: scale as i8 },
-        Kind::Bytes => DataType::Binary,
+        ColumnKind::Decimal { precision, scale } => DataType::Decimal256 { precision, scale: scale as i8 },
+        ColumnKind::Bytes => DataType::Binary,
         _ => DataType::Utf8,
     }
 }

@@ -2,10 +2,10 @@
 //! other exact form. They become what their send functions would have sent, with text in place of what is text.
 //! <https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO>, <https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX>
 
-use super::column::Column;
-use super::kind::{Kind, Node};
+use super::column::ColumnBuilder;
+use super::kind::{ColumnKind, Node};
 use super::scalars;
-use super::value::{Fault, value};
+use super::value::{ValueFault, value};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 /// The only type whose arrays separate their items by something other than a comma.
@@ -15,7 +15,7 @@ const SEMICOLON_TYPE: &str = "box";
 #[derive(Debug)]
 pub(super) struct Literal {
     node: Node,
-    column: Box<Column>,
+    column: Box<ColumnBuilder>,
     /// The values of a group of rows in binary, and where each begins.
     block: Vec<u8>,
     cursors: Vec<usize>,
@@ -23,11 +23,11 @@ pub(super) struct Literal {
 
 impl Literal {
     pub(super) fn new(node: &Node) -> Self {
-        let column = Box::new(Column::new(node));
+        let column = Box::new(ColumnBuilder::new(node));
         Self { node: node.clone(), column, block: Vec::new(), cursors: Vec::new() }
     }
 
-    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), Fault> {
+    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), ValueFault> {
         self.block.clear();
         self.cursors.clear();
         for at in cursors {
@@ -37,19 +37,19 @@ impl Literal {
         Ok(self.column.decode(&self.block, &mut self.cursors)?)
     }
 
-    pub(super) fn column(&mut self) -> &mut Column {
+    pub(super) fn column(&mut self) -> &mut ColumnBuilder {
         &mut self.column
     }
 }
 
 /// Whether [`write()`] knows the binary form of a kind's text.
-pub(super) fn is_readable(kind: &Kind) -> bool {
+pub(super) fn is_readable(kind: &ColumnKind) -> bool {
     // How money is written is a locale's, of which the client knows nothing.
-    !matches!(kind, Kind::Money)
+    !matches!(kind, ColumnKind::Money)
 }
 
 /// Appends a length and a value.
-fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
     let Some(text) = text else {
         out.extend_from_slice(&NULL);
         return Ok(());
@@ -57,66 +57,66 @@ fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Faul
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     match &node.kind {
-        Kind::List(item) => write_array(item, text, out)?,
-        Kind::Struct(attributes) => write_record(attributes, text, out)?,
-        Kind::Bool => match text {
+        ColumnKind::List(item) => write_array(item, text, out)?,
+        ColumnKind::Struct(attributes) => write_record(attributes, text, out)?,
+        ColumnKind::Bool => match text {
             b"t" => out.push(1),
             b"f" => out.push(0),
-            _ => return Err(Fault::Damaged),
+            _ => return Err(ValueFault::Damaged),
         },
-        Kind::Int16 => out.extend_from_slice(&parsed::<i16>(text)?.to_be_bytes()),
-        Kind::Int32 => out.extend_from_slice(&parsed::<i32>(text)?.to_be_bytes()),
-        Kind::Int64 => out.extend_from_slice(&parsed::<i64>(text)?.to_be_bytes()),
-        Kind::UInt32 => out.extend_from_slice(&parsed::<u32>(text)?.to_be_bytes()),
-        Kind::Float32 => out.extend_from_slice(&parsed::<f32>(text)?.to_be_bytes()),
-        Kind::Float64 => out.extend_from_slice(&parsed::<f64>(text)?.to_be_bytes()),
-        Kind::Bytes => write_bytes(text, out)?,
-        Kind::Date => out.extend_from_slice(&read(text, scalars::date)?.to_be_bytes()),
-        Kind::Time => out.extend_from_slice(&read(text, scalars::time)?.to_be_bytes()),
-        Kind::Timestamp => out.extend_from_slice(&read(text, scalars::timestamp)?.to_be_bytes()),
-        Kind::Interval => {
+        ColumnKind::Int16 => out.extend_from_slice(&parsed::<i16>(text)?.to_be_bytes()),
+        ColumnKind::Int32 => out.extend_from_slice(&parsed::<i32>(text)?.to_be_bytes()),
+        ColumnKind::Int64 => out.extend_from_slice(&parsed::<i64>(text)?.to_be_bytes()),
+        ColumnKind::UInt32 => out.extend_from_slice(&parsed::<u32>(text)?.to_be_bytes()),
+        ColumnKind::Float32 => out.extend_from_slice(&parsed::<f32>(text)?.to_be_bytes()),
+        ColumnKind::Float64 => out.extend_from_slice(&parsed::<f64>(text)?.to_be_bytes()),
+        ColumnKind::Bytes => write_bytes(text, out)?,
+        ColumnKind::Date => out.extend_from_slice(&read(text, scalars::date)?.to_be_bytes()),
+        ColumnKind::Time => out.extend_from_slice(&read(text, scalars::time)?.to_be_bytes()),
+        ColumnKind::Timestamp => out.extend_from_slice(&read(text, scalars::timestamp)?.to_be_bytes()),
+        ColumnKind::Interval => {
             let (micros, days, months) = read(text, scalars::interval)?;
             out.extend_from_slice(&micros.to_be_bytes());
             out.extend_from_slice(&days.to_be_bytes());
             out.extend_from_slice(&months.to_be_bytes());
         }
-        Kind::Decimal { .. } => read(text, |text| scalars::write_numeric(text, out))?,
+        ColumnKind::Decimal { .. } => read(text, |text| scalars::write_numeric(text, out))?,
         _ => out.extend_from_slice(text),
     }
-    let Ok(len) = i32::try_from(out.len() - start - 4) else { return Err(Fault::Damaged) };
+    let Ok(len) = i32::try_from(out.len() - start - 4) else { return Err(ValueFault::Damaged) };
     out[start..start + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
 }
 
-fn read<T>(text: &[u8], reader: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
-    std::str::from_utf8(text).ok().and_then(reader).ok_or(Fault::Damaged)
+fn read<T>(text: &[u8], reader: impl FnOnce(&str) -> Option<T>) -> Result<T, ValueFault> {
+    std::str::from_utf8(text).ok().and_then(reader).ok_or(ValueFault::Damaged)
 }
 
-fn parsed<T: std::str::FromStr>(text: &[u8]) -> Result<T, Fault> {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Fault::Damaged)
+fn parsed<T: std::str::FromStr>(text: &[u8]) -> Result<T, ValueFault> {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(ValueFault::Damaged)
 }
 
 /// `\x` and two digits a byte.
-fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     let Some(digits) = text.strip_prefix(b"\\x").filter(|digits| digits.len() % 2 == 0) else {
-        return Err(Fault::Damaged);
+        return Err(ValueFault::Damaged);
     };
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     for pair in digits.chunks_exact(2) {
         match (digit(pair[0]), digit(pair[1])) {
             (Some(high), Some(low)) => out.push(high << 4 | low),
-            _ => return Err(Fault::Damaged),
+            _ => return Err(ValueFault::Damaged),
         }
     }
     Ok(())
 }
 
 /// `{…}`, before which the dimensions stand if one does not start at 1.
-fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     let header = |out: &mut Vec<u8>, dimensions: i32| {
         [dimensions, 0, 0].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
     };
-    let start = text.iter().position(|byte| *byte == b'{').ok_or(Fault::Damaged)?;
+    let start = text.iter().position(|byte| *byte == b'{').ok_or(ValueFault::Damaged)?;
     let (bounds, items) = text.split_at(start);
     let dimensions = items.iter().take_while(|byte| **byte == b'{').count() as i32;
     if dimensions > 1 {
@@ -156,17 +156,17 @@ fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), Fault>
 }
 
 /// `(…)`; nothing at all is NULL.
-fn write_record(attributes: &[Node], text: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write_record(attributes: &[Node], text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     out.extend_from_slice(&(attributes.len() as u32).to_be_bytes());
-    let Some(rest) = text.strip_prefix(b"(") else { return Err(Fault::Damaged) };
+    let Some(rest) = text.strip_prefix(b"(") else { return Err(ValueFault::Damaged) };
     if attributes.is_empty() {
-        return if rest == b")" { Ok(()) } else { Err(Fault::Damaged) };
+        return if rest == b")" { Ok(()) } else { Err(ValueFault::Damaged) };
     }
     let mut parts = Parts { rest, delimiter: b',', end: b')', unquoted: Vec::new() };
     for (place, attribute) in attributes.iter().enumerate() {
         let more = parts.next()?;
         if more.last != (place + 1 == attributes.len()) {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         }
         let null = !more.quoted && parts.unquoted.is_empty();
         // The type, which nobody reads.
@@ -192,15 +192,15 @@ struct Part {
 }
 
 impl Parts<'_> {
-    fn next(&mut self) -> Result<Part, Fault> {
+    fn next(&mut self) -> Result<Part, ValueFault> {
         self.unquoted.clear();
         let (mut quoted, mut inside) = (false, false);
         loop {
-            let Some((byte, rest)) = self.rest.split_first() else { return Err(Fault::Damaged) };
+            let Some((byte, rest)) = self.rest.split_first() else { return Err(ValueFault::Damaged) };
             self.rest = rest;
             match *byte {
                 b'\\' => {
-                    let Some((escaped, rest)) = rest.split_first() else { return Err(Fault::Damaged) };
+                    let Some((escaped, rest)) = rest.split_first() else { return Err(ValueFault::Damaged) };
                     self.rest = rest;
                     self.unquoted.push(*escaped);
                 }
@@ -212,7 +212,11 @@ impl Parts<'_> {
                 b'"' => (quoted, inside) = (true, !inside),
                 byte if !inside && byte == self.delimiter => return Ok(Part { quoted, last: false }),
                 byte if !inside && byte == self.end => {
-                    return if self.rest.is_empty() { Ok(Part { quoted, last: true }) } else { Err(Fault::Damaged) };
+                    return if self.rest.is_empty() {
+                        Ok(Part { quoted, last: true })
+                    } else {
+                        Err(ValueFault::Damaged)
+                    };
                 }
                 byte => self.unquoted.push(byte),
             }

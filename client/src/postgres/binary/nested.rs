@@ -4,8 +4,8 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Fields};
 
-use super::column::Column;
-use super::value::{Fault, LENGTH, array, value};
+use super::column::ColumnBuilder;
+use super::value::{LENGTH, ValueFault, array, value};
 use crate::Error;
 use crate::arrays::{Validity, buffer};
 
@@ -16,19 +16,24 @@ const NUMBER: usize = 4;
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,
-    item: Box<Column>,
+    item: Box<ColumnBuilder>,
     /// Where each item of a group of rows begins.
     cursors: Vec<usize>,
 }
 
 impl List {
-    pub(super) fn new(item: Column) -> Self {
+    pub(super) fn new(item: ColumnBuilder) -> Self {
         Self { offsets: vec![0], item: Box::new(item), cursors: Vec::new() }
     }
 
     /// An array is its number of dimensions, a flag, the items' type, then length and start of each dimension, then the
     /// items.
-    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize], validity: &mut Validity) -> Result<(), Fault> {
+    pub(super) fn decode(
+        &mut self,
+        block: &[u8],
+        cursors: &mut [usize],
+        validity: &mut Validity,
+    ) -> Result<(), ValueFault> {
         let base = self.offsets.len() - 1;
         let before = self.offsets.last().map_or(0, |last| *last as usize);
         self.cursors.clear();
@@ -40,7 +45,10 @@ impl List {
             }
             let items = before + self.cursors.len();
             self.offsets.push(i32::try_from(items).map_err(|_| {
-                Fault::Refused("54000", "a batch has more than 2^31 - 1 items of it: ask for smaller ones".to_owned())
+                ValueFault::Refused(
+                    "54000",
+                    "a batch has more than 2^31 - 1 items of it: ask for smaller ones".to_owned(),
+                )
             })?);
         }
         // Each item's length has been seen, so none is read beyond its array.
@@ -48,15 +56,15 @@ impl List {
     }
 
     /// Finds the items of one array, which ends where `block` does.
-    fn items(&mut self, block: &[u8], start: usize, len: usize) -> Result<(), Fault> {
+    fn items(&mut self, block: &[u8], start: usize, len: usize) -> Result<(), ValueFault> {
         let number = |place: usize| array(block, start + place * NUMBER).map(i32::from_be_bytes);
-        let refused = |what: String| Err(Fault::Refused("0A000", format!("{what} has no form as a list")));
+        let refused = |what: String| Err(ValueFault::Refused("0A000", format!("{what} has no form as a list")));
         if len < 3 * NUMBER {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         }
         let (count, mut at) = match number(0)? {
             0 => (0, start + 3 * NUMBER),
-            1 if len < 5 * NUMBER => return Err(Fault::Damaged),
+            1 if len < 5 * NUMBER => return Err(ValueFault::Damaged),
             1 => {
                 let (count, first) = (number(3)?, number(4)?);
                 if first != 1 {
@@ -65,13 +73,13 @@ impl List {
                 (count, start + 5 * NUMBER)
             }
             dimensions @ 2.. => return refused(format!("an array of {dimensions} dimensions")),
-            ..0 => return Err(Fault::Damaged),
+            ..0 => return Err(ValueFault::Damaged),
         };
         for _ in 0..count {
             self.cursors.push(at);
             value(block, &mut at)?;
         }
-        if at == block.len() { Ok(()) } else { Err(Fault::Damaged) }
+        if at == block.len() { Ok(()) } else { Err(ValueFault::Damaged) }
     }
 
     pub(super) fn finish(&mut self, item: &DataType) -> Result<(Vec<Buffer>, Vec<ArrayData>), Error> {
@@ -84,11 +92,11 @@ impl List {
 /// Rows of attributes.
 #[derive(Debug)]
 pub(super) struct Struct {
-    attributes: Vec<Column>,
+    attributes: Vec<ColumnBuilder>,
 }
 
 impl Struct {
-    pub(super) fn new(attributes: Vec<Column>) -> Self {
+    pub(super) fn new(attributes: Vec<ColumnBuilder>) -> Self {
         Self { attributes }
     }
 
@@ -99,7 +107,7 @@ impl Struct {
         cursors: &mut [usize],
         base: usize,
         validity: &mut Validity,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ValueFault> {
         let starts = cursors.to_vec();
         // Of a row that is NULL, each attribute is read from the row's own length, which is that of a NULL.
         let mut null = vec![false; starts.len()];
@@ -113,7 +121,7 @@ impl Struct {
                 Some(attributes) => {
                     let count: [u8; NUMBER] = array(attributes, 0)?;
                     if u32::from_be_bytes(count) as usize != self.attributes.len() {
-                        return Err(Fault::Damaged);
+                        return Err(ValueFault::Damaged);
                     }
                     inner[row] = starts[row] + LENGTH + NUMBER;
                 }
@@ -124,7 +132,7 @@ impl Struct {
                 if null[row] {
                     *at = starts[row];
                 } else if cursors[row] - *at < NUMBER {
-                    return Err(Fault::Damaged);
+                    return Err(ValueFault::Damaged);
                 } else {
                     *at += NUMBER;
                 }
@@ -132,11 +140,11 @@ impl Struct {
             attribute.decode(block, &mut inner)?;
             // A value must not leave its row: the next attribute starts within it.
             if inner.iter().zip(&*cursors).any(|(at, end)| at > end) {
-                return Err(Fault::Damaged);
+                return Err(ValueFault::Damaged);
             }
         }
         let whole = inner.iter().zip(&*cursors).zip(&null).all(|((at, end), null)| *null || at == end);
-        if whole { Ok(()) } else { Err(Fault::Damaged) }
+        if whole { Ok(()) } else { Err(ValueFault::Damaged) }
     }
 
     pub(super) fn finish(&mut self, fields: &Fields) -> Result<Vec<ArrayData>, Error> {

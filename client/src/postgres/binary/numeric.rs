@@ -3,7 +3,7 @@
 //! Four integers of 2 bytes (number of digits, weight of the first, sign, decimals to show), then digits to the base
 //! 10000. Neither the first nor the last digit is 0.
 
-use super::value::Fault;
+use super::value::ValueFault;
 
 const DIGIT_BASE: u16 = 10000;
 const DECIMALS_PER_DIGIT: i32 = 4;
@@ -43,14 +43,14 @@ struct Numeric<'a> {
 
 impl<'a> Numeric<'a> {
     #[inline]
-    fn read(value: &'a [u8]) -> Result<Self, Fault> {
+    fn read(value: &'a [u8]) -> Result<Self, ValueFault> {
         let Some((&[c0, c1, w0, w1, s0, s1, d0, d1], digits)) = value.split_first_chunk::<HEADER>() else {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         };
         let (count, weight) = (u16::from_be_bytes([c0, c1]), i16::from_be_bytes([w0, w1]));
         let (sign, decimals) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
         if digits.len() != 2 * usize::from(count) {
-            return Err(Fault::Damaged);
+            return Err(ValueFault::Damaged);
         }
         Ok(Self { digits, weight: i32::from(weight), sign, decimals })
     }
@@ -116,14 +116,14 @@ impl Decimal {
 
     /// The scaled value of 256 bits, little-endian.
     #[cold]
-    pub(super) fn wide(&self, value: &[u8]) -> Result<[u8; 32], Fault> {
+    pub(super) fn wide(&self, value: &[u8]) -> Result<[u8; 32], ValueFault> {
         let numeric = Numeric::read(value)?;
         match numeric.sign {
             POSITIVE | NEGATIVE => {}
             NAN | INFINITY | MINUS_INFINITY => {
                 return Err(refused("NaN and infinity have no form in a decimal column".to_owned()));
             }
-            _ => return Err(Fault::Damaged),
+            _ => return Err(ValueFault::Damaged),
         }
         let scale = i32::from(self.scale);
         let too_large = || {
@@ -143,7 +143,7 @@ impl Decimal {
             }
             for digit in numeric.digits() {
                 if digit >= DIGIT_BASE {
-                    return Err(Fault::Damaged);
+                    return Err(ValueFault::Damaged);
                 }
                 multiply_add(&mut limbs, u32::from(DIGIT_BASE), u32::from(digit));
             }
@@ -169,8 +169,8 @@ impl Decimal {
     }
 }
 
-fn refused(why: String) -> Fault {
-    Fault::Refused("22003", why)
+fn refused(why: String) -> ValueFault {
+    ValueFault::Refused("22003", why)
 }
 
 fn multiply_add(limbs: &mut Limbs, factor: u32, addend: u32) {
@@ -194,7 +194,7 @@ fn divide(limbs: &mut Limbs, divisor: u32) -> u32 {
 }
 
 /// Appends the value as `numeric_out` writes it.
-pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
+pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let numeric = Numeric::read(value)?;
     match numeric.sign {
         POSITIVE => {}
@@ -202,7 +202,7 @@ pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> 
         NAN => text.extend_from_slice(b"NaN"),
         INFINITY => text.extend_from_slice(b"Infinity"),
         MINUS_INFINITY => text.extend_from_slice(b"-Infinity"),
-        _ => return Err(Fault::Damaged),
+        _ => return Err(ValueFault::Damaged),
     }
     if numeric.sign & !NEGATIVE != 0 {
         return Ok(());
@@ -214,7 +214,7 @@ pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> 
         pair.map_or(0, |pair| u16::from_be_bytes([pair[0], pair[1]]))
     };
     if numeric.digits().any(|digit| digit >= DIGIT_BASE) {
-        return Err(Fault::Damaged);
+        return Err(ValueFault::Damaged);
     }
     let start = text.len();
     for place in (0..=numeric.weight).rev() {

@@ -50,7 +50,7 @@ fn scaled(text: &str, scale: usize) -> Option<i256> {
 }
 
 /// The value as a column of these digits holds it, by the short way if there is one.
-fn decimal(value: &[u8], precision: u8, scale: u8) -> Result<i256, Fault> {
+fn decimal(value: &[u8], precision: u8, scale: u8) -> Result<i256, ValueFault> {
     let decimal = Decimal::new(precision, scale);
     let wide = decimal.wide(value).map(i256::from_le_bytes);
     if let Some(short) = decimal.short(value) {
@@ -75,7 +75,7 @@ fn decimals_are_the_servers() {
             let fits = scaled(expected, scale.into()).filter(|value| value.wrapping_abs() < limit);
             match (found, fits) {
                 (Ok(found), Some(value)) => assert_eq!(found, value, "{expected} as ({precision},{scale})"),
-                (Err(Fault::Refused("22003", _)), None) => {}
+                (Err(ValueFault::Refused("22003", _)), None) => {}
                 (found, _) => panic!("{expected} as ({precision},{scale}): {found:?}"),
             }
         }
@@ -85,7 +85,7 @@ fn decimals_are_the_servers() {
 #[test]
 fn a_refusal_says_what_does_not_fit() {
     let why = |hex: &str, precision, scale| match decimal(&bytes(hex), precision, scale) {
-        Err(Fault::Refused(_, why)) => why,
+        Err(ValueFault::Refused(_, why)) => why,
         other => panic!("{other:?}"),
     };
     assert_eq!(why("00010001000000000001", 5, 2), "a value has more than 3 digits before the decimal point");
@@ -96,7 +96,7 @@ fn a_refusal_says_what_does_not_fit() {
 #[test]
 fn bytes_that_are_no_numeric_are_refused() {
     for hex in ["", "00", "0001000000000000", "000100000000000027", "00010000000000002710", "00000000100000000001"] {
-        assert!(matches!(decimal(&bytes(hex), 15, 2), Err(Fault::Damaged)), "{hex}");
+        assert!(matches!(decimal(&bytes(hex), 15, 2), Err(ValueFault::Damaged)), "{hex}");
         assert_eq!(text(&bytes(hex)), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Values that become text by little work.
 
-use super::value::Fault;
+use super::value::ValueFault;
 
 /// The only version of `jsonb_send`'s form.
 const JSONB_VERSION: u8 = 1;
@@ -8,15 +8,15 @@ const HEX: [u8; 16] = *b"0123456789abcdef";
 const UUID_LEN: usize = 16;
 
 /// `jsonb_send`: a version, then the text.
-pub(super) fn write_jsonb(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
-    let Some((&JSONB_VERSION, json)) = value.split_first() else { return Err(Fault::Damaged) };
+pub(super) fn write_jsonb(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
+    let Some((&JSONB_VERSION, json)) = value.split_first() else { return Err(ValueFault::Damaged) };
     text.extend_from_slice(json);
     Ok(())
 }
 
 /// `uuid_send`: 16 bytes.
-pub(super) fn write_uuid(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
-    let Ok(bytes) = <[u8; UUID_LEN]>::try_from(value) else { return Err(Fault::Damaged) };
+pub(super) fn write_uuid(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
+    let Ok(bytes) = <[u8; UUID_LEN]>::try_from(value) else { return Err(ValueFault::Damaged) };
     let mut letters = [b'-'; 36];
     let mut at = 0;
     for (place, byte) in bytes.into_iter().enumerate() {
@@ -30,15 +30,15 @@ pub(super) fn write_uuid(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> 
 }
 
 /// `charsend`: a byte, which is no character if it is 0. Beyond ASCII the servers' versions differ in how they show it.
-pub(super) fn write_char(value: &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
+pub(super) fn write_char(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
     match value {
         [0] => Ok(()),
         [byte] if byte.is_ascii() => {
             text.push(*byte);
             Ok(())
         }
-        [_] => Err(Fault::Refused("0A000", "a \"char\" beyond ASCII has no form within another type".to_owned())),
-        _ => Err(Fault::Damaged),
+        [_] => Err(ValueFault::Refused("0A000", "a \"char\" beyond ASCII has no form within another type".to_owned())),
+        _ => Err(ValueFault::Damaged),
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    fn text(write: fn(&[u8], &mut Vec<u8>) -> Result<(), Fault>, value: &[u8]) -> Option<String> {
+    fn text(write: fn(&[u8], &mut Vec<u8>) -> Result<(), ValueFault>, value: &[u8]) -> Option<String> {
         let mut text = Vec::new();
         write(value, &mut text).ok()?;
         Some(String::from_utf8(text).unwrap())

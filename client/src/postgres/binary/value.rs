@@ -11,7 +11,7 @@ const WIDEST: usize = 16;
 
 /// Why a value has no place in its column.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ValueFault {
     /// Its bytes are not those of the type.
     Damaged,
     /// The column cannot hold it: SQLSTATE and why.
@@ -20,7 +20,7 @@ pub(super) enum Fault {
     Within(Error),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for ValueFault {
     fn from(error: Error) -> Self {
         Self::Within(error)
     }
@@ -28,14 +28,14 @@ impl From<Error> for Fault {
 
 /// Reads the value at `at` and moves on. `None` is NULL.
 #[inline]
-pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u8]>, Fault> {
+pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u8]>, ValueFault> {
     let length: [u8; LENGTH] = array(block, *at)?;
     *at += LENGTH;
     match i32::from_be_bytes(length) {
         NULL => Ok(None),
         length => {
             // A negative length is far beyond the block.
-            let Some(value) = block[*at..].get(..length as u32 as usize) else { return Err(Fault::Damaged) };
+            let Some(value) = block[*at..].get(..length as u32 as usize) else { return Err(ValueFault::Damaged) };
             *at += value.len();
             Ok(Some(value))
         }
@@ -84,11 +84,11 @@ fn head<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 /// `N` bytes from `at` on. `at` is within the block or at its end.
 #[inline]
-pub(super) fn array<const N: usize>(block: &[u8], at: usize) -> Result<[u8; N], Fault> {
+pub(super) fn array<const N: usize>(block: &[u8], at: usize) -> Result<[u8; N], ValueFault> {
     // Not `ok_or`, which would make and drop an error for each value that is none.
     match block[at..].first_chunk() {
         Some(bytes) => Ok(*bytes),
-        None => Err(Fault::Damaged),
+        None => Err(ValueFault::Damaged),
     }
 }
 

@@ -8,7 +8,7 @@
 use colonnade_sql::{Dialect, quote, tokens};
 
 use super::unsupported;
-use crate::partition::Split;
+use crate::partition::PartitionSplit;
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::postgres::connection::PostgresConnection;
 use crate::{Error, ErrorKind, Keep};
@@ -23,7 +23,7 @@ const PLAIN: [(&str, &str); 4] = [
 
 impl PostgresConnection {
     /// The parts of a query that reads one table, by ranges of its blocks.
-    pub(super) fn blocks(&self, query: &str, split: &Split, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    pub(super) fn blocks(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         if !split.consistent {
             return Err(unsupported(
                 "without partition_on, consistent=False is not possible: rows that move would be lost or doubled",

@@ -12,7 +12,7 @@ use crate::{Error, Keep};
 const SAMPLE: usize = 1000;
 
 /// The column to cut by.
-pub(super) struct Key {
+pub(super) struct PartitionKey {
     /// What is compared, over the columns of [`text::ALIAS`].
     pub(super) expression: String,
     /// Its type, as a cast names it.
@@ -61,7 +61,7 @@ pub(super) fn find<'a>(columns: &'a [ResultColumn], name: &str) -> Result<&'a Re
 }
 
 impl PostgresConnection {
-    pub(super) fn key(&self, column: &ResultColumn, keep: Keep<'_>) -> Result<Key, Error> {
+    pub(super) fn key(&self, column: &ResultColumn, keep: Keep<'_>) -> Result<PartitionKey, Error> {
         let oid = column.type_oid;
         let question =
             format!("SELECT pg_catalog.format_type(oid, NULL), typcategory FROM pg_catalog.pg_type WHERE oid = {oid}");
@@ -70,7 +70,7 @@ impl PostgresConnection {
         let family = Family::of(oid, answer.text(0, 1).unwrap_or_default())
             .ok_or_else(|| key::without_order(&column.name, &type_name))?;
         let name = format!("{}.{}", text::ALIAS, quote::identifier(&column.name, Dialect::POSTGRES));
-        let mut key = Key { expression: String::new(), type_name, family, origin: column.origin };
+        let mut key = PartitionKey { expression: String::new(), type_name, family, origin: column.origin };
         key.expression = key.comparable(&name);
         Ok(key)
     }
@@ -80,7 +80,7 @@ impl PostgresConnection {
     pub(super) fn balanced_cuts(
         &self,
         query: &str,
-        key: &Key,
+        key: &PartitionKey,
         count: usize,
         keep: Keep<'_>,
     ) -> Result<Vec<String>, Error> {
@@ -105,7 +105,7 @@ impl PostgresConnection {
     /// Cuts at equal distances.
     pub(super) fn even_cuts(
         &self,
-        key: &Key,
+        key: &PartitionKey,
         (low, high): &(String, String),
         count: usize,
         keep: Keep<'_>,
@@ -140,7 +140,7 @@ impl PostgresConnection {
 
     /// The keys that `sample` gives as texts with weights: each once, in the order in which the database compares them with the
     /// column, as expressions that it has read in just this form. NULL may be among them.
-    fn sorted(&self, key: &Key, sample: &str, keep: Keep<'_>) -> Result<Vec<(Option<String>, f64)>, Error> {
+    fn sorted(&self, key: &PartitionKey, sample: &str, keep: Keep<'_>) -> Result<Vec<(Option<String>, f64)>, Error> {
         let order = key.read("v");
         let question = format!(
             "SELECT pg_catalog.min(v), pg_catalog.sum(w) FROM (\n{sample}\n) AS sample (v, w) GROUP BY {order} ORDER BY {order}"
@@ -153,7 +153,7 @@ impl PostgresConnection {
     }
 }
 
-impl Key {
+impl PartitionKey {
     /// What stands for a key, or for the column, in comparisons.
     fn comparable(&self, expression: &str) -> String {
         match self.family {

@@ -10,14 +10,14 @@ use super::settings::{Lookup, Settings, usage};
 use super::{Address, Conninfo, Keepalive, Target, password_file};
 use crate::require_auth::Requirement;
 use crate::system_user::system_user;
-use crate::tls::{Check, Identity, Options, Roots, Version, Words};
+use crate::tls::{Check, Identity, Roots, TlsOptionNames, TlsOptions, Version};
 use crate::{Access, Error, ErrorKind, uri};
 
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
 /// What libpq's users call the options of TLS.
-static WORDS: Words =
-    Words { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
+static WORDS: TlsOptionNames =
+    TlsOptionNames { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
 /// The name that TLS's registry has for this protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 /// The methods of `require_auth`. `gss`, `sspi` and `oauth` are known, so that they can be excluded.
@@ -56,7 +56,7 @@ pub enum Binding {
 
 /// Which of several servers suit, by what may be done in a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Session {
+pub enum TargetSessionAttrs {
     /// All.
     #[default]
     Any,
@@ -145,12 +145,12 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
         })
         .collect();
     let sessions = [
-        ("any", Session::Any),
-        ("read-write", Session::ReadWrite),
-        ("read-only", Session::ReadOnly),
-        ("primary", Session::Primary),
-        ("standby", Session::Standby),
-        ("prefer-standby", Session::PreferStandby),
+        ("any", TargetSessionAttrs::Any),
+        ("read-write", TargetSessionAttrs::ReadWrite),
+        ("read-only", TargetSessionAttrs::ReadOnly),
+        ("primary", TargetSessionAttrs::Primary),
+        ("standby", TargetSessionAttrs::Standby),
+        ("prefer-standby", TargetSessionAttrs::PreferStandby),
     ];
     let session = settings.value("target_session_attrs", |text| word("target_session_attrs", text, &sessions))?;
     Ok(Conninfo { targets, session: session.unwrap_or_default() })
@@ -236,10 +236,10 @@ fn sslmode(settings: &Settings) -> Result<SslMode, Error> {
 }
 
 /// What TLS is to do. Files that are not named are looked for in ~/.postgresql, as libpq does.
-fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<Options, Error> {
+fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOptions, Error> {
     let own = |name: &str| home.map(|home| home.join(".postgresql").join(name)).filter(|file| file.is_file());
     let file = |name: &str, default: &str| settings.text(name).map(PathBuf::from).or_else(|| own(default));
-    let mut options = Options::new(&WORDS);
+    let mut options = TlsOptions::new(&WORDS);
     options.protocols = vec![PROTOCOL.to_vec()];
     options.name_indication =
         settings.value("sslsni", |text| word("sslsni", text, &[("0", false), ("1", true)]))?.unwrap_or(true);

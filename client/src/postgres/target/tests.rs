@@ -154,8 +154,8 @@ fn several_servers_are_named_in_their_order() {
     assert!(refused("host=a,b,c port=1,2").contains("different numbers"));
     assert!(refused("host=a,b hostaddr=10.0.0.1").contains("different numbers"));
     let session = |text| parse_all(text, &[]).unwrap().session;
-    assert_eq!(session("host=a,b"), Session::Any);
-    assert_eq!(session("host=a,b target_session_attrs=prefer-standby"), Session::PreferStandby);
+    assert_eq!(session("host=a,b"), TargetSessionAttrs::Any);
+    assert_eq!(session("host=a,b target_session_attrs=prefer-standby"), TargetSessionAttrs::PreferStandby);
     assert!(refused("host=a target_session_attrs=fast").contains("read-write"));
 }
 

@@ -10,7 +10,7 @@ use colonnade_sql::{Dialect, code};
 
 use super::{SqliteConnection, ask, ask_for, unsupported};
 use crate::partition::plain::{self, Plain, no_plain_read};
-use crate::partition::{Split, balance, text};
+use crate::partition::{PartitionSplit, balance, text};
 use crate::{Error, Keep};
 
 /// A column of the table may be called like one of them.
@@ -91,7 +91,7 @@ impl SqliteConnection {
     pub(super) fn rowid_parts(
         &self,
         plain: Result<PlainTable<'_>, Error>,
-        split: &Split,
+        split: &PartitionSplit,
         keep: Keep<'_>,
     ) -> Result<Vec<String>, Error> {
         plain::check_no_range(split)?;

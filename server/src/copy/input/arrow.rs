@@ -13,10 +13,10 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
+use super::Reader;
 use super::columnar::renamed;
-use super::{CopyDataError, Reader};
-use crate::budget::{Budget, Charge, Kept};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge, Kept};
 
 pub(super) struct Arrow {
     width: usize,
@@ -143,7 +143,7 @@ impl Reader for Arrow {
 }
 
 fn malformed(problem: impl ToString) -> Failure {
-    CopyDataError::malformed("arrow", problem)
+    super::malformed("arrow", problem)
 }
 
 /// A frame: maybe [`CONTINUATION`], the metadata's length, the metadata, and a body whose length the metadata say.
@@ -195,5 +195,4 @@ fn dictionary(frame: &[u8]) -> Result<Option<(i64, bool)>, Failure> {
 }
 
 #[cfg(test)]
-#[path = "arrow_tests.rs"]
 mod tests;

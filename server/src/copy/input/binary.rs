@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use super::lines::add;
 use super::rows::{Raw, Rows};
 use super::{CopyDataError, MOST_ROW_BYTES, Reader};
-use crate::budget::{Budget, Charge};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge};
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// The bits of the flags that a reader must understand.
@@ -31,7 +31,7 @@ impl Binary {
 
     /// The header's length, if all of it is there.
     fn header(buffer: &[u8]) -> Result<Option<usize>, Failure> {
-        let wrong = |problem: &str| Err(CopyDataError::malformed("binary", problem));
+        let wrong = |problem: &str| Err(super::malformed("binary", problem));
         let known = buffer.len().min(SIGNATURE.len());
         if buffer[..known] != SIGNATURE[..known] {
             return wrong("its signature is missing");
@@ -56,7 +56,7 @@ impl Binary {
             return if self.is_over {
                 Ok(Some(fields.at))
             } else {
-                Err(CopyDataError::malformed("binary", "a row has a negative count of values"))
+                Err(super::malformed("binary", "a row has a negative count of values"))
             };
         };
         let mut values = Vec::with_capacity(count.min(self.rows.width()));
@@ -98,7 +98,7 @@ impl Reader for Binary {
         buffer.drain(..at);
         self.rest = buffer;
         if self.is_over && !self.rest.is_empty() {
-            return Err(CopyDataError::malformed("binary", "data follow its end"));
+            return Err(super::malformed("binary", "data follow its end"));
         }
         if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
     }
@@ -107,7 +107,7 @@ impl Reader for Binary {
     /// no other.
     fn finish(&mut self) -> Result<(), Failure> {
         let is_whole = self.is_begun && self.rest.is_empty();
-        if is_whole { Ok(()) } else { Err(CopyDataError::malformed("binary", "its end is missing")) }
+        if is_whole { Ok(()) } else { Err(super::malformed("binary", "its end is missing")) }
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {

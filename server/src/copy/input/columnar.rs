@@ -11,8 +11,8 @@ use colonnade_wire::{Decoder, Limits, Message};
 
 use super::rows::column_name;
 use super::{CopyDataError, Reader};
-use crate::budget::{Budget, Kept};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Kept};
 use crate::message::frontend::LARGE_LIMIT;
 
 /// What one message may become in memory, if the session has as much: the messages themselves are bounded.
@@ -36,7 +36,7 @@ impl Colonnade {
 
 impl Reader for Colonnade {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let wrong = |error| CopyDataError::malformed("colonnade", error);
+        let wrong = |error| super::malformed("colonnade", error);
         if let Message::Chunk(chunk) = self.decoder.message(Bytes::copy_from_slice(data)).map_err(wrong)? {
             let schema = colonnade_wire::arrow::schema_to_arrow(chunk.schema());
             let arrays =
@@ -44,7 +44,7 @@ impl Reader for Colonnade {
             let arrays = arrays.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
             let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
             let batch = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options);
-            let batch = batch.map_err(|error| CopyDataError::malformed("colonnade", error))?;
+            let batch = batch.map_err(|error| super::malformed("colonnade", error))?;
             let bytes = batch.get_array_memory_size();
             self.batches.push_back(self.budget.keep(renamed(&batch, self.width, "colonnade")?, bytes)?);
         }
@@ -52,7 +52,7 @@ impl Reader for Colonnade {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        self.decoder.finish().map(drop).map_err(|error| CopyDataError::malformed("colonnade", error))
+        self.decoder.finish().map(drop).map_err(|error| super::malformed("colonnade", error))
     }
 
     fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
@@ -72,5 +72,5 @@ pub(super) fn renamed(batch: &RecordBatch, wanted: usize, format: &'static str) 
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let renamed = RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options);
-    renamed.map_err(|error| CopyDataError::malformed(format, error))
+    renamed.map_err(|error| super::malformed(format, error))
 }

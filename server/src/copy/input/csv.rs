@@ -6,10 +6,10 @@ use arrow_array::RecordBatch;
 
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use super::{CopyDataError, Reader, Target};
-use crate::budget::Budget;
+use super::{Reader, Target};
 use crate::copy::options::{OptionError, Options};
 use crate::error::Failure;
+use crate::limits::budget::Budget;
 
 pub(super) struct Csv {
     delimiter: u8,
@@ -81,11 +81,7 @@ impl Csv {
                 value.push(b);
             }
         }
-        if is_inside {
-            Err(CopyDataError::malformed("csv", "a quoted value does not end"))
-        } else {
-            Ok((None, was_quoted))
-        }
+        if is_inside { Err(super::malformed("csv", "a quoted value does not end")) } else { Ok((None, was_quoted)) }
     }
 }
 

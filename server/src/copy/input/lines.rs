@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{CopyDataError, MOST_ROW_BYTES};
-use crate::budget::{Budget, Charge};
 use crate::copy::options::Options;
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge};
 
 /// Adds data to what is there, whose room is charged.
 pub(super) fn add(rest: &mut Vec<u8>, data: &[u8], charge: &mut Charge) -> Result<(), Failure> {

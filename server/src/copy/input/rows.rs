@@ -8,10 +8,10 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::{CopyDataError, Target};
-use crate::budget::{Budget, Charge};
 use crate::error::Failure;
+use crate::limits::budget::{Budget, Charge};
 use crate::parameter::{InputError, Value, from_binary, from_text, most_bytes};
-use crate::types::{Kind, Type};
+use crate::value::types::{Type, TypeKind};
 
 /// A batch is as large as one of these says.
 const ROWS: usize = 122_880;
@@ -80,8 +80,10 @@ impl Rows {
             Raw::Text(bytes) => {
                 let text = std::str::from_utf8(bytes).map_err(|_| wrong(InputError::Encoding))?;
                 // Most values are texts that the engine reads as they are.
-                if let (Filler::Text(builder), Kind::Text | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float8) =
-                    (&mut *column, &target.type_.kind)
+                if let (
+                    Filler::Text(builder),
+                    TypeKind::Text | TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Float8,
+                ) = (&mut *column, &target.type_.kind)
                 {
                     builder.append_value(text);
                     return Ok(());
@@ -142,8 +144,8 @@ pub(crate) fn column_name(at: usize) -> String {
 impl Filler {
     fn new(type_: &Type) -> Self {
         match type_.kind {
-            Kind::Bytes => Self::Bytes(BinaryBuilder::new()),
-            Kind::List(_) => Self::List(Vec::new()),
+            TypeKind::Bytes => Self::Bytes(BinaryBuilder::new()),
+            TypeKind::List(_) => Self::List(Vec::new()),
             _ => Self::Text(StringBuilder::new()),
         }
     }
@@ -170,7 +172,7 @@ impl Filler {
 
 /// The values as an array: lists of texts or bytes, as deep as the type says.
 fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
-    let Kind::List(item) = &type_.kind else {
+    let TypeKind::List(item) = &type_.kind else {
         let mut filler = Filler::new(type_);
         values.into_iter().for_each(|value| filler.push(value));
         return filler.array(type_);
@@ -191,6 +193,6 @@ fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
 }
 
 /// Whether a column comes as what it is, and needs no cast.
-pub(crate) fn is_plain(data_type: &DataType) -> bool {
+pub fn is_plain(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Utf8 | DataType::List(_))
 }

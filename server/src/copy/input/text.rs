@@ -7,9 +7,9 @@ use arrow_array::RecordBatch;
 use super::Reader;
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use crate::budget::Budget;
 use crate::copy::options::Options;
 use crate::error::Failure;
+use crate::limits::budget::Budget;
 
 pub(super) struct Text {
     delimiter: u8,

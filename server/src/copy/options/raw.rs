@@ -1,30 +1,23 @@
-//! Options as they were written, and their values one by one.
+//! The values of options, read one by one.
+
+use std::ops::Deref;
+
+use colonnade_sql::statement::{CopyOption, OptionValue};
 
 use super::{Chosen, Direction, Format, OptionError};
 
 /// An option as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawOption {
-    /// Its name, in lower case unless quoted.
-    pub name: String,
-    /// Its value.
-    pub value: RawValue,
+pub(super) struct RawOption<'a>(pub &'a CopyOption);
+
+impl Deref for RawOption<'_> {
+    type Target = CopyOption;
+
+    fn deref(&self) -> &CopyOption {
+        self.0
+    }
 }
 
-/// The value of an option as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawValue {
-    /// None at all.
-    None,
-    /// `*`
-    All,
-    /// A word, a number or a string.
-    Text(String),
-    /// Names in parentheses.
-    List(Vec<String>),
-}
-
-impl RawOption {
+impl RawOption<'_> {
     /// Options that belong to some formats only.
     pub(super) fn check_format(&self, format: Format) -> Result<(), OptionError> {
         let belongs = match self.name.as_str() {
@@ -57,17 +50,17 @@ impl RawOption {
 
     pub(super) fn wrong(&self, expected: &str) -> OptionError {
         let value = match &self.value {
-            RawValue::None => String::new(),
-            RawValue::All => "*".to_owned(),
-            RawValue::Text(text) => text.clone(),
-            RawValue::List(names) => format!("({})", names.join(", ")),
+            OptionValue::None => String::new(),
+            OptionValue::All => "*".to_owned(),
+            OptionValue::Text(text) => text.clone(),
+            OptionValue::List(names) => format!("({})", names.join(", ")),
         };
         OptionError::Value { name: self.name.clone(), value, expected: expected.to_owned() }
     }
 
     pub(super) fn text(&self) -> Result<&str, OptionError> {
         match &self.value {
-            RawValue::Text(text) => Ok(text),
+            OptionValue::Text(text) => Ok(text),
             _ => Err(self.wrong("a word, a number or a string")),
         }
     }
@@ -81,7 +74,7 @@ impl RawOption {
 
     pub(super) fn boolean(&self) -> Result<bool, OptionError> {
         let text = match &self.value {
-            RawValue::None => return Ok(true),
+            OptionValue::None => return Ok(true),
             _ => self.text()?.to_ascii_lowercase(),
         };
         match text.as_str() {
@@ -93,8 +86,8 @@ impl RawOption {
 
     pub(super) fn columns(&self) -> Result<Chosen, OptionError> {
         match &self.value {
-            RawValue::All => Ok(Chosen::All),
-            RawValue::List(names) => Ok(Chosen::Columns(names.clone())),
+            OptionValue::All => Ok(Chosen::All),
+            OptionValue::List(names) => Ok(Chosen::Columns(names.clone())),
             _ => Err(self.wrong("* or names of columns in parentheses")),
         }
     }

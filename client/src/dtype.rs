@@ -1,0 +1,126 @@
+//! Columns in other types than the source's: what `dtype` asks for.
+//!
+//! A conversion is *exact*: read back into the column's own type, every value is what it was; a value that is not ends the
+//! result with an error that names it. One that is `lossy` takes the nearest value instead (towards zero for an integer,
+//! the earlier for a time); what has no near value, such as a number out of range, is an error all the same. Nothing ever becomes NULL.
+
+mod column;
+mod float;
+mod kind;
+mod name;
+mod number;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+
+use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+
+/// A type that a column is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dtype {
+    /// The type.
+    pub target: DataType,
+    /// Whether values may change.
+    pub lossy: bool,
+}
+
+/// What has to be done to the columns of one result.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The source's schema.
+    from: SchemaRef,
+    /// For each column its new type, if it gets one.
+    columns: Vec<Option<Dtype>>,
+}
+
+impl Plan {
+    /// One column of a batch, in its new type. `first_row` is the number of rows before the batch.
+    pub(crate) fn convert(&self, index: usize, array: ArrayRef, first_row: u64) -> Result<ArrayRef, Error> {
+        let Some(dtype) = self.columns.get(index).and_then(Option::as_ref) else { return Ok(array) };
+        column::convert(&array, dtype).map_err(|fault| {
+            let (name, target) = (self.from.field(index).name(), name::of(&dtype.target));
+            let place = |row: usize| {
+                format!("column {name:?}, row {}: {}", first_row + row as u64 + 1, column::shown(&array, row))
+            };
+            let (message, hint) = match fault {
+                column::ConversionError::Changed(row) => (
+                    format!("{} is not exact as {target}", place(row)),
+                    format!("lossy:{target} allows the nearest value; or ask for a type that has room"),
+                ),
+                column::ConversionError::Impossible(row) => (
+                    format!("{} is no value of {target}", place(row)),
+                    "ask for a type that has room for every value, or convert the column in the query".to_owned(),
+                ),
+                column::ConversionError::Failed(cause) => (
+                    format!("column {name:?} cannot be {target}: {cause}"),
+                    "convert the column in the query".to_owned(),
+                ),
+            };
+            Error::new(ErrorKind::Database, message).with_sqlstate("22000").with_hint(hint)
+        })
+    }
+}
+
+/// The same rows with some columns, by number, in other types. The last type for a column counts.
+///
+/// # Errors
+/// There is no such column, or its values can never have the type.
+pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Result<Box<dyn ResultStream>, Error> {
+    let from = stream.schema().clone();
+    let mut columns = vec![None; from.fields().len()];
+    let mut fields = from.fields().to_vec();
+    for (index, dtype) in dtypes {
+        let Some(field) = from.fields().get(*index) else {
+            return Err(Error::new(ErrorKind::Usage, format!("the result has no column number {index}")));
+        };
+        if let Err(why) = kind::possible(field.data_type(), &dtype.target) {
+            let (name, own, target) = (field.name(), name::of(field.data_type()), name::of(&dtype.target));
+            let message = format!("column {name:?} is {own} and cannot be {target}: {why}");
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint("convert the column in the query, or read it as it is"));
+        }
+        fields[*index] = Arc::new(retyped(field, &dtype.target));
+        columns[*index] = Some(dtype.clone());
+    }
+    let schema = Arc::new(Schema::new_with_metadata(Fields::from(fields), from.metadata().clone()));
+    Ok(Box::new(Converted { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }))
+}
+
+/// Metadata says what the text or the bytes mean; it goes where they go.
+fn retyped(field: &Field, target: &DataType) -> Field {
+    let alike = kind::is_text(field.data_type()) && kind::is_text(target)
+        || kind::is_binary(field.data_type()) && kind::is_binary(target);
+    let metadata = if alike || field.data_type() == target { field.metadata().clone() } else { Default::default() };
+    Field::new(field.name(), target.clone(), field.is_nullable()).with_metadata(metadata)
+}
+
+struct Converted {
+    stream: Box<dyn ResultStream>,
+    plan: Arc<Plan>,
+    schema: SchemaRef,
+    /// Rows of the batches so far.
+    rows: u64,
+}
+
+impl ResultStream for Converted {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+        let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
+        let first_row = self.rows;
+        self.rows += batch.rows() as u64;
+        Ok(Some(batch.converted(self.schema.clone(), self.plan.clone(), first_row)))
+    }
+
+    fn stats(&self) -> Stats {
+        self.stream.stats()
+    }
+}

@@ -1,0 +1,207 @@
+//! One logged-in connection and what the server said of itself.
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase.html>,
+//! <https://mariadb.com/kb/en/connection/>
+
+use std::time::{Duration, Instant};
+
+use super::incoming::Incoming;
+use super::login::login;
+use super::packet::{Command, Definition, Done, PacketReader, capability, err, protocol};
+use super::state;
+use super::uri::{Address, Target};
+use crate::channel::Channel;
+use crate::channel::lost;
+use crate::feed::POLL;
+use crate::inbox::AnswerSize;
+use crate::shared_connection::Tick;
+use crate::socket::{Socket, plain};
+use crate::{Access, Error, ErrorKind};
+
+/// Without `connect_timeout`, a server that accepts the connection has this long to say something.
+const LOGIN_LIMIT: Duration = Duration::from_secs(60);
+/// Columns of a result at most: a prepared statement counts them in 16 bits.
+const MAX_COLUMNS: usize = u16::MAX as usize;
+/// What every session has: text in UTF-8, timestamps in UTC, and a server that waits for a reader who pauses.
+const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', net_write_timeout = 3600";
+const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct ServerConnection {
+    pub(super) incoming: Incoming,
+    pub(super) server: ServerProperties,
+    /// What the server last said of its state.
+    pub(super) status: u16,
+    /// On whose behalf.
+    pub(super) access: Access,
+    /// The session's time zone, if a gateway is told of it.
+    pub(super) time_zone: Option<String>,
+}
+
+/// What the server said of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerProperties {
+    /// Its name and version.
+    pub(super) software: String,
+    /// What KILL calls the connection.
+    pub(super) thread: u64,
+    /// The collation of all text that it sends, unless somebody changes the session's character set.
+    pub(super) collation: u16,
+    /// What both sides can do.
+    pub(super) capabilities: u64,
+}
+
+/// An answer in text.
+#[derive(Debug, Default)]
+pub(super) struct TextAnswer {
+    pub(super) columns: Vec<Definition>,
+    /// `None` is NULL.
+    pub(super) rows: Vec<Vec<Option<String>>>,
+    pub(super) warnings: u16,
+}
+
+impl TextAnswer {
+    /// The value in a row and a column.
+    pub(super) fn text(&self, row: usize, column: usize) -> Option<&str> {
+        self.rows.get(row)?.get(column)?.as_deref()
+    }
+}
+
+impl ServerConnection {
+    /// Connects, logs in and settles the session.
+    ///
+    /// # Errors
+    /// Nobody answers, the server refuses, or it asks for what this client cannot give.
+    pub(super) fn open(target: &Target) -> Result<Self, Error> {
+        let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
+        let mut tick = || {
+            if Instant::now() < deadline {
+                return Ok(());
+            }
+            Err(Error::new(ErrorKind::Connect, "the server accepted the connection but did not answer in time")
+                .with_hint("check that it is a MySQL or MariaDB server"))
+        };
+        let opened = connect(target).and_then(|channel| {
+            channel.socket().set_timeout(Some(POLL)).map_err(lost)?;
+            let mut connection = login(Incoming::new(channel), target, &mut tick)?;
+            connection.settle(&mut tick)?;
+            Ok(connection)
+        });
+        opened.map_err(|error| error.with_origin(&target.to_string()))
+    }
+
+    /// Sends a command.
+    pub(super) fn command(&mut self, command: Command, arguments: &[u8]) -> Result<(), Error> {
+        self.incoming.command(&[&[command as u8], arguments].concat())
+    }
+
+    /// Says that an OK packet or the end of rows has come.
+    pub(super) fn note(&mut self, done: Done) -> Done {
+        self.status = done.status;
+        done
+    }
+
+    /// The columns of a result, whose number has come.
+    pub(super) fn columns(&mut self, count: usize, tick: Tick<'_>) -> Result<Vec<Definition>, Error> {
+        let capabilities = self.server.capabilities;
+        if count > MAX_COLUMNS {
+            return Err(protocol(format!("a result of {count} columns")));
+        }
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            columns.push(Definition::read(&self.incoming.packet(tick)?, capabilities)?);
+        }
+        if count > 0 && capabilities & capability::DEPRECATE_EOF == 0 {
+            self.incoming.packet(tick)?;
+        }
+        Ok(columns)
+    }
+
+    /// Runs a statement of this client's own; gives its answer.
+    pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, Error> {
+        self.command(Command::Query, sql.as_bytes())?;
+        let first = self.incoming.packet(tick)?;
+        let mut answer = TextAnswer::default();
+        match first.first() {
+            Some(0xff) => return Err(err(&first)?.0),
+            Some(0) => {
+                answer.warnings = self.note(Done::ok(&first)?).warnings;
+                return Ok(answer);
+            }
+            _ => {}
+        }
+        let count = PacketReader(&first).length()? as usize;
+        answer.columns = self.columns(count, tick)?;
+        let mut kept = AnswerSize::default();
+        loop {
+            let packet = self.incoming.packet(tick)?;
+            kept.add(packet.len())?;
+            match packet.first() {
+                Some(0xff) => return Err(err(&packet)?.0),
+                Some(0xfe) => {
+                    answer.warnings = self.note(Done::end(&packet, self.server.capabilities)?).warnings;
+                    return Ok(answer);
+                }
+                _ => {}
+            }
+            let mut body = PacketReader(&packet);
+            let mut row = Vec::new();
+            for _ in 0..count {
+                row.push(body.text_value()?.map(|value| String::from_utf8_lossy(value).into_owned()));
+            }
+            answer.rows.push(row);
+        }
+    }
+
+    /// The only value of an answer.
+    pub(super) fn ask_one(&mut self, sql: &str, tick: Tick<'_>) -> Result<String, Error> {
+        let answer = self.ask(sql, tick)?;
+        answer.rows.into_iter().flatten().next().flatten().ok_or_else(|| protocol("an answer without a value"))
+    }
+
+    /// Runs a statement of this client's own for its effect.
+    pub(super) fn tell(&mut self, sql: &str, tick: Tick<'_>) -> Result<(), Error> {
+        self.ask(sql, tick).map(drop)
+    }
+
+    fn settle(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        self.tell(SETTINGS, tick)?;
+        if self.access == Access::Gateway {
+            self.tell(state::MODES, tick)?;
+            state::check(self, tick)?;
+        }
+        let answer = self.ask(QUESTION, tick)?;
+        let mut values = answer.rows.into_iter().flatten().flatten();
+        let (Some(version), Some(comment), Some(thread), [first, ..]) =
+            (values.next(), values.next(), values.next(), &*answer.columns)
+        else {
+            return Err(protocol("an answer without its values"));
+        };
+        self.server.collation = first.collation;
+        self.server.thread = thread.parse().map_err(|_| protocol("a connection's number that is none"))?;
+        let number = version.split('-').next().unwrap_or_default();
+        let family = if format!("{version}{comment}").to_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" };
+        self.server.software = format!("{family} {number}");
+        Ok(())
+    }
+}
+
+impl Drop for ServerConnection {
+    fn drop(&mut self) {
+        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        let _ = self.incoming.socket().set_send_timeout(POLL);
+        let _ = self.command(Command::Quit, &[]);
+    }
+}
+
+fn connect(target: &Target) -> Result<Channel, Error> {
+    let socket = match &target.address {
+        Address::Unix(path) => Socket::unix(path),
+        Address::Tcp(host, port) => Socket::tcp(host, *port, target.connect_timeout),
+    };
+    socket.map(Channel::Plain).map_err(|cause| {
+        Error::new(ErrorKind::Connect, format!("cannot connect: {}", plain(&cause)))
+            .with_hint("check that the server runs and listens there")
+            .with_cause(cause)
+    })
+}

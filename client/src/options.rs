@@ -1,0 +1,159 @@
+//! What a query asks for besides its rows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use colonnade_wire::Config;
+
+use crate::{Error, ErrorKind};
+
+/// How a result is to be sent. What is `None` is left to the server (`spec/PROTOCOL.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryOptions {
+    /// How chunks are encoded.
+    pub compression: Compression,
+    /// Rows of a chunk at most.
+    pub chunk_rows: Option<u32>,
+    /// Plain bytes of a chunk at most.
+    pub chunk_bytes: Option<u64>,
+    /// Bytes of a message at most; a larger one is refused by both sides.
+    pub max_message_bytes: Option<u64>,
+    /// Bytes of a result's columns at most, in all; a larger result is an error.
+    pub max_result_bytes: Option<u64>,
+    /// PostgreSQL: precision and scale with which unconstrained numerics arrive as decimals; as text if `None`.
+    pub numeric: Option<(u8, u8)>,
+    /// PostgreSQL, MySQL, SQLite and ODBC: the result columns that arrive as text, in the database's own form.
+    pub as_text: Vec<String>,
+    /// PostgreSQL with the extension: whether parallel workers encode.
+    pub parallel: Parallel,
+}
+
+/// How the chunks of a result are encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// The server chooses for each chunk.
+    #[default]
+    Auto,
+    /// All chunks are encoded so.
+    Fixed(Config),
+}
+
+/// Whether the workers of a parallel plan encode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parallel {
+    /// They do in plans that are parallel anyway.
+    #[default]
+    Auto,
+    /// They do, and the planner counts such plans as cheaper.
+    On,
+    /// They do not.
+    Off,
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let unknown = |name| Error::new(ErrorKind::Usage, format!("{name}, or auto")).with_cause(name);
+        text.parse().map(Self::Fixed).map_err(unknown)
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(config) => config.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Parallel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err(Error::new(ErrorKind::Usage, format!("parallel {text:?} is none of auto, on, off"))),
+        }
+    }
+}
+
+impl fmt::Display for Parallel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl QueryOptions {
+    /// For a source whose server neither encodes nor has numerics without a precision. What such a source does anyway may be asked for.
+    ///
+    /// # Errors
+    /// An option asks for something else.
+    pub fn refuse_for_plain_source(&self, has_as_text: bool) -> Result<(), Error> {
+        let refused = |what: String, hint: String| Err(Error::new(ErrorKind::Unsupported, what).with_hint(hint));
+        if self.numeric.is_some() {
+            let hint = "declare the column DECIMAL(p, s), or cast in the query";
+            return refused("the option numeric is for PostgreSQL".to_owned(), hint.to_owned());
+        }
+        if !self.as_text.is_empty() && !has_as_text {
+            let what = "the option as_text is for PostgreSQL, MySQL, SQLite and ODBC";
+            return refused(what.to_owned(), "cast in the query".to_owned());
+        }
+        let encoded = |name: &str, value: &dyn fmt::Display, instead: &str| {
+            let who = "PostgreSQL with the extension and for colonnade serve";
+            let what = format!("the option {name} is \"{value}\", which is for {who}");
+            refused(what, format!("leave {name} out, or write \"{instead}\""))
+        };
+        match self {
+            Self { compression: Compression::Fixed(config), .. } if *config != Config::PLAIN => {
+                encoded("compression", config, "auto")
+            }
+            Self { parallel: Parallel::On, .. } => encoded("parallel", &self.parallel, "auto"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_and_written() {
+        for name in ["auto", "plain", "light", "light+fsst+lz4", "light+zstd-3"] {
+            assert_eq!(name.parse::<Compression>().unwrap().to_string(), name);
+        }
+        for name in ["auto", "on", "off"] {
+            assert_eq!(name.parse::<Parallel>().unwrap().to_string(), name);
+        }
+        assert!("x', oops '".parse::<Compression>().unwrap_err().message().ends_with("or auto"));
+        assert!("sideways".parse::<Parallel>().unwrap_err().message().contains("auto, on, off"));
+    }
+
+    #[test]
+    fn a_plain_source_follows_what_it_does_anyway() {
+        let plain = QueryOptions { compression: Compression::Fixed(Config::PLAIN), ..QueryOptions::default() };
+        let off = QueryOptions { parallel: Parallel::Off, ..QueryOptions::default() };
+        let text = QueryOptions { as_text: vec!["a".to_owned()], ..QueryOptions::default() };
+        for options in [&QueryOptions::default(), &plain, &off, &text] {
+            options.refuse_for_plain_source(true).unwrap();
+        }
+        let light = QueryOptions { compression: Compression::Fixed(Config::LIGHT), ..QueryOptions::default() };
+        let on = QueryOptions { parallel: Parallel::On, ..QueryOptions::default() };
+        for (options, name) in [(&light, "compression"), (&on, "parallel"), (&text, "as_text")] {
+            assert!(options.refuse_for_plain_source(false).unwrap_err().message().contains(name));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! PostgreSQL's protocol v3 towards a server that speaks the Colonnade format, `spec/PROTOCOL.md`, or towards any other:
+//! <https://www.postgresql.org/docs/current/protocol.html>.
+
+mod ask;
+mod authentication;
+mod binary;
+mod cancel;
+mod connection;
+mod copy_out;
+mod delivery;
+mod extended;
+mod incoming;
+mod message;
+mod parameters;
+mod partition;
+mod request;
+mod route;
+mod scram;
+mod server_connection;
+mod servers;
+mod simple;
+mod state;
+mod target;
+
+pub(crate) use state::changed;
+
+pub use connection::{PostgresConnection, connect};
+pub use target::{Address, Binding, Conninfo, SslMode, Target, TargetSessionAttrs};

@@ -1,0 +1,166 @@
+//! Parts of one result over several connections, which see one state by an exported snapshot.
+//! <https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-SNAPSHOT-SYNCHRONIZATION>
+//!
+//! All siblings are in a transaction that only reads, until they are closed. It holds the snapshot, the settings of the
+//! connection that they stand in for, and a lock on the tables, so that nobody rewrites these between the start of one part and
+//! that of another.
+
+mod blocks;
+mod keys;
+mod repeatable;
+
+use std::sync::Arc;
+
+use colonnade_sql::split::trimmed;
+use colonnade_sql::{Dialect, quote, tokens};
+
+use super::connection::PostgresConnection;
+use super::target::Target;
+use crate::partition::key::{self, unsupported};
+use crate::partition::{PartitionSplit, Partitioning, siblings, text};
+use crate::{Connection, Error, ErrorKind, Keep};
+
+/// What other connections have to be told of this one: whether it has temporary tables, and how to give them its settings and its
+/// role. The settings of a transaction and the encoding of text are each connection's own.
+const STATE: &str = "\
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema())::pg_catalog.text, \
+      pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', name, setting), ', ') \
+    FROM (SELECT name, setting FROM pg_catalog.pg_settings \
+          WHERE source = 'session' AND name <> 'client_encoding' AND name !~ '^transaction_' \
+          UNION ALL SELECT name, pg_catalog.current_setting(name) \
+          FROM (VALUES ('session_authorization'), ('role')) AS identity (name)) AS settings";
+
+/// What makes the parts of a query without a total order see its rows in the same order: no scan that begins where another one
+/// happens to be, and no workers that take turns. The parts take the place of the workers.
+const STEADY: &str = "SELECT pg_catalog.set_config('synchronize_seqscans', 'off', true), \
+                      pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)";
+
+/// The forms of values that mean the same under all settings.
+const READABLE: [(&str, &str); 3] = [("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "3")];
+
+impl Partitioning for PostgresConnection {
+    fn siblings(
+        &self,
+        count: usize,
+        setup: &[String],
+        consistent: bool,
+        keep: Keep<'_>,
+    ) -> Result<Vec<Arc<dyn Connection>>, Error> {
+        if self.session.look(|connection| connection.is_idle()) == Some(false) {
+            return Err(key::in_transaction());
+        }
+        let state = self.ask(STATE, keep)?;
+        if state.text(0, 0) != Some("false") {
+            return Err(unsupported("the connection has temporary tables, which other connections cannot see")
+                .with_hint("make ordinary tables of them, or read without partition_num"));
+        }
+        let settings = state.text(0, 1).map(|calls| format!("SELECT {calls}"));
+        let place =
+            Place { target: self.session.peer.route.target.clone(), setup: setup.to_vec(), settings, consistent };
+        let (first, snapshot) = place.first(keep)?;
+        let mut siblings: Vec<Arc<dyn Connection>> = vec![Arc::new(first)];
+        let others = siblings::open(count.saturating_sub(1), keep, move |keep| place.open(snapshot.as_deref(), keep));
+        siblings.extend(others?.into_iter().map(|sibling| sibling as Arc<dyn Connection>));
+        self.session.siblings.add(&siblings);
+        Ok(siblings)
+    }
+
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let query = trimmed(query, Dialect::POSTGRES);
+        text::check(tokens(query, Dialect::POSTGRES))?;
+        // This also takes the locks on the tables, as the parts will.
+        let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep)?;
+        let Some(key) = &split.key else { return self.blocks(query, split, keep) };
+        let key = keys::find(&described.columns, key)?;
+        if split.consistent {
+            self.check_repeatable(query, key.origin == (0, 0), keep)?;
+        }
+        let key = self.key(key, keep)?;
+        let cuts = self.aside(&READABLE, keep, |keep| match &split.range {
+            Some(range) => self.even_cuts(&key, range, split.count, keep),
+            None => self.balanced_cuts(query, &key, split.count, keep),
+        })?;
+        if cuts.is_empty() {
+            return Ok(vec![query.to_owned()]);
+        }
+        Ok(text::parts(query, &key.expression, &cuts))
+    }
+}
+
+/// What siblings have in common.
+struct Place {
+    target: Target,
+    setup: Vec<String>,
+    /// What gives them the settings of the connection that they stand in for.
+    settings: Option<String>,
+    consistent: bool,
+}
+
+impl Place {
+    /// The first sibling, and the snapshot that it exports if all are to see one state.
+    fn first(&self, keep: Keep<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
+        let first = self.open(None, keep)?;
+        if !self.consistent {
+            return Ok((first, None));
+        }
+        let exported = first.ask("SELECT pg_catalog.pg_export_snapshot()", keep).map_err(apart)?;
+        Ok((first, exported.text(0, 0).map(str::to_owned)))
+    }
+
+    fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+        let sibling = super::connect(self.target.clone(), keep).map_err(crowded)?;
+        for statement in &self.setup {
+            sibling.execute(statement.into(), keep)?;
+        }
+        let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
+        sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep)?;
+        if let Some(snapshot) = snapshot {
+            let import = format!("SET TRANSACTION SNAPSHOT {}", quote::string(snapshot, Dialect::POSTGRES));
+            sibling.execute((&import).into(), keep).map_err(apart)?;
+        }
+        for settings in self.settings.as_deref().into_iter().chain([STEADY]) {
+            sibling.execute(settings.into(), keep)?;
+        }
+        Ok(sibling)
+    }
+}
+
+impl PostgresConnection {
+    /// Asks the database under other settings. These do not outlive it; the transaction's snapshot and the locks that
+    /// were taken before stay.
+    fn aside<T>(
+        &self,
+        settings: &[(&str, &str)],
+        keep: Keep<'_>,
+        work: impl FnOnce(Keep<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.execute("SAVEPOINT colonnade".into(), keep)?;
+        let calls: Vec<_> =
+            settings.iter().map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)")).collect();
+        self.execute((&format!("SELECT {}", calls.join(", "))).into(), keep)?;
+        let done = work(keep)?;
+        self.execute("ROLLBACK TO SAVEPOINT colonnade".into(), keep)?;
+        Ok(done)
+    }
+}
+
+/// The error of a server that cannot show one state to several connections.
+fn apart(error: Error) -> Error {
+    if error.kind() != ErrorKind::Database {
+        return error;
+    }
+    let message = format!("the server cannot show one state to several connections: {}", error.message());
+    unsupported(&message)
+        .with_hint(
+            "pass consistent=False to let each part see the state at its own start, or read without partition_num",
+        )
+        .with_cause(error)
+}
+
+/// The error of a server that has no connection left.
+fn crowded(error: Error) -> Error {
+    match error.sqlstate() {
+        Some("53300") => error.with_hint("ask for fewer parts: each needs a connection"),
+        _ => error,
+    }
+}

@@ -1,0 +1,267 @@
+//! One logged-in connection and what the server said of itself.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP>
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::authentication::{Authentication, EndPoint};
+use super::delivery::Delivery;
+use super::incoming::Incoming;
+use super::message::{self, BackendKey, MessageReader, protocol, shown};
+use super::route::Route;
+use super::state::{self, Given, Reports};
+use super::target::{Binding, Target};
+use crate::channel::Channel;
+use crate::channel::lost;
+use crate::feed::POLL;
+use crate::shared_connection::Tick;
+use crate::tls;
+use crate::{Access, Dialect, Error, ErrorKind, Transaction};
+
+/// Without `connect_timeout`, a server that accepts the connection has this long to say something.
+const LOGIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// The two directions of a connection.
+#[derive(Debug)]
+pub(crate) struct ServerConnection {
+    pub(crate) incoming: Incoming,
+    pub(crate) server: ServerProperties,
+    /// How it was reached.
+    pub(crate) route: Arc<Route>,
+    /// The transaction's state when the last query had ended.
+    pub(crate) transaction: Transaction,
+}
+
+/// What the server said of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerProperties {
+    pub(crate) version: String,
+    pub(crate) delivery: Delivery,
+    /// Whose SQL a Colonnade server takes, in PROTOCOL §1's words; none if it is its own.
+    pub(crate) dialect: String,
+    pub(crate) key: BackendKey,
+    /// The encoding in which it sends text.
+    pub(crate) encoding: String,
+    /// The settings by which it reads statements.
+    pub(super) reports: Reports,
+}
+
+impl ServerProperties {
+    /// Takes a ParameterStatus.
+    ///
+    /// # Errors
+    /// The message ends too early.
+    pub(crate) fn note(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut body = MessageReader(body);
+        let (name, value) = (body.text()?, body.text()?);
+        self.reports.note(&name, &value);
+        match &*name {
+            "server_version" => self.version = value.into_owned(),
+            "client_encoding" => self.encoding = value.into_owned(),
+            "colonnade.dialect" => self.dialect = value.into_owned(),
+            name => {
+                if let Some(delivery) = Delivery::announced(name, &value) {
+                    self.delivery = delivery;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How literals are written there.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match (&self.delivery, self.dialect.as_str()) {
+            (Delivery::Extension { .. } | Delivery::Stock, _) => Dialect::POSTGRES,
+            (_, "") => Dialect::DuckDb,
+            (_, name) => Dialect::of_name(name),
+        }
+    }
+
+    /// Whether text comes in the encoding that was asked for at login.
+    pub(crate) fn sends_utf8(&self) -> bool {
+        self.encoding.is_empty() || self.encoding.eq_ignore_ascii_case("UTF8")
+    }
+}
+
+impl ServerConnection {
+    /// Connects, logs in, and finds out how the server delivers.
+    ///
+    /// # Errors
+    /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
+    pub(crate) fn open(target: &Target) -> Result<Self, Error> {
+        let opened = Self::open_any_way(target, Given::Common).and_then(|connection| {
+            if connection.is_gateways() && !connection.server.reports.are_known() {
+                drop(connection);
+                return Self::open_any_way(target, Given::All);
+            }
+            Ok(connection)
+        });
+        opened.map_err(|error| error.with_origin(&target.to_string()))
+    }
+
+    fn open_any_way(target: &Target, given: Given) -> Result<Self, Error> {
+        let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
+        let mut tick = || {
+            if Instant::now() < deadline {
+                return Ok(());
+            }
+            Err(Error::new(ErrorKind::Connect, "the server accepted the connection but did not answer in time")
+                .with_hint("check that it is a PostgreSQL or Colonnade server"))
+        };
+        let mut routes = Route::all(target)?.into_iter().peekable();
+        let mut before: Option<Error> = None;
+        while let Some(mut route) = routes.next() {
+            let left = target.connect_timeout.map(|_| deadline.saturating_duration_since(Instant::now()));
+            let socket = route.connect(left)?;
+            let (error, again) = match route.secure(socket, &mut tick) {
+                Err(error) => (error, true),
+                Ok(channel) => {
+                    let encrypted = channel.tls().is_some();
+                    match Self::log_in(route, channel, given, &mut tick) {
+                        Ok(connection) => return Ok(connection),
+                        Err(error) => {
+                            let again =
+                                Route::matters(&error) && routes.peek().is_some_and(|r| r.encrypts() != encrypted);
+                            (error, again)
+                        }
+                    }
+                }
+            };
+            if !again || routes.peek().is_none() {
+                return Err(match before {
+                    Some(first) => error.with_detail(Some(format!("before, the other way: {first}"))),
+                    None => error,
+                });
+            }
+            before = Some(error);
+        }
+        Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
+    }
+
+    fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
+        let mut incoming = Incoming::new(channel);
+        let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
+        let mut connection = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
+        if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
+            state::settle(&mut connection, tick)?;
+        }
+        connection.server.delivery = Delivery::find(&mut connection, tick)?;
+        Ok(connection)
+    }
+
+    /// Whether statements come from a gateway's clients.
+    fn is_gateways(&self) -> bool {
+        self.route.target.access == Access::Gateway
+    }
+
+    /// Checks that the next statement is read as its writer was told.
+    ///
+    /// # Errors
+    /// It would not be.
+    pub(crate) fn check_state(&self) -> Result<(), Error> {
+        if self.is_gateways() { self.server.reports.check() } else { Ok(()) }
+    }
+
+    /// Receives the answer to a simple query of this client's own, for its effect.
+    ///
+    /// # Errors
+    /// The connection is lost, or the server refuses the query.
+    pub(super) fn pass_over_answer(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        let mut failed = None;
+        loop {
+            let (kind, len) = self.incoming.header(tick)?;
+            let bytes = self.incoming.body(kind, len, tick)?;
+            match kind {
+                b'S' => self.server.note(&bytes)?,
+                b'E' => failed = Some(message::error_response(&bytes)),
+                b'Z' => return failed.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the byte of ReadyForQuery.
+    pub(crate) fn note_status(&mut self, status: u8) {
+        self.transaction = match status {
+            b'I' => Transaction::None,
+            b'E' => Transaction::Failed,
+            _ => Transaction::Open,
+        };
+    }
+
+    /// Whether no transaction is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.transaction == Transaction::None
+    }
+
+    /// Sends a whole message.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.incoming.channel().send(bytes).map_err(lost)
+    }
+}
+
+impl Drop for ServerConnection {
+    fn drop(&mut self) {
+        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        let _ = self.incoming.socket().set_send_timeout(POLL);
+        let _ = self.send(&message::terminate());
+    }
+}
+
+/// What a login can be bound to, if it may be.
+fn end_point(channel: &Channel, target: &Target) -> EndPoint {
+    match channel.tls() {
+        None => EndPoint::Unencrypted,
+        Some(_) if target.channel_binding == Binding::Disable => EndPoint::Unknown,
+        Some(stream) => {
+            let certificate = stream.certificate().and_then(tls::Certificate::parse);
+            certificate.and_then(|certificate| certificate.end_point()).map_or(EndPoint::Unknown, EndPoint::Known)
+        }
+    }
+}
+
+fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>) -> Result<ServerProperties, Error> {
+    let mut parameters =
+        vec![("user", target.user.as_str()), ("database", &target.database), ("client_encoding", "UTF8")];
+    if !target.parameters.iter().any(|(key, _)| key == "application_name") {
+        parameters.push(("application_name", "colonnade"));
+    }
+    parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    if target.access == Access::Gateway {
+        // The last of several counts.
+        parameters.extend(state::parameters(given));
+    }
+    // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
+    let _ = incoming.channel().send(&message::startup(&parameters));
+
+    let mut server = ServerProperties::default();
+    let (mut welcome, mut authentication) =
+        (false, Authentication::new(end_point(incoming.channel(), target), incoming.channel().is_certain()));
+    loop {
+        let (kind, len) = incoming.header(tick)?;
+        if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
+            return Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
+                .with_hint("check the port"));
+        }
+        let bytes = incoming.body(kind, len, tick)?;
+        let mut body = MessageReader(&bytes);
+        match kind {
+            b'R' => {
+                if let Some(answer) = authentication.answer(&bytes, target)? {
+                    incoming.channel().send(&answer).map_err(lost)?;
+                }
+                welcome = true;
+            }
+            b'S' => server.note(&bytes)?,
+            b'K' | b'Z' if !authentication.is_done() => {
+                return Err(protocol(format!("a message {} before the login's end", shown(kind))));
+            }
+            b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },
+            b'E' => return Err(message::error_response(&bytes)),
+            // Notices, and a server that knows fewer protocol options than were asked for: none were.
+            b'N' | b'v' => {}
+            b'Z' => return Ok(server),
+            _ => return Err(protocol(format!("a message {} during login", shown(kind)))),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! How to reach a server, and as whom: what libpq's users write, and where they write it.
+//! <https://www.postgresql.org/docs/current/libpq-connect.html>
+//!
+//! A connection string, in either of its forms, becomes [`settings::Settings`]: texts by their parameters' names. A service file adds what the string
+//! leaves out, and the environment what both do. Their sense is made in [`options`], once, whatever they come from.
+
+mod keywords;
+mod options;
+mod password_file;
+mod service;
+mod settings;
+mod uri;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use options::{Binding, SslMode, TargetSessionAttrs};
+use settings::Lookup;
+
+use crate::require_auth::Requirement;
+use crate::{Access, Error, tls};
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host name or IP address, and a port.
+    Tcp(String, u16),
+    /// A socket file, or the directory of `.s.PGSQL.<port>`.
+    Unix(PathBuf, u16),
+}
+
+/// How to reach one server, and as whom.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// What its certificate must call it; the host's name, even if the address is a number (`hostaddr`).
+    pub host: String,
+    /// The role to log in as.
+    pub user: String,
+    /// Its password, should the server ask for one. Never shown.
+    pub password: Option<String>,
+    /// The database; libpq's default is the user's name.
+    pub database: String,
+    /// How long to wait for a connection. `None` waits as long as the system does.
+    pub connect_timeout: Option<Duration>,
+    /// Parameters of the start-up message: `application_name`, `options`.
+    pub parameters: Vec<(String, String)>,
+    /// Whether the connection is encrypted.
+    pub sslmode: SslMode,
+    /// Whether TLS begins at once, without asking for it first.
+    pub(crate) direct_tls: bool,
+    pub(crate) tls: tls::TlsOptions,
+    /// Whether a login must be bound to the server's certificate.
+    pub channel_binding: Binding,
+    /// By which methods the server may let the user in.
+    pub(crate) require_auth: Requirement,
+    pub(crate) keepalive: Keepalive,
+    /// On whose behalf.
+    pub access: Access,
+}
+
+/// When the system asks an idle peer whether it is still there; `None` is the system's own choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keepalive {
+    pub(crate) off: bool,
+    /// Seconds.
+    pub(crate) idle: Option<libc::c_int>,
+    /// Seconds.
+    pub(crate) interval: Option<libc::c_int>,
+    pub(crate) count: Option<libc::c_int>,
+    /// Milliseconds that what was sent may stay unacknowledged.
+    pub(crate) user_timeout: Option<libc::c_uint>,
+}
+
+/// The servers of a connection string, of which the first that suits is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conninfo {
+    /// In the order in which they are tried; at least one.
+    pub targets: Vec<Target>,
+    /// Which of them suit.
+    pub session: TargetSessionAttrs,
+}
+
+impl Conninfo {
+    /// Whether a text has the form `keyword=value`, which tells it from a URI.
+    pub fn is_keywords(text: &str) -> bool {
+        keywords::begins(text)
+    }
+
+    /// Reads a URI, or keywords and values. What it leaves out is taken from a service file, if a service is named, then from the environment
+    /// (PGHOST and its like), and a password from the password file.
+    ///
+    /// # Errors
+    /// A form that is neither, a parameter that is unknown or of which this version does not know the value, or a file that cannot be used.
+    /// The message never quotes what may be a password.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parse_with(text, &settings::of_process)
+    }
+
+    /// The same servers, on somebody's behalf.
+    pub(crate) fn for_access(mut self, access: Access) -> Self {
+        self.targets.iter_mut().for_each(|target| target.access = access);
+        self
+    }
+
+    /// The same with other variables than the process's.
+    fn parse_with(text: &str, lookup: Lookup<'_>) -> Result<Self, Error> {
+        let mut settings = if Self::is_keywords(text) { keywords::parse(text)? } else { uri::parse(text)? };
+        service::fill(&mut settings, lookup)?;
+        settings.fill(lookup)?;
+        options::conninfo(&settings, lookup)
+    }
+}
+
+impl From<Target> for Conninfo {
+    fn from(target: Target) -> Self {
+        Self { targets: vec![target], session: TargetSessionAttrs::Any }
+    }
+}
+
+impl Target {
+    /// The file of the unix socket, if the address is one: libpq names the directory, `--unix` may name the file.
+    pub(crate) fn socket_file(directory_or_file: &Path, port: u16) -> PathBuf {
+        if directory_or_file.is_dir() {
+            directory_or_file.join(format!(".s.PGSQL.{port}"))
+        } else {
+            directory_or_file.to_owned()
+        }
+    }
+}
+
+/// The URI without the password: what errors and statistics call the source.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgresql://{}@", self.user)?;
+        match &self.address {
+            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}/{}", self.database),
+            Address::Tcp(host, port) => write!(f, "{host}:{port}/{}", self.database),
+            Address::Unix(path, _) => write!(f, "/{}?host={}", self.database, path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests;

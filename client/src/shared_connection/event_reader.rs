@@ -1,0 +1,93 @@
+//! What reads the events of a query.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use super::{DRAIN_LIMIT, Event, Peer, SharedConnection, died, interrupted};
+use crate::feed::{self, Nothing};
+use crate::stats::Meter;
+use crate::{Error, Keep};
+
+/// Reads the events of one query. Dropping it early cancels the query.
+pub(crate) struct EventReader<P: Peer, T> {
+    pub(super) session: Arc<SharedConnection<P>>,
+    pub(super) number: u64,
+    /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) events: Option<Receiver<Result<Event<T>, Error>>>,
+    pub(crate) meter: Meter,
+}
+
+impl<P: Peer, T> EventReader<P, T> {
+    /// The next event; `None` after the last or an error.
+    ///
+    /// # Errors
+    /// The query failed, the connection was lost, or the caller wants no more.
+    pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
+        let Some(events) = &self.events else { return Ok(None) };
+        match feed::receive(events, keep) {
+            Ok(Ok(Event::Part(part))) => Ok(Some(Event::Part(part))),
+            Ok(end) => {
+                self.events = None;
+                self.meter.end();
+                if let Ok(Event::Finished(finished)) = &end {
+                    self.meter.received_in_all(finished.received);
+                }
+                end.map(Some)
+            }
+            Err(Nothing::Gone) => Err(self.refuse(died())),
+            Err(Nothing::Interrupted) => {
+                let error = self.interrupt();
+                Err(self.refuse(error))
+            }
+        }
+    }
+
+    /// Passes over all parts up to the end; gives the rows that the server counted.
+    ///
+    /// # Errors
+    /// As for [`EventReader::next`].
+    pub(crate) fn finish(mut self, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        loop {
+            match self.next(keep)? {
+                Some(Event::Part(_)) => {}
+                Some(Event::Finished(finished)) => return Ok(finished.rows),
+                None => return Err(died()),
+            }
+        }
+    }
+
+    /// Reads no more: the receiving thread cancels what runs and discards the rest.
+    pub(crate) fn refuse(&mut self, error: Error) -> Error {
+        self.stop.store(true, Ordering::Release);
+        self.events = None;
+        self.meter.end();
+        error.with_origin(&self.session.name)
+    }
+
+    /// Cancels on the server and waits, not for long, until the connection is free again.
+    fn interrupt(&self) -> Error {
+        let cancelled = self.session.cancel_query(Some(self.number));
+        self.stop.store(true, Ordering::Release);
+        if let Some(events) = &self.events {
+            let ended = feed::drain(events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
+            if ended.is_err() {
+                self.session.close();
+            }
+        }
+        let error = interrupted();
+        match cancelled {
+            Ok(()) => error,
+            Err(cause) => error.with_detail(Some("the server could not be told to stop".to_owned())).with_cause(cause),
+        }
+    }
+}
+
+impl<P: Peer, T> Drop for EventReader<P, T> {
+    fn drop(&mut self) {
+        if self.events.is_some() {
+            self.stop.store(true, Ordering::Release);
+        }
+    }
+}

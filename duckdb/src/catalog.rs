@@ -1,0 +1,186 @@
+//! What PostgreSQL's clients write about its catalog and DuckDB's parser does not take.
+//!
+//! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_duckdb/catalog.sql`), so
+//!   that `pg_catalog.` before a name is left out.
+//! - `information_schema.` becomes the schema of the catalog that has its views: DuckDB lets nobody have another schema of
+//!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
+//! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
+//! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
+//! - Vectors count from 0 (`vectors.rs`), and subscripts are rows (`series.rs`).
+//! - `public` is `main`, and the database's own name may stand in front (`home.rs`).
+
+mod casts;
+mod home;
+mod series;
+mod vectors;
+
+use casts::Casts;
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Dialect, Kind, Token, code};
+pub use home::Home;
+
+const SCHEMA: &str = "pg_catalog";
+const INFORMATION: &str = "information_schema";
+/// Where `information_schema.sql` has put its views.
+const INFORMATION_HERE: &str = "colonnade_catalog.information.";
+
+/// How asyncpg asks what the types with these numbers are made of (its `introspection.py`): a recursion within another, which
+/// DuckDB does not come to an end of.
+const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
+/// The same for types that are arrays or made of nothing, as all are here: items come first.
+const TYPES: &str = "\
+    SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
+           t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
+           NULL::BIGINT AS range_subtype, NULL::VARCHAR[] AS attrtypoids, NULL::VARCHAR[] AS attrnames, \
+           0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, NULL::VARCHAR AS range_subtype_name \
+    FROM pg_type t LEFT JOIN pg_type e ON e.oid = t.typelem \
+    WHERE list_contains($1::BIGINT[], t.oid) \
+       OR t.oid IN (SELECT a.typelem FROM pg_type a WHERE list_contains($1::BIGINT[], a.oid)) \
+    ORDER BY t.typelem";
+
+/// SHOW DATABASES without the one that the catalog is in.
+const DATABASES: &str = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog' \
+                         ORDER BY database_name";
+
+/// The types of a statement's parameters where DuckDB has another type than PostgreSQL's, and the client counts on that.
+pub fn parameter_types(statement: &str) -> &'static [u32] {
+    const OID_ARRAY: u32 = 1028;
+    if statement == TYPES { &[OID_ARRAY] } else { &[] }
+}
+
+/// What is to change in a statement, so that DuckDB takes it. What it makes of a statement, it leaves as it is.
+pub fn edits(statement: &str) -> Edits {
+    let mut edits = Edits::default();
+    if statement.starts_with(INTROSPECTION) {
+        edits.replace(0..statement.len(), TYPES);
+        return edits;
+    }
+    if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
+        edits.replace(0..statement.len(), DATABASES);
+        return edits;
+    }
+    let is_concerned = |at: usize| {
+        [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
+    };
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && is_concerned(at)) {
+        return edits;
+    }
+    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    let mut casts = Casts::new(&tokens);
+    items_of_queries(&tokens, &mut edits);
+    vectors::count_from_0(&tokens, &mut edits);
+    let mut at = 0;
+    while at < tokens.len() {
+        series::subscripts(&tokens, at, &mut edits);
+        at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
+    }
+    edits
+}
+
+/// Notes what is to change at a token; the number of tokens that this settles.
+fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
+    let rest = &tokens[at..];
+    match rest {
+        // COLLATE pg_catalog.default
+        [collate, schema, dot, name, ..]
+            if collate.is_word("collate") && qualifies(schema, dot, SCHEMA) && name.is_name("default") =>
+        {
+            edits.remove(collate.start..name.end());
+            Some(4)
+        }
+        // OPERATOR(pg_catalog.~)
+        [operator, open, schema, dot, ..]
+            if operator.is_word("operator") && open.is_symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
+        {
+            let end = rest.iter().position(|token| token.is_symbol(b')')).unwrap_or(rest.len());
+            let symbols: String = rest[4..end.max(4)].iter().map(|token| token.text).collect();
+            let last = rest[end.min(rest.len() - 1)];
+            edits.replace(operator.start..last.end(), symbols);
+            Some(end + 1)
+        }
+        // What stands behind a dot is a schema of another database.
+        _ if at > 0 && tokens[at - 1].is_symbol(b'.') => None,
+        [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
+            edits.remove(schema.start..dot.end());
+            Some(2)
+        }
+        [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
+            edits.replace(schema.start..dot.end(), INFORMATION_HERE);
+            Some(2)
+        }
+        _ => None,
+    }
+}
+
+/// `= ANY (ARRAY(SELECT …))` is `= ANY (SELECT …)`: to the engine an ARRAY in this place is one value.
+fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Symbol(b'(') => open.push(at),
+            Kind::Symbol(b')') => {
+                let Some([quantifier, any, array]) =
+                    open.pop().and_then(|start: usize| tokens.get(start.checked_sub(3)?..start))
+                else {
+                    continue;
+                };
+                let is_quantified = ["any", "some", "all"].iter().any(|word| quantifier.is_word(word));
+                let is_whole = tokens.get(at + 1).is_some_and(|next| next.is_symbol(b')'));
+                if is_quantified && any.is_symbol(b'(') && array.is_word("array") && is_whole {
+                    edits.remove(array.range());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn qualifies(schema: &Token<'_>, dot: &Token<'_>, name: &str) -> bool {
+    schema.is_name(name) && dot.is_symbol(b'.')
+}
+
+fn begins(text: &str, name: &str) -> bool {
+    text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The statement after its changes.
+    pub fn plain(statement: &str) -> String {
+        edits(statement).apply(statement).text.into_owned()
+    }
+
+    #[test]
+    fn the_catalogs_names_stand_alone() {
+        for (given, expected) in [
+            ("select 1", "select 1"),
+            ("select * from pg_catalog.pg_class c", "select * from pg_class c"),
+            ("SELECT PG_CATALOG.version(), 'pg_catalog.x'", "SELECT version(), 'pg_catalog.x'"),
+            ("c.relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "c.relname ~ '^(t)$' "),
+            ("x OPERATOR(pg_catalog.!~~) y", "x !~~ y"),
+            ("'1'::pg_catalog.int4::\"pg_catalog\".text", "'1'::int4::text"),
+            ("where n.nspname <> 'pg_catalog'", "where n.nspname <> 'pg_catalog'"),
+            ("operator(pg_catalog.", ""),
+            ("select system.pg_catalog.f(x)", "select system.pg_catalog.f(x)"),
+            ("from INFORMATION_SCHEMA.tables t", "from colonnade_catalog.information.tables t"),
+            ("select (information_schema.f(x)).n", "select (colonnade_catalog.information.f(x)).n"),
+            ("from shop.information_schema.tables", "from shop.information_schema.tables"),
+            ("i = any(array(select 1))", "i = any((select 1))"),
+            ("i = any(array(select 1) || j), array(select 1)", "i = any(array(select 1) || j), array(select 1)"),
+            ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
+        ] {
+            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(plain(expected), expected);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_statement_is_rewritten(given in "(pg_catalog|information_schema|OPERATOR|COLLATE|default|::regclass|cast|\
+                                                 as regtype|[.()~' é\"a:$1]|\\[|\\]){0,16}") {
+            let _ = plain(&given);
+        }
+    }
+}

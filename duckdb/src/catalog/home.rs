@@ -1,0 +1,182 @@
+//! PostgreSQL's schema `public`, which is DuckDB's `main`, and names with the database in front.
+//!
+//! A database that has no schema `public` of its own has its `main` under this name. A statement that calls something
+//! else `public` (an alias, a column) is left as it is: there no dot follows the name.
+
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Dialect, Kind, Token, code, quote};
+
+use super::{INFORMATION, INFORMATION_HERE, SCHEMA, begins};
+
+const PUBLIC: &str = "public";
+const MAIN: &str = "main";
+/// Functions that know a sequence by its name.
+const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
+
+/// The database that is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Its name.
+    pub database: String,
+    /// Whether it has a schema `public`.
+    pub has_public: bool,
+}
+
+impl Home {
+    /// What is to change in a statement, so that it has DuckDB's names for what the database has.
+    pub(crate) fn edits(&self, statement: &str) -> Edits {
+        edits(statement, &self.database, self.has_public)
+    }
+}
+
+fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
+    let mut edits = Edits::default();
+    let is_concerned = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && is_concerned(at)) {
+        return edits;
+    }
+    let database = database.to_lowercase();
+    let is_database = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name) && token.folded() == database;
+    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(&tokens, at));
+    for (at, token) in tokens.iter().enumerate() {
+        let starts = !is_dot(&tokens, at.wrapping_sub(1));
+        if starts && is_database(token) && is_dot(&tokens, at + 1) {
+            in_database(&tokens, at, &mut edits);
+        }
+        if keeps_public {
+            continue;
+        }
+        // `database.public.x`, too.
+        let is_first = starts || at >= 2 && is_database(&tokens[at - 2]) && !is_dot(&tokens, at.wrapping_sub(3));
+        if is_public(token) && (is_first && is_dot(&tokens, at + 1) || is_schema(&tokens, at)) {
+            edits.replace(token.range(), MAIN);
+        } else if is_sequence(&tokens, at) {
+            in_text(token, &mut edits);
+        }
+    }
+    if is_path(&tokens) && !has_public {
+        for token in &tokens[2..] {
+            path(token, &mut edits);
+        }
+    }
+    edits
+}
+
+/// `database.information_schema.x` and `database.pg_catalog.x`, whose database begins at `at`.
+fn in_database(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
+    let Some([database, _, schema, dot]) = tokens.get(at..at + 4) else { return };
+    if !is_name(schema) || !is_dot(tokens, at + 3) {
+        return;
+    }
+    let place = database.start..dot.end();
+    match schema.folded().to_lowercase().as_str() {
+        INFORMATION if !tokens[0].is_word("create") => edits.replace(place, INFORMATION_HERE),
+        SCHEMA => edits.remove(place),
+        _ => {}
+    }
+}
+
+/// Whether `public` at `at` is the name of something else than a schema.
+fn is_other(tokens: &[Token<'_>], at: usize) -> bool {
+    is_public(&tokens[at]) && !is_dot(tokens, at + 1) && !is_schema(tokens, at)
+}
+
+/// Whether the name at `at` is a schema's, since it follows SCHEMA or USE.
+fn is_schema(tokens: &[Token<'_>], at: usize) -> bool {
+    let word = |back: usize, word: &str| at >= back && tokens[at - back].is_word(word);
+    let is_alone = tokens.get(at + 1).is_none_or(|next| next.is_word("cascade") || next.is_word("restrict"));
+    word(1, "use") && at == 1
+        || is_alone
+            && (word(1, "schema")
+                || word(1, "exists") && (word(3, "schema") && word(2, "if") || word(4, "schema") && word(2, "not")))
+}
+
+/// Whether it sets the search path, as `settings` writes that.
+fn is_path(tokens: &[Token<'_>]) -> bool {
+    matches!(tokens, [set, name, ..] if set.is_word("set") && name.is_word("search_path"))
+}
+
+/// A search path in a string.
+fn path(token: &Token<'_>, edits: &mut Edits) {
+    let Some(value) = token.string(Dialect::DuckDb) else { return };
+    let names = value.split(',').map(|name| {
+        let bare = name.trim().trim_matches('"');
+        if bare == PUBLIC { MAIN } else { name.trim() }
+    });
+    edits.replace(token.range(), quote::string(&names.collect::<Vec<_>>().join(","), Dialect::DuckDb));
+}
+
+/// Whether the string at `at` names a sequence.
+fn is_sequence(tokens: &[Token<'_>], at: usize) -> bool {
+    at >= 2 && tokens[at - 1].is_symbol(b'(') && OF_SEQUENCES.iter().any(|name| tokens[at - 2].is_word(name))
+}
+
+/// A name in a string.
+fn in_text(token: &Token<'_>, edits: &mut Edits) {
+    let Some(value) = token.string(Dialect::DuckDb) else { return };
+    if let Some(rest) = value.strip_prefix("public.").or_else(|| value.strip_prefix("\"public\".")) {
+        edits.replace(token.range(), quote::string(&format!("{MAIN}.{rest}"), Dialect::DuckDb));
+    }
+}
+
+fn is_name(token: &Token<'_>) -> bool {
+    matches!(token.kind, Kind::Word | Kind::Name)
+}
+
+fn is_public(token: &Token<'_>) -> bool {
+    token.is_name(PUBLIC)
+}
+
+fn is_dot(tokens: &[Token<'_>], at: usize) -> bool {
+    tokens.get(at).is_some_and(|token| token.is_symbol(b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_home(statement: &str, database: &str, has_public: bool) -> String {
+        edits(statement, database, has_public).apply(statement).text.into_owned()
+    }
+
+    #[test]
+    fn public_is_main() {
+        for (given, expected) in [
+            ("select * from public.t", "select * from main.t"),
+            ("select * from \"public\" . t, PUBLIC.u", "select * from main . t, main.u"),
+            ("select public.t.i from shop.public.t", "select main.t.i from shop.main.t"),
+            ("drop table if exists public.t", "drop table if exists main.t"),
+            ("select 'public.t', \"Public\".i", "select 'public.t', \"Public\".i"),
+            ("select public.i from t as public", "select public.i from t as public"),
+            ("select t.public.i from t", "select t.public.i from t"),
+            ("create table t (public int)", "create table t (public int)"),
+            ("create schema if not exists public", "create schema if not exists main"),
+            ("drop schema if exists public cascade", "drop schema if exists main cascade"),
+            ("use public", "use main"),
+            ("select nextval('public.s')", "select nextval('main.s')"),
+            ("SET search_path = 'x, public'", "SET search_path = 'x,main'"),
+            ("select * from Shop.Information_Schema.tables", "select * from colonnade_catalog.information.tables"),
+            ("select * from \"shop\".pg_catalog.pg_class", "select * from pg_class"),
+            ("select * from other.information_schema.tables", "select * from other.information_schema.tables"),
+            ("select other.public.i from other", "select other.public.i from other"),
+        ] {
+            assert_eq!(at_home(given, "shop", false), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_schema_public_is_itself() {
+        for statement in ["select * from public.t", "create schema public", "SET search_path = 'public'"] {
+            assert_eq!(at_home(statement, "shop", true), statement);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_statement_is_rewritten(given in "(public|shop|pg_catalog|information_schema|schema|use|exists|set|search_path|\
+                                                 nextval|[.()' é\"a:$1]){0,16}") {
+            let _ = at_home(&given, "shop", false);
+        }
+    }
+}

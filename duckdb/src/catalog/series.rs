@@ -1,0 +1,121 @@
+//! The subscripts of an array, as clients ask for them: `generate_series(array_lower(a, 1), array_upper(a, 1))` is rows in
+//! PostgreSQL. In the engine it is a list in a query's columns, and takes no subqueries in FROM, where no other function can stand
+//! beside it.
+
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Kind, Token};
+
+/// Notes what becomes of the call that may begin at `at`, and of what stands beside it in FROM.
+pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
+    let Some(call) = Call::at(tokens, at) else { return };
+    edits.replace(tokens[at].start..call.array.0, "generate_subscripts(");
+    let is_item = at > 0 && tokens[at - 1].is_word("from");
+    let Some((alias, mut next)) = alias(tokens, call.next).filter(|_| is_item) else {
+        edits.replace(call.array.1..call.end, ", 1)");
+        return;
+    };
+    edits.insert(tokens[at].start, "(SELECT ");
+    edits.replace(call.array.1..call.end, format!(", 1) AS {alias})"));
+    // , function(…) AS name
+    while let Some([comma, function, open]) = tokens.get(next..next + 3)
+        && comma.is_symbol(b',')
+        && function.kind == Kind::Word
+        && open.is_symbol(b'(')
+        && let Some(close) = closing(tokens, next + 2)
+        && let Some((alias, after)) = self::alias(tokens, close + 1)
+    {
+        edits.insert(function.start, "(SELECT ");
+        edits.insert(tokens[close].end(), format!(" AS {alias})"));
+        next = after;
+    }
+}
+
+struct Call {
+    /// Where the array begins and ends, in bytes.
+    array: (usize, usize),
+    end: usize,
+    /// The token after it.
+    next: usize,
+}
+
+impl Call {
+    fn at(tokens: &[Token<'_>], at: usize) -> Option<Self> {
+        let begins = |at: usize, name: &str| {
+            tokens.get(at).is_some_and(|token| token.is_word(name))
+                && tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'('))
+        };
+        if !begins(at, "generate_series") || !begins(at + 2, "array_lower") {
+            return None;
+        }
+        let lower = closing(tokens, at + 3)?;
+        if !tokens.get(lower + 1)?.is_symbol(b',') || !begins(lower + 2, "array_upper") {
+            return None;
+        }
+        let upper = closing(tokens, lower + 3)?;
+        let end = tokens.get(upper + 1).filter(|token| token.is_symbol(b')'))?;
+        let (array, other) = (first(&tokens[at + 4..lower])?, first(&tokens[lower + 4..upper])?);
+        let is_same = array.iter().map(|token| token.text).eq(other.iter().map(|token| token.text));
+        let place = (array.first()?.start, array.last()?.end());
+        is_same.then_some(Self { array: place, end: end.end(), next: upper + 2 })
+    }
+}
+
+/// What stands in front of `, 1`.
+fn first<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    let (array, [comma, dimension]) = arguments.split_at_checked(arguments.len().checked_sub(2)?)? else { return None };
+    (comma.is_symbol(b',') && dimension.text == "1").then_some(array)
+}
+
+/// The name after `AS`, or without it, and what follows it: another item, the end of the list, or a condition.
+fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
+    let at = at + usize::from(tokens.get(at)?.is_word("as"));
+    let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
+    let is_end = tokens.get(at + 1).is_none_or(|next| {
+        next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_word("where")
+    });
+    is_end.then_some((name.text, at + 1))
+}
+
+/// The parenthesis that closes the one at `open`.
+fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    tokens.iter().enumerate().skip(open).find_map(|(at, token)| {
+        match token.kind {
+            Kind::Symbol(b'(') => depth += 1,
+            Kind::Symbol(b')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::plain;
+
+    #[test]
+    fn subscripts_are_rows() {
+        for (given, expected) in [
+            (
+                "select generate_series(array_lower(k, 1), array_upper(k, 1)) as i, n",
+                "select generate_subscripts(k, 1) as i, n",
+            ),
+            ("select generate_series(array_lower(c.k,1),array_upper(c.k,1))", "select generate_subscripts(c.k, 1)"),
+            (
+                "select s[i] from generate_series(array_lower(f('a,'), 1), array_upper(f('a,'), 1)) as i, f('a,') s where x",
+                "select s[i] from (SELECT generate_subscripts(f('a,'), 1) AS i) as i, (SELECT f('a,') AS s) s where x",
+            ),
+            (
+                "select generate_series(array_lower(k, 1), array_upper(l, 1))",
+                "select generate_series(array_lower(k, 1), array_upper(l, 1))",
+            ),
+            ("select generate_series(array_lower(k, 1), 5)", "select generate_series(array_lower(k, 1), 5)"),
+            (
+                "select generate_series(array_lower(k, 1), array_upper(k, 1)",
+                "select generate_series(array_lower(k, 1), array_upper(k, 1)",
+            ),
+        ] {
+            assert_eq!(plain(given), expected, "{given}");
+        }
+    }
+}

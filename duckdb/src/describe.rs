@@ -1,0 +1,137 @@
+//! What a statement takes and gives, before it runs: the types of its placeholders, and its columns.
+
+use colonnade_server::parameter::Value;
+use colonnade_server::value::types::{Type, TypeKind};
+use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
+use colonnade_sql::Statement;
+
+use crate::placeholder::Placeholders;
+use crate::session::numbered_table;
+use crate::{Connection, Session, Translated, catalog, numbered};
+
+/// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go by the
+/// function around it, whose other arguments DuckDB does not tell.
+const GUESSES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAMP"];
+/// What a NUMERIC is taken for until its digits are known.
+const SOME_DECIMAL: &str = "DECIMAL(38,10)";
+
+/// A statement whose placeholders have types, or are to get them.
+struct Open {
+    statement: Translated,
+    placeholders: Placeholders,
+}
+
+impl<C: Connection> Session<C> {
+    /// Describes a statement whose parameters have the types with PostgreSQL's numbers `oids`, 0 where one is open.
+    pub(crate) fn description(&mut self, statement: &Statement<'_>, oids: &[u32]) -> Result<Description, EngineError> {
+        let given = oids.iter().map(|oid| Type::of_oid(*oid));
+        if let Some(table) = numbered_table(statement) {
+            table.numbered.iter().try_for_each(|column| numbered::sequence_options(column).map(drop))?;
+            let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            return Ok(Description { parameters, ..Description::default() });
+        }
+        let statement = self.translated(statement.text);
+        let types = match catalog::parameter_types(&statement.text) {
+            [] => given.collect(),
+            known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
+        };
+        let open = Open { placeholders: Placeholders::find(&statement.text), statement };
+        open.describe(&mut self.connection, types)
+    }
+}
+
+impl Open {
+    /// Finds the types that the client left open, and the columns.
+    fn describe(
+        &self,
+        connection: &mut dyn Connection,
+        mut types: Vec<Option<Type>>,
+    ) -> Result<Description, EngineError> {
+        types.resize(types.len().max(self.placeholders.count()), None);
+        self.infer_lists(connection, &mut types);
+        let described = connection.describe(&self.with_types(&types), &[])?;
+        for (number, type_) in described.parameters {
+            if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
+                *open = (type_.kind != TypeKind::Unknown).then_some(type_);
+            }
+        }
+        let mut columns = self.sampled(connection, described.columns, &types);
+        if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
+            let mut guesses = GUESSES.iter().filter_map(|name| {
+                let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
+                let guessed: Vec<_> = types.iter().map(guess).collect();
+                let columns = connection.describe(&self.with_types(&guessed), &[]).ok()?.columns;
+                Some((self.sampled(connection, columns, &guessed), guessed))
+            });
+            let first = guesses.next().ok_or_else(|| undetermined(open + 1))?;
+            // A type that leaves the columns open may be one that does not fit.
+            let is_late = first.0 == Columns::Late;
+            let better = if is_late { guesses.find(|(columns, _)| *columns != Columns::Late) } else { None };
+            (columns, types) = better.unwrap_or(first);
+        }
+        let parameters = types.into_iter().map(|type_| type_.unwrap_or_else(text)).collect();
+        Ok(Description { parameters, columns, ..Description::default() })
+    }
+
+    /// The columns, where DuckDB needs values to tell them: the arguments of a table function, say. Any will do.
+    fn sampled(&self, connection: &mut dyn Connection, columns: Columns, types: &[Option<Type>]) -> Columns {
+        if columns != Columns::Late || self.placeholders.count() == 0 {
+            return columns;
+        }
+        let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
+        let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
+        let samples: Vec<_> = samples.iter().collect();
+        connection.describe(&self.with_types(types), &samples).map_or(Columns::Late, |found| found.columns)
+    }
+
+    /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
+    fn infer_lists(&self, connection: &mut dyn Connection, types: &mut [Option<Type>]) {
+        let (text, mut lists) = self.placeholders.items(&self.statement.text);
+        lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
+        if lists.is_empty() {
+            return;
+        }
+        let items = Self { placeholders: Placeholders::find(&text), statement: Translated::of(&text) };
+        let Ok(described) = connection.describe(&items.with_types(types), &[]) else { return };
+        for (number, item) in described.parameters {
+            let at = number.wrapping_sub(1);
+            if lists.contains(&at) && item.kind != TypeKind::Unknown {
+                types[at] = Some(Type { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
+            }
+        }
+    }
+
+    fn with_types(&self, types: &[Option<Type>]) -> Translated {
+        let name = |type_: &Type| match type_.is_decimal() && type_.name == "DECIMAL" {
+            true => SOME_DECIMAL.to_owned(),
+            false => type_.name.clone(),
+        };
+        let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
+        self.statement.clone().edited(|_| self.placeholders.casts(&names))
+    }
+}
+
+fn text() -> Type {
+    Type::named("VARCHAR")
+}
+
+fn sample(number: usize, type_: Option<&Type>) -> Parameter {
+    let value = match type_.map(|type_| &type_.kind) {
+        Some(
+            TypeKind::Int2
+            | TypeKind::Int4
+            | TypeKind::Int8
+            | TypeKind::Float4
+            | TypeKind::Float8
+            | TypeKind::Numeric(_),
+        ) => Value::Text("1".to_owned()),
+        _ => Value::Null,
+    };
+    Parameter { number, type_: type_.cloned().unwrap_or_else(text), value }
+}
+
+fn undetermined(number: usize) -> EngineError {
+    let message = format!("could not determine data type of parameter ${number}");
+    let hint = "Cast the parameter, as in $1::integer.".to_owned();
+    EngineError { hint: Some(hint), ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) }
+}

@@ -1,0 +1,302 @@
+//! DuckDB's error texts: which SQLSTATE, where, what to do.
+//!
+//! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
+//! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
+
+use colonnade_server::{EngineError, SqlState};
+use colonnade_sql::{Dialect, Kind};
+
+use crate::session::BATCH_NAME;
+
+/// What DuckDB said about `statement`, as an error with its SQLSTATE.
+pub(crate) fn error(text: &str, statement: &str) -> EngineError {
+    let text = text.trim();
+    if TOO_DEEP.iter().any(|words| text.contains(words)) {
+        let message = "a value or an expression is nested too deeply";
+        let error = EngineError::new(SqlState::STATEMENT_TOO_COMPLEX, message);
+        return EngineError { detail: Some(text.to_owned()), hint: Some(FLATTER.to_owned()), ..error };
+    }
+    let (body, position) = match text.rfind("LINE ") {
+        Some(start) => match position(&text[start..], statement) {
+            Some(position) => (text[..start].trim_end(), Some(position)),
+            None => (text, None),
+        },
+        None => (text, None),
+    };
+    let position = position.or_else(|| named_once(body, statement));
+    let (message, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let rest = rest.trim();
+    let rest = (!rest.is_empty()).then(|| rest.to_owned());
+    let is_hint = rest.as_deref().is_some_and(|rest| HINTS.iter().any(|start| rest.starts_with(start)));
+    let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
+    let hint = hint.or_else(|| is_out_of_room(message).then(|| ROOM.to_owned()));
+    let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
+        true => Some(INSTEAD.to_owned()),
+        false => hint,
+    };
+    // DuckDB invalidates the database after errors of its own (INTERNAL) and of the disk. Every statement after that gives this
+    // error. The class in front is DuckDB's; no client's text comes before it.
+    let ends_engine = message.starts_with("FATAL Error: ");
+    EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine }
+}
+
+/// What DuckDB's parser, Arrow's C interface (64 levels) and Python say of what is nested too deeply for them.
+const TOO_DEEP: [&str; 3] = [
+    "Max expression depth limit of",
+    "Recursion level in ArrowSchema struct exceeded",
+    "maximum recursion depth exceeded",
+];
+const FLATTER: &str = "Take nested values apart in the query, or cast them to VARCHAR.";
+
+/// How DuckDB begins the lines that say what to do.
+const HINTS: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
+
+/// What is said of columns that number their rows where they are not known (`numbered`).
+const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallserial ", "at or near \"identity\""];
+const INSTEAD: &str =
+    "CREATE TABLE takes it; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
+
+/// What the operating system says of a disk that is full (ENOSPC), in whichever of DuckDB's errors.
+fn is_out_of_room(message: &str) -> bool {
+    message.contains("No space left on device")
+}
+const ROOM: &str = "What was committed before is there. Make room on that disk, and run it again.";
+
+/// The SQLSTATE of a message, by its class and, where a class holds several, by its words.
+fn code(text: &str) -> SqlState {
+    let (class, message) = text.split_once(": ").unwrap_or(("", text));
+    let says = |words: &str| message.contains(words);
+    if is_out_of_room(message) {
+        return SqlState::DISK_FULL;
+    }
+    match class {
+        "Parser Error" | "Syntax Error" => SqlState::SYNTAX_ERROR,
+        "Catalog Error" => catalog(message),
+        "Binder Error" => binder(message),
+        "Constraint Error" if says("NOT NULL") => SqlState::NOT_NULL_VIOLATION,
+        "Constraint Error" if says("foreign key") => SqlState::FOREIGN_KEY_VIOLATION,
+        "Constraint Error" if says("uplicate key") => SqlState::UNIQUE_VIOLATION,
+        "Constraint Error" if says("CHECK") => SqlState::CHECK_VIOLATION,
+        "Constraint Error" => SqlState::INTEGRITY_CONSTRAINT_VIOLATION,
+        "Conversion Error" if says("field value out of range") => SqlState::DATETIME_FIELD_OVERFLOW,
+        "Conversion Error" if says("out of range") || says("Could not cast value") => {
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE
+        }
+        "Conversion Error" => SqlState::INVALID_TEXT_REPRESENTATION,
+        "Out of Range Error" => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        "Invalid Input Error" if says("Division by zero") => SqlState::DIVISION_BY_ZERO,
+        "Invalid Input Error" if says("Values were not provided") => SqlState::UNDEFINED_PARAMETER,
+        "Invalid Input Error" if says("More than one row returned by a subquery") => SqlState::CARDINALITY_VIOLATION,
+        "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
+        // The batch that a COPY … FROM inserts is exported by Python.
+        "Invalid Input Error" if says(BATCH_NAME) && says("failed: MemoryError") => SqlState::OUT_OF_MEMORY,
+        "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
+        // Of the catalog's own functions.
+        "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
+        "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
+        "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
+        "Invalid Input Error"
+            if message.starts_with("type \"") || message.starts_with("unrecognized configuration parameter") =>
+        {
+            SqlState::UNDEFINED_OBJECT
+        }
+        "Invalid Input Error" => SqlState::DATA_EXCEPTION,
+        "INTERRUPT Error" => SqlState::QUERY_CANCELED,
+        "TransactionContext Error" if says("read-only mode") => SqlState::READ_ONLY_SQL_TRANSACTION,
+        "TransactionContext Error" if says("aborted") => SqlState::IN_FAILED_SQL_TRANSACTION,
+        "TransactionContext Error" if says("within a transaction") => SqlState::ACTIVE_SQL_TRANSACTION,
+        "TransactionContext Error" if says("no transaction is active") => SqlState::NO_ACTIVE_SQL_TRANSACTION,
+        "TransactionContext Error" if says("onflict") => SqlState::SERIALIZATION_FAILURE,
+        "TransactionContext Error" => SqlState::INVALID_TRANSACTION_STATE,
+        "IO Error" if says("No files found") || says("No such file") => SqlState::UNDEFINED_FILE,
+        "IO Error" | "HTTP Error" | "Serialization Error" => SqlState::IO_ERROR,
+        "Permission Error" => SqlState::INSUFFICIENT_PRIVILEGE,
+        "Not implemented Error" if says("TimeZone") => SqlState::INVALID_PARAMETER_VALUE,
+        "Not implemented Error" | "Missing Extension Error" => SqlState::FEATURE_NOT_SUPPORTED,
+        "Out of Memory Error" => SqlState::OUT_OF_MEMORY,
+        "Resource In Use Error" => SqlState::OBJECT_IN_USE,
+        "Dependency Error" => SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+        "Mismatch Type Error" | "Invalid type Error" => SqlState::DATATYPE_MISMATCH,
+        "Sequence Error" => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "Settings Error" | "Invalid Configuration Error" => SqlState::INVALID_PARAMETER_VALUE,
+        "Parameter Not Resolved Error" => SqlState::INDETERMINATE_DATATYPE,
+        "Parameter Not Allowed Error" => SqlState::UNDEFINED_PARAMETER,
+        _ => SqlState::INTERNAL_ERROR,
+    }
+}
+
+fn catalog(message: &str) -> SqlState {
+    let first = message.split_whitespace().next().unwrap_or_default();
+    let is_new = message.contains("already exists");
+    match first {
+        "Table" | "View" if is_new => SqlState::DUPLICATE_TABLE,
+        "Table" | "View" => SqlState::UNDEFINED_TABLE,
+        "Schema" if is_new => SqlState::DUPLICATE_SCHEMA,
+        "Schema" => SqlState::INVALID_SCHEMA_NAME,
+        "Column" if is_new => SqlState::DUPLICATE_COLUMN,
+        "Scalar" | "Aggregate" | "Macro" if !is_new => SqlState::UNDEFINED_FUNCTION,
+        _ if message.contains("Function with name") && !is_new => SqlState::UNDEFINED_FUNCTION,
+        _ if is_new => SqlState::DUPLICATE_OBJECT,
+        _ if message.contains("write-write conflict") => SqlState::SERIALIZATION_FAILURE,
+        _ => SqlState::UNDEFINED_OBJECT,
+    }
+}
+
+fn binder(message: &str) -> SqlState {
+    let says = |words: &str| message.contains(words);
+    if says("Referenced table") {
+        SqlState::UNDEFINED_TABLE
+    } else if says("Ambiguous reference") {
+        SqlState::AMBIGUOUS_COLUMN
+    } else if says("Referenced column") || says("does not have a column") || says("does not contain column") {
+        SqlState::UNDEFINED_COLUMN
+    } else if says("No function matches") {
+        SqlState::UNDEFINED_FUNCTION
+    } else if says("must appear in the GROUP BY clause") {
+        SqlState::GROUPING_ERROR
+    } else if says("Cannot compare values of type") || says("an explicit cast is required") {
+        SqlState::DATATYPE_MISMATCH
+    } else {
+        SqlState::SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION
+    }
+}
+
+/// The place a `LINE n: …` excerpt with its caret points to, in characters of the statement. DuckDB shortens long
+/// lines, so the excerpt is looked up in the line it names; an excerpt that is not there gives no place.
+fn position(excerpt: &str, statement: &str) -> Option<usize> {
+    let (shown, caret) = excerpt.split_once('\n')?;
+    let number = shown.strip_prefix("LINE ")?.split(':').next()?;
+    let line_number: usize = number.parse().ok()?;
+    let prefix = "LINE ".len() + number.len() + ": ".len();
+    let shown = shown.get(prefix..)?;
+    let caret = caret.find('^')?.checked_sub(prefix)?;
+    let line = statement.split('\n').nth(line_number.checked_sub(1)?)?;
+    let before: usize = statement.split('\n').take(line_number - 1).map(|line| line.chars().count() + 1).sum();
+    let cut_left = shown.starts_with("...");
+    let core = shown.strip_prefix("...").unwrap_or(shown);
+    let core = core.strip_suffix("...").unwrap_or(core);
+    let start = line.find(core)?;
+    let column = line[..start].chars().count() + caret.checked_sub(if cut_left { 3 } else { 0 })?;
+    (column <= line.chars().count()).then_some(before + column)
+}
+
+/// The place of what a message names, if the statement has it once: DuckDB leaves the excerpt out where a relation is
+/// bound before it runs.
+fn named_once(body: &str, statement: &str) -> Option<usize> {
+    let (_, rest) = NAMING.iter().find_map(|start| body.split_once(start))?;
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next()?,
+        None => rest.split_whitespace().next()?,
+    };
+    let is_name = |kind| matches!(kind, Kind::Word | Kind::Name);
+    let mut found = colonnade_sql::code(statement, Dialect::DuckDb)
+        .filter(|token| is_name(token.kind) && token.folded().eq_ignore_ascii_case(name));
+    let token = found.next().filter(|_| found.next().is_none())?;
+    Some(statement[..token.start].chars().count())
+}
+
+/// What comes before a name in messages about something that is not there.
+const NAMING: [&str; 5] =
+    ["Table with name ", "Function with name ", "Schema with name ", "Referenced column ", "Referenced table "];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_deep_is_too_complex() {
+        for text in [
+            "Parser Error: Max expression depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\" to increase",
+            "Recursion level in ArrowSchema struct exceeded",
+            "maximum recursion depth exceeded in comparison",
+        ] {
+            let error = error(text, "select 1");
+            assert_eq!((error.code.as_str(), error.detail.as_deref()), ("54001", Some(text)));
+        }
+    }
+
+    #[test]
+    fn only_duckdbs_own_class_ends_the_engine() {
+        let ends_engine = |text: &str| error(text, "").ends_engine;
+        assert!(ends_engine("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
+        assert!(!ends_engine("Invalid Input Error: FATAL Error: database has been invalidated"));
+        assert!(!ends_engine("INTERNAL Error: this one statement failed"));
+    }
+
+    #[test]
+    fn splits_message_hint_and_place() {
+        let text = "Catalog Error: Table with name nope does not exist!\nDid you mean \"pg_enum\"?\n\n\
+                    LINE 2: from nope\n             ^^^^";
+        let error = error(text, "select 1\nfrom nope");
+        assert_eq!(error.code, SqlState::UNDEFINED_TABLE);
+        assert_eq!(error.message, "Catalog Error: Table with name nope does not exist!");
+        assert_eq!(error.hint.as_deref(), Some("Did you mean \"pg_enum\"?"));
+        assert_eq!(error.position, Some("select 1\nfrom ".len()));
+    }
+
+    #[test]
+    fn finds_the_place_in_a_shortened_line() {
+        let statement = format!("select {} nope", "'x'||".repeat(40));
+        let at = statement.find("nope").unwrap();
+        let text = format!(
+            "Binder Error: Referenced column\n\nLINE 1: ...{}\n{}^",
+            &statement[at - 20..],
+            " ".repeat(8 + 3 + 20)
+        );
+        assert_eq!(error(&text, &statement).position, Some(at));
+    }
+
+    #[test]
+    fn finds_the_place_of_a_name_that_occurs_once() {
+        let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"i\"";
+        assert_eq!(error(text, "select 'é', NOPE from t").position, Some(12));
+        assert_eq!(error(text, "select nope, nope from t").position, None);
+        let text = "Catalog Error: Table with name t does not exist!";
+        assert_eq!(error(text, "select 't' from \"t\"").position, Some(16));
+    }
+
+    #[test]
+    fn an_excerpt_that_is_not_in_the_statement_stays_in_the_message() {
+        let text = "Parser Error: x\n\nLINE 1: select 2\n        ^";
+        let error = error(text, "select 1");
+        assert_eq!(error.position, None);
+        assert!(error.detail.unwrap().contains("LINE 1: select 2"));
+    }
+
+    #[test]
+    fn classes_have_their_codes() {
+        for (text, expected) in [
+            ("INTERRUPT Error: Interrupted!", "57014"),
+            ("Constraint Error: Duplicate key \"i: 1\" violates primary key constraint.", "23505"),
+            ("Constraint Error: NOT NULL constraint failed: t.i", "23502"),
+            ("Conversion Error: Could not convert string 'a' to INT32", "22P02"),
+            ("Out of Range Error: Overflow in addition of INT32 (2147483647 + 1)!", "22003"),
+            ("Invalid Input Error: Division by zero in expression (1 // 0).", "22012"),
+            ("Catalog Error: Scalar Function with name nofunc does not exist!", "42883"),
+            ("Catalog Error: Table with name \"t\" already exists!", "42P07"),
+            ("Catalog Error: Schema with name nope does not exist!", "3F000"),
+            ("Binder Error: Referenced column \"nope\" not found in FROM clause!", "42703"),
+            ("TransactionContext Error: Current transaction is aborted (please ROLLBACK)", "25P02"),
+            ("Invalid Input Error: relation \"nope\" does not exist", "42P01"),
+            ("Invalid Input Error: type \"nope\" does not exist", "42704"),
+            ("IO Error: No files found that match the pattern \"/nope.parquet\"", "58P01"),
+            ("Permission Error: Cannot access file \"/etc/passwd\" - file system operations are disabled", "42501"),
+            (
+                "Invalid Input Error: Cannot change configuration option \"threads\" - the configuration has been locked",
+                "42501",
+            ),
+            (
+                "TransactionContext Error: Cannot write to database \"x\" - transaction is launched in read-only mode",
+                "25006",
+            ),
+            ("FATAL Error: Failed to create checkpoint: Could not write file \"x\": No space left on device", "53100"),
+            (
+                "Invalid Input Error: exporting a stream from the object registered as 'colonnade_copied' failed: MemoryError: ",
+                "53200",
+            ),
+            ("something new", "XX000"),
+        ] {
+            assert_eq!(error(text, "").code.as_str(), expected, "{text}");
+        }
+    }
+}

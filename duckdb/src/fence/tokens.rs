@@ -1,0 +1,62 @@
+//! The tokens of a statement exactly as DuckDB's own lexer cuts them, or a refusal.
+//!
+//! [`colonnade_sql`]'s lexer never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
+//! afford that: where DuckDB's lexer may cut differently, or the text is not closed, the token has a fault, and the statement is
+//! refused. `tests/attacks/test_tokens.py` compares both lexers.
+
+use colonnade_sql::{Dialect, Fault, Kind, Token};
+
+use super::Refusal;
+
+/// The tokens one after the other, without white space and comments. One that has a fault is a refusal.
+pub fn tokens(sql: &str) -> impl Iterator<Item = Result<Token<'_>, Refusal>> {
+    let all = colonnade_sql::tokens(sql, Dialect::DuckDb).filter(|token| !token.is_blank() || token.fault.is_some());
+    all.map(|token| match token.fault {
+        None => Ok(token),
+        Some(fault) => {
+            Err(Refusal::Text { what: described(fault, token.kind), place: sql[..token.start].chars().count() })
+        }
+    })
+}
+
+fn described(fault: Fault, kind: Kind) -> &'static str {
+    match fault {
+        Fault::Unclosed if kind == Kind::Comment => "a comment that is not closed",
+        Fault::Unclosed => "a quote that is not closed",
+        Fault::Junk if kind == Kind::Number => "a number with letters after it; put a space between them",
+        Fault::Junk => "a parameter with something after it; put a space between them",
+        Fault::Control => "a control character",
+        Fault::Conditional => "a comment that may run",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(sql: &str) -> Vec<&str> {
+        tokens(sql).map(|token| token.unwrap().text).collect()
+    }
+
+    #[test]
+    fn spaces_of_all_kinds_and_comments_are_between_tokens() {
+        assert_eq!(texts("\u{feff}a\u{a0}b/* /* ' */ */c -- '\rd"), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn every_quote_is_one_token() {
+        for quoted in ["'a''b'", "\"a\"\"b\"", "`a``b`", "e'\\''", "X'00'", "$$'$$", "$é$ $x$ $é$"] {
+            assert_eq!(texts(&format!("{quoted}(")), [quoted, "("]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_closed_or_ambiguous_is_refused() {
+        for sql in [
+            "'a", "\"a", "`a", "e'\\'", "$$a", "/* /* */", "a\u{0}b", "\u{1}", "1e5x", "1ee5", "0x1f", "1$a$x$a$",
+            "1e5e5", "1..2", "$1a", "$1.5",
+        ] {
+            assert!(tokens(sql).any(|token| token.is_err()), "{sql:?}");
+        }
+    }
+}

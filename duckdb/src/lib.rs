@@ -1,0 +1,33 @@
+//! DuckDB as an engine of the server: what PostgreSQL's clients send becomes DuckDB's SQL here, and DuckDB's errors become
+//! PostgreSQL's.
+//!
+//! - [`Session`] implements the server's engine for one client, over a [`Connection`] of DuckDB's library;
+//! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
+//!   (`literal`), PostgreSQL's schema `public` ([`Home`]);
+//! - `describe` finds the types of placeholders, `placeholder` and `cast` give their values these types;
+//! - `numbered` and `create` make sequences for columns that number their rows;
+//! - `errors` finds the SQLSTATE of DuckDB's error texts;
+//! - [`fence`] decides which statements may reach DuckDB.
+//!
+//! DuckDB's library itself is not here: it is a Python package.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod cast;
+mod catalog;
+mod connection;
+mod create;
+mod describe;
+mod errors;
+pub mod fence;
+mod literal;
+mod numbered;
+mod placeholder;
+mod session;
+mod translated;
+
+pub use catalog::Home;
+pub use connection::{Connection, Described};
+pub use session::Session;
+pub use translated::Translated;

@@ -1,0 +1,199 @@
+//! Literals in PostgreSQL's text form, which clients that write values into the statement themselves send with a cast:
+//! `'\x00ff'::bytea`, `'{1,NULL}'::int4[]` (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
+//!
+//! To the engine the first is another value and the second is none, so both are said in its own words. What PostgreSQL does
+//! not read as such a value is left to the engine, which has meanings of its own for it.
+
+use std::ops::Range;
+
+use colonnade_server::parameter::{Value, from_text};
+use colonnade_server::value::types::{Type, TypeKind};
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Dialect, Kind, Token, code, quote};
+
+/// What is to change, so that such literals are as the engine writes them.
+pub fn edits(statement: &str) -> Edits {
+    let mut edits = Edits::default();
+    if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {
+        return edits;
+    }
+    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    for (at, literal) in tokens.iter().enumerate() {
+        let Some(value) = literal.string(Dialect::DuckDb) else { continue };
+        if let Some((place, list)) = among(&tokens, at, &value) {
+            edits.replace(place, list);
+        } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
+            edits.replace(literal.start..end, translated);
+        }
+    }
+    edits
+}
+
+/// A literal and its cast in the engine's words, and the byte after them; `rest` are the tokens after the literal.
+fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usize)> {
+    let [colon, second, name, ..] = rest else { return None };
+    if [colon, second].iter().any(|token| token.kind != Kind::Symbol(b':')) || name.kind != Kind::Word {
+        return None;
+    }
+    let type_ = &rest[2..];
+    let item = item_length(type_);
+    let (dimensions, end) = brackets(&type_[item..]);
+    // PostgreSQL's name for it; the engine's, BLOB, is for the engine's text.
+    let is_bytes = name.is_word("bytea");
+    if dimensions == 0 {
+        let is_hexadecimal = is_bytes && value.starts_with("\\x");
+        let value = is_hexadecimal.then(|| from_text(&Type::named("BLOB"), value).ok())??;
+        return Some((expression(&value), name.end()));
+    }
+    let item_type = Type::named(if is_bytes { "BLOB" } else { "VARCHAR" });
+    let list = Type { name: format!("{}[]", item_type.name), kind: TypeKind::List(Box::new(item_type)) };
+    let value = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??;
+    let item_name = &statement[name.start..type_[item - 1].end()];
+    // An array of several dimensions has the type of one with one.
+    let suffix = "[]".repeat(dimensions.max(levels(&value)));
+    Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+/// `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at`, as IN and NOT IN, where the engine gives the items the type of
+/// what they are compared with; with the bytes that this takes the place of.
+fn among(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
+    let close = tokens.get(at + 1).filter(|token| token.is_symbol(b')'))?;
+    let [.., before, sign, quantifier, open] = tokens.get(..at)? else { return None };
+    if open.kind != Kind::Symbol(b'(') {
+        return None;
+    }
+    let is_any = quantifier.is_word("any") || quantifier.is_word("some");
+    let is = |token: &Token<'_>, symbol| token.is_symbol(symbol);
+    let (word, start) = match (is(before, b'<') || is(before, b'!'), is_any, quantifier.is_word("all")) {
+        (true, false, true) if is(sign, b'=') && is(before, b'!') => ("NOT IN", before.start),
+        (true, false, true) if is(sign, b'>') && is(before, b'<') => ("NOT IN", before.start),
+        (false, true, false) if is(sign, b'=') && !is(before, b'>') => ("IN", sign.start),
+        _ => return None,
+    };
+    let list = Type { name: "VARCHAR[]".to_owned(), kind: TypeKind::List(Box::new(Type::named("VARCHAR"))) };
+    let Value::List(items) = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())?? else {
+        return None;
+    };
+    let items: Vec<_> = items.iter().map(expression).collect();
+    let items = if items.is_empty() { "SELECT NULL WHERE false".to_owned() } else { items.join(", ") };
+    Some((start..close.end(), format!("{word} ({items})")))
+}
+
+/// How many tokens the name of a type has, such as `double precision` and `numeric(9, 2)`, without brackets.
+fn item_length(tokens: &[Token<'_>]) -> usize {
+    const MORE: [&str; 6] = ["precision", "varying", "with", "without", "time", "zone"];
+    let words = |at: usize| tokens[at..].iter().take_while(|token| MORE.iter().any(|word| token.is_word(word))).count();
+    let mut length = 1 + words(1);
+    if tokens.get(length).is_some_and(|token| token.is_symbol(b'(')) {
+        // Not further: what is never closed would be looked for to the end.
+        let is_modifier = |token: &&Token<'_>| matches!(token.kind, Kind::Number | Kind::Symbol(b',' | b'-'));
+        let close = length + 1 + tokens[length + 1..].iter().take_while(is_modifier).count();
+        if tokens.get(close).is_some_and(|token| token.is_symbol(b')')) {
+            length = close + 1;
+            length += words(length);
+        }
+    }
+    length
+}
+
+/// How many pairs of brackets come first, and the byte after the last one.
+fn brackets(tokens: &[Token<'_>]) -> (usize, usize) {
+    let is = |at: usize, symbol: u8| tokens.get(at).is_some_and(|token| token.is_symbol(symbol));
+    let (mut count, mut at, mut end) = (0, 0, 0);
+    while is(at, b'[') {
+        at += 1 + usize::from(tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Number));
+        if !is(at, b']') {
+            break;
+        }
+        end = tokens[at].end();
+        (count, at) = (count + 1, at + 1);
+    }
+    (count, end)
+}
+
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::List(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn expression(value: &Value) -> String {
+    match value {
+        // No text is read as a value that was sent.
+        Value::Null | Value::Sent { .. } => "NULL".to_owned(),
+        Value::Text(text) => quote::string(text, Dialect::DuckDb),
+        Value::Bytes(bytes) => {
+            let mut digits = String::with_capacity(2 * bytes.len());
+            quote::push_hexadecimal(&mut digits, bytes);
+            format!("unhex('{digits}')")
+        }
+        Value::List(items) => {
+            let items: Vec<_> = items.iter().map(expression).collect();
+            format!("[{}]", items.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translate(statement: &str) -> String {
+        edits(statement).apply(statement).text.into_owned()
+    }
+
+    #[test]
+    fn postgresqls_literals_become_the_engines() {
+        for (given, expected) in [
+            (r"select '\x00fF'::bytea, 1", "select unhex('00FF'), 1"),
+            (r"select '\x'::bytea", "select unhex('')"),
+            (r"select E'\\x00ff' :: bytea", "select unhex('00FF')"),
+            ("values ('{1,NULL}'::int4[])", "values (CAST(['1', NULL] AS int4[]))"),
+            ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
+            ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
+            ("select i < any('{1}'), i >= any('{1}')", "select i < any('{1}'), i >= any('{1}')"),
+            ("select '{}'::text[]", "select CAST([] AS text[])"),
+            (
+                "select '{{a,\"b c\"},{\"it''s\",\"\"}}'::text[] as t",
+                "select CAST([['a', 'b c'], ['it''s', '']] AS text[][]) as t",
+            ),
+            ("select '{1.5}'::numeric(9, 2)[]", "select CAST(['1.5'] AS numeric(9, 2)[])"),
+            ("select '{1}'::double precision[] from t", "select CAST(['1'] AS double precision[]) from t"),
+            (r#"select '{"\\x0001"}'::bytea[]"#, "select CAST([unhex('0001')] AS bytea[])"),
+        ] {
+            assert_eq!(translate(given), expected, "{given}");
+            assert_eq!(translate(expected), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn all_else_is_left_alone() {
+        for statement in [
+            "select 1",
+            r"select '\x00ff'",
+            r"select '\x00ff'::blob",
+            r"select '\xAA\xBB'::bytea, '\xABC'::bytea",
+            "select '{1,2'::int4[]",
+            "select '{\"a\": 1}'::json",
+            "select '[1]'::int4[], '{'::int4[",
+            "select '{}'::int4[",
+            r"'\x'::",
+        ] {
+            assert_eq!(translate(statement), statement);
+        }
+    }
+
+    #[test]
+    fn a_long_statement_takes_no_longer_than_its_length_says() {
+        let statement = "'{1}'::numeric(1, ".repeat(100_000);
+        assert_eq!(translate(&statement), statement);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_statement_is_translated(given in r#"('|\\x|\{|\}|::|bytea|int4|\[|\]|\(|\)|precision|[a1," é]){0,16}"#) {
+            let _ = translate(&translate(&given));
+        }
+    }
+}

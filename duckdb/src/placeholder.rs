@@ -1,0 +1,116 @@
+//! `$1`, `$2`, … in a statement, and the casts that give their values a type.
+
+use colonnade_sql::edit::Edits;
+use colonnade_sql::lexer::first_word;
+use colonnade_sql::{Dialect, code};
+
+/// The placeholders of a statement, in its order.
+#[derive(Debug)]
+pub struct Placeholders(Vec<Placeholder>);
+
+#[derive(Debug)]
+struct Placeholder {
+    start: usize,
+    end: usize,
+    /// From 1.
+    number: u16,
+    /// Where `ANY` starts, if it is `ANY($1)`.
+    any: Option<usize>,
+}
+
+impl Placeholders {
+    /// Finds them. A dollar sign before something else is none; the engine says what is wrong with it. Those in a PREPARE are not the
+    /// client's.
+    pub fn find(statement: &str) -> Self {
+        let mut found = Vec::new();
+        if first_word(statement, Dialect::DuckDb).eq_ignore_ascii_case("prepare") {
+            return Self(found);
+        }
+        // What comes before the placeholder.
+        let (mut word, mut any) = (None, None);
+        for token in code(statement, Dialect::DuckDb) {
+            let number = token.placeholder().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+            if let Some(number) = number {
+                let (start, end) = (token.start, token.end());
+                let is_alone = statement[end..].trim_start().starts_with(')');
+                found.push(Placeholder { start, end, number, any: any.filter(|_| is_alone) });
+            }
+            any = word.filter(|_| token.is_symbol(b'('));
+            word = token.is_one_of(&["any", "all", "some"]).then_some(token.start);
+        }
+        Self(found)
+    }
+
+    /// The statement with `($1)` for each `ANY($1)`, and the numbers, from 0, of such placeholders: there an engine that does
+    /// not tell what the list is made of tells the type of an item.
+    pub fn items(&self, statement: &str) -> (String, Vec<usize>) {
+        let mut out = statement.to_owned();
+        let mut numbers = Vec::new();
+        for placeholder in &self.0 {
+            if let Some(start) = placeholder.any {
+                let length = statement[start..].bytes().take_while(u8::is_ascii_alphabetic).count();
+                out.replace_range(start..start + length, &" ".repeat(length));
+                numbers.push(usize::from(placeholder.number) - 1);
+            }
+        }
+        (out, numbers)
+    }
+
+    /// The largest number.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|placeholder| usize::from(placeholder.number)).max().unwrap_or(0)
+    }
+
+    /// Whether a number, from 0, occurs.
+    pub fn has(&self, index: usize) -> bool {
+        self.0.iter().any(|placeholder| usize::from(placeholder.number) == index + 1)
+    }
+
+    /// What is to change, so that a CAST is around each placeholder that `types` has a name for, by number from 0.
+    pub fn casts(&self, types: &[Option<String>]) -> Edits {
+        let mut edits = Edits::default();
+        for placeholder in &self.0 {
+            if let Some(Some(name)) = types.get(usize::from(placeholder.number) - 1) {
+                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it
+                // from a client's: it gives its column no name.
+                let cast = format!("CAST((${}) AS {name})", placeholder.number);
+                edits.replace(placeholder.start..placeholder.end, cast);
+            }
+        }
+        edits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_outside_quotes_are_cast() {
+        let sql = "select $1, '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
+        let found = Placeholders::find(sql);
+        assert_eq!(found.count(), 12);
+        assert!(found.has(0) && found.has(11) && !found.has(2));
+        let types = vec![Some("INTEGER".to_owned()), None];
+        let expected = "select CAST(($1) AS INTEGER), '$2', $2::text, \"$3\" -- $4\n, $$ $5 $$, $12";
+        assert_eq!(Placeholders::find("prepare p as select $1").count(), 0);
+        assert_eq!(found.casts(&types).apply(sql).text, expected);
+    }
+
+    #[test]
+    fn lists_are_known_by_the_word_before_them() {
+        let sql = "select i = ANY ($1), j <> all($2), k = some( $3 ), any($4::int[]), f($5), (any), ($6)";
+        let expected = "select i =     ($1), j <>    ($2), k =     ( $3 ), any($4::int[]), f($5), (any), ($6)";
+        assert_eq!(Placeholders::find(sql).items(sql), (expected.to_owned(), vec![0, 1, 2]));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_statement_is_cut_at_its_placeholders(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
+            let found = Placeholders::find(&sql);
+            proptest::prop_assert_eq!(found.items(&sql).0.len(), sql.len());
+            proptest::prop_assert_eq!(found.casts(&[]).apply(&sql).text, sql.as_str());
+            let _ = found.casts(&vec![Some("T".to_owned()); 9]).apply(&sql);
+        }
+    }
+}

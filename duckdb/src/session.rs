@@ -1,0 +1,147 @@
+//! One client's session in DuckDB.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use colonnade_server::copy::input::is_plain;
+use colonnade_server::value::types::Type;
+use colonnade_server::{Answer, BatchSize, ColumnCheck, Description, EngineError, EngineSession, Interrupt, Parameter};
+use colonnade_sql::statement::CreateTable;
+use colonnade_sql::{Dialect, Statement, StatementKind};
+
+use crate::cast::cast;
+use crate::placeholder::Placeholders;
+use crate::{Connection, Home, Translated};
+
+/// What the rows that are copied in are called in the INSERT.
+pub(crate) const BATCH_NAME: &str = "colonnade_copied";
+
+/// The batches of what the session itself asks.
+pub(crate) const BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
+
+/// The table of a statement that creates one with columns that number their rows.
+pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
+    match &statement.kind {
+        StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
+        _ => None,
+    }
+}
+
+/// A session over a connection of DuckDB's library.
+pub struct Session<C> {
+    pub(crate) connection: C,
+    pub(crate) home: Home,
+}
+
+impl<C: Connection> Session<C> {
+    /// A session in the database `home`.
+    pub fn new(connection: C, home: Home) -> Self {
+        Self { connection, home }
+    }
+
+    pub(crate) fn translated(&self, statement: &str) -> Translated {
+        Translated::new(statement, &self.home)
+    }
+
+    fn run(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter],
+        size: BatchSize,
+        must_give_rows: bool,
+    ) -> Result<Answer, EngineError> {
+        let translated = self.translated(statement);
+        if parameters.is_empty() {
+            return self.connection.execute(&translated, &[], size, must_give_rows);
+        }
+        let placeholders = Placeholders::find(&translated.text);
+        let mut casts = vec![None; placeholders.count()];
+        let mut values = Vec::with_capacity(parameters.len());
+        for parameter in parameters.iter().filter(|parameter| placeholders.has(parameter.number - 1)) {
+            let type_name = cast(&parameter.type_, &parameter.value);
+            casts[parameter.number - 1] =
+                Some(type_name.map_err(|error| EngineError::new(error.code(), error.to_string()))?);
+            values.push(parameter);
+        }
+        let translated = translated.edited(|_| placeholders.casts(&casts));
+        self.connection.execute(&translated, &values, size, must_give_rows)
+    }
+}
+
+impl<C: Connection> EngineSession for Session<C> {
+    /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
+    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+        let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
+        self.connection.execute(&statement, &[], BATCH, false).map(drop)
+    }
+
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        match numbered_table(statement) {
+            Some(table) => self.create(statement, table).map(|()| Answer::Done { changed: None }),
+            None => self.run(statement.text, parameters, size, false),
+        }
+    }
+
+    fn query(
+        &mut self,
+        statement: &Statement<'_>,
+        parameters: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, EngineError> {
+        self.run(statement.text, parameters, size, true)
+    }
+
+    fn query_checked(
+        &mut self,
+        statement: &Statement<'_>,
+        size: BatchSize,
+        check: ColumnCheck,
+    ) -> Result<Answer, EngineError> {
+        let statement = self.translated(statement.text);
+        self.connection.query_checked(&statement, size, check)
+    }
+
+    fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
+        self.description(statement, types)
+    }
+
+    /// The INSERT casts texts to the columns' types. Other columns bring theirs.
+    fn insert(
+        &mut self,
+        table: &str,
+        columns: Option<&str>,
+        types: &[Type],
+        batch: RecordBatch,
+    ) -> Result<u64, EngineError> {
+        let schema = batch.schema();
+        let values = types.iter().zip(schema.fields()).map(|(type_, field)| {
+            let is_cast = !is_plain(field.data_type()) && type_.name != "VARCHAR";
+            if is_cast { format!("CAST({} AS {})", field.name(), type_.name) } else { field.name().clone() }
+        });
+        let values: Vec<_> = values.collect();
+        let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
+        let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
+        let statement = Translated::of(&statement).edited(|text| self.home.edits(text));
+        // The place is one in a statement that the client has not written.
+        let placeless = |error| EngineError { position: None, ..error };
+        self.connection.insert(&statement, BATCH_NAME, batch).map_err(placeless)
+    }
+
+    /// CREATE TABLE with columns that number their rows becomes several statements.
+    fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
+        numbered_table(statement).is_some()
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::DuckDb
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
+        self.connection.interrupt_handle()
+    }
+}

@@ -1,0 +1,70 @@
+//! A client's statement in DuckDB's SQL, and where its parts were in the client's text.
+
+use colonnade_server::EngineError;
+use colonnade_sql::edit::{Edited, Edits, PositionMap};
+
+use crate::{Home, catalog, errors, literal};
+
+/// A statement as DuckDB takes it.
+#[derive(Clone, Debug, Default)]
+pub struct Translated {
+    /// Its text.
+    pub text: String,
+    /// The way back to the client's text.
+    map: PositionMap,
+}
+
+impl Translated {
+    /// A statement of a client of PostgreSQL.
+    pub fn new(statement: &str, home: &Home) -> Self {
+        Self::of(statement).translated(home)
+    }
+
+    /// A statement that is DuckDB's already.
+    pub(crate) fn of(statement: &str) -> Self {
+        Self { text: statement.to_owned(), map: PositionMap::default() }
+    }
+
+    /// What is PostgreSQL's in it in DuckDB's SQL.
+    pub(crate) fn translated(self, home: &Home) -> Self {
+        self.edited(catalog::edits).edited(literal::edits).edited(|text| home.edits(text))
+    }
+
+    /// The statement after a change.
+    pub(crate) fn edited(self, edits: impl FnOnce(&str) -> Edits) -> Self {
+        let edits = edits(&self.text);
+        if edits.is_empty() {
+            return self;
+        }
+        let Edited { text, map } = edits.apply(&self.text);
+        Self { text: text.into_owned(), map: self.map.then(map) }
+    }
+
+    /// The character of the client's statement, from 0, for a character of this one.
+    pub fn position(&self, character: usize) -> usize {
+        self.map.old_character(character)
+    }
+
+    /// What DuckDB said about the statement, as an error with its SQLSTATE, and its place in the client's text.
+    pub fn error(&self, text: &str) -> EngineError {
+        let error = errors::error(text, &self.text);
+        EngineError { position: error.position.map(|position| self.position(position)), ..error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_the_clients_text() {
+        let home = Home { database: "shop".to_owned(), has_public: false };
+        let sql = "select '{1}'::int4[], '\\x00'::bytea from public.t, pg_catalog.pg_class where nope = 1";
+        let translated = Translated::new(sql, &home);
+        assert_eq!(translated.text, "select CAST(['1'] AS int4[]), unhex('00') from main.t, pg_class where nope = 1");
+        let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!";
+        assert_eq!(translated.error(text).position, sql.find("nope"));
+        let plain = Translated::new("select é, nope", &home);
+        assert_eq!((plain.map.clone(), plain.error(text).position), (PositionMap::default(), Some(10)));
+    }
+}

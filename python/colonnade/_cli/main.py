@@ -1,0 +1,66 @@
+"""The command `colonnade`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from colonnade._core import __version__
+from colonnade._errors import Error
+
+from . import bench, demo, read, serve, user
+from .terminal import say
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
+    args = parser().parse_args(arguments)
+    verbose = bool(args.verbose)
+    try:
+        return args.run(args)
+    except KeyboardInterrupt:
+        print("colonnade: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of the output has closed it, as `| head` does.
+        sys.stderr.close()
+        return 1
+    except (Error, ImportError, OSError, ValueError, TypeError) as error:
+        if verbose:
+            say(traceback.format_exc().rstrip("\n"), sys.stderr)
+        else:
+            say(f"colonnade: {_one_line(error)}", sys.stderr)
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line. The reference in the documentation is made from it."""
+    parser = argparse.ArgumentParser(
+        prog="colonnade", description="Large query results into dataframes and files, as fast as the link allows."
+    )
+    parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    read.add_arguments(subparsers)
+    serve.add_arguments(subparsers)
+    bench.add_arguments(subparsers)
+    user.add_arguments(subparsers)
+    demo.add_arguments(subparsers)
+    for subparser in subparsers.choices.values():
+        # After the subcommand too; a missing one must not undo the one before it.
+        subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")
+    return parser
+
+
+def _one_line(error: BaseException) -> str:
+    """What happened and what to do, without the database's drawing of the place."""
+    if isinstance(error, Error):
+        text = error.message.partition("\n")[0].rstrip()
+        if error.sqlstate is not None:
+            text += f" (SQLSTATE {error.sqlstate})"
+        if error.source is not None:
+            text = f"{error.source}: {text}"
+        return f"{text}; {error.hint}" if error.hint is not None else text
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,217 @@
+"""`colonnade read`: a query's result into a file or onto the terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from colonnade._connection import connect
+from colonnade._errors import InterfaceError
+from colonnade._frames.output import WRITERS, write, writer_of
+from colonnade._libraries import require
+from colonnade._options.query import AS_TEXT_SOURCES, QueryOptions
+from colonnade._read import partition
+from colonnade._serve.settings import size
+
+from .shown import values
+from .terminal import say, shown
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from colonnade._frames.result import Result, Stats
+
+#: Rows that are shown where no file is asked for.
+_SHOWN = 20
+#: Seconds between two states of the progress bar.
+_PULSE = 0.1
+
+
+def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the subcommand `read`."""
+    summary = "read a query's result into a file, or show its first rows"
+    parser = subparsers.add_parser("read", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    kinds = "postgresql://host:port/, postgresql:///?host=/socket, 'host=… dbname=…', duckdb:///file, duckdb:////directory/file"
+    parser.add_argument("uri", metavar="URI", help=kinds)
+    parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help=f"where to write: a name that ends in {', '.join(WRITERS)}; it appears only once it is complete",
+    )
+    parser.add_argument(
+        "--param",
+        metavar="[NAME=]VALUE",
+        action="append",
+        default=[],
+        help="a text for $1, $2, … in order, or for $NAME; cast it in the query where another type is needed",
+    )
+    parser.add_argument(
+        "--dtype",
+        metavar="NAME=TYPE",
+        action="append",
+        default=[],
+        help="give a column another type, such as price=float64; lossy:float64 allows the nearest value",
+    )
+    parser.add_argument(
+        "--as-text",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=f"{AS_TEXT_SOURCES}: a column that arrives as the database's text for it; may be repeated",
+    )
+    parser.add_argument(
+        "--numeric",
+        metavar="P,S",
+        type=_precision,
+        help="PostgreSQL: make decimals of this precision and scale of numerics that have neither",
+    )
+    parser.add_argument(
+        "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
+    )
+    parser.add_argument(
+        "--max-result-bytes",
+        metavar="BYTES",
+        type=size,
+        help="a result whose columns take more memory, such as 2GB, is an error",
+    )
+    parser.add_argument(
+        "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"
+    )
+    parser.add_argument("--partition-num", metavar="N", type=int, help="how many parts")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reads; the exit status."""
+    sql = sys.stdin.read() if args.query == "-" else args.query
+    output: Path | None = args.output
+    writer = writer_of(output) if output is not None else None
+    require("pyarrow", "colonnade read")
+    split = partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
+    with connect(args.uri) as connection:
+        options = QueryOptions(
+            compression=args.compression,
+            dtype=_dtypes(args.dtype),
+            as_text=args.as_text or None,
+            numeric=args.numeric,
+            max_result_bytes=args.max_result_bytes,
+        )
+        result = partition.start(connection._source, sql, _parameters(args.param), options, split)
+        if output is not None and writer is not None:
+            result._require_types(output.suffix.lower().removeprefix("."))
+            write(output, writer, result.schema, _with_progress(result, verbose=args.verbose))
+        else:
+            _show(result)
+        stats = result.stats
+    if output is not None or args.verbose:
+        say(_summary(stats), sys.stderr)
+    if args.verbose:
+        say(_details(stats), sys.stderr)
+    return 0
+
+
+def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
+    """A name is an identifier before the first `=`; all or none of the values have one."""
+    pairs = [text.partition("=") for text in given]
+    named = [bool(separator) and name.isidentifier() for name, separator, _ in pairs]
+    if not given:
+        return None
+    if all(named):
+        return {name: value for name, _, value in pairs}
+    if any(named) and not all(named):
+        raise InterfaceError("either all --param have a NAME= or none has")
+    return given
+
+
+def _dtypes(given: list[str]) -> dict[str, str]:
+    """The name ends at the first `=`: a type may have one."""
+    pairs = [text.partition("=") for text in given]
+    wrong = [text for text, (name, _, dtype) in zip(given, pairs, strict=True) if not (name and dtype)]
+    if wrong:
+        raise InterfaceError(f"--dtype {wrong[0]} is not NAME=TYPE, such as price=float64")
+    return {name: dtype for name, _, dtype in pairs}
+
+
+def _precision(text: str) -> tuple[int, int]:
+    precision, _, scale = text.partition(",")
+    return int(precision), int(scale)
+
+
+def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
+    """The batches; beside them, on a terminal, rows, bytes and rate, and how the server encodes at the moment."""
+    if not sys.stderr.isatty():
+        yield from result
+        return
+    last = 0.0
+    try:
+        for batch in result:
+            if monotonic() - last >= _PULSE:
+                last = monotonic()
+                stats = result.stats
+                now = f", {stats.configuration}" if verbose and stats.configuration else ""
+                print(f"\r\x1b[K{shown(_summary(stats) + now)}", end="", file=sys.stderr, flush=True)
+            yield batch
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _summary(stats: Stats) -> str:
+    seconds = max(stats.seconds, 1e-9)
+    text = f"{stats.rows:,} rows in {stats.seconds:.1f} s, {_scaled(stats.rows / seconds, ' rows')}/s"
+    if stats.wire_bytes:
+        text += f", {_scaled(stats.wire_bytes, 'B')} on the wire, {_scaled(stats.wire_bytes / seconds, 'B')}/s"
+    return text
+
+
+def _scaled(number: float, unit: str) -> str:
+    prefix = ""
+    for larger in ("k", "M", "G", "T"):
+        if number < 1000:
+            break
+        number /= 1000
+        prefix = larger
+    return f"{number:.3g} {prefix}{unit}"
+
+
+def _details(stats: Stats) -> str:
+    lines = [f"{stats.source} ({stats.server}), {stats.chunks} chunks, codecs {_counts(stats.codecs)}"]
+    lines += [stats.choice] if stats.choice else []
+    lines += [f"  {name or '(no name)'}: {_counts(counts)}" for name, counts in stats.encodings if counts]
+    return "\n".join(lines)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ×{count}" for name, count in counts.items()) or "none"
+
+
+def _show(result: Result) -> None:
+    """The first rows, as a table. More are not fetched."""
+    header = [_cell(name) for name in result.column_names]
+    rows: list[list[str]] = []
+    more = False
+    for batch in result:
+        take = batch.slice(0, _SHOWN - len(rows))
+        more = take.num_rows < batch.num_rows
+        columns = [values(column) for column in take.columns]
+        rows += [[_cell(column[row]) for column in columns] for row in range(take.num_rows)]
+        if more:
+            break
+    result.close()
+    widths = [max(len(cell) for cell in cells) for cells in zip(header, *rows, strict=True)]
+    rule = "-+-".join("-" * width for width in widths)
+    for line in (header, None, *rows):
+        text = rule if line is None else " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        say(text.rstrip())
+    say(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
+
+
+def _cell(value: object) -> str:
+    """One line."""
+    text = shown("NULL" if value is None else str(value))
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,73 @@
+"""`colonnade user`: the users of `colonnade serve --users FILE`."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from colonnade._core import add_user, list_users, remove_user
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand `user`."""
+    summary = "add, remove and list users of a server"
+    parser = subparsers.add_parser("user", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+
+    adding = (
+        "add a user, or change its password, role and limit; the password is asked for, or read from standard input"
+    )
+    add = actions.add_parser("add", help=adding, description=adding[0].upper() + adding[1:] + ".")
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("--read-only", action="store_true", help="a user who cannot change anything")
+    limit = "at most so many connections at a time (default: the server's limit)"
+    add.add_argument("--connections", metavar="N", type=int, help=limit)
+    add.set_defaults(run=run_add)
+
+    remove = actions.add_parser("remove", help="remove a user")
+    remove.add_argument("name", metavar="NAME")
+    remove.set_defaults(run=run_remove)
+
+    list_ = actions.add_parser("list", help="list users, their roles and limits")
+    list_.set_defaults(run=run_list)
+
+    for action in (add, remove, list_):
+        action.add_argument("--users", metavar="FILE", type=Path, required=True, help="the users file")
+
+
+def run_add(args: argparse.Namespace) -> int:
+    if args.connections is not None and args.connections < 1:
+        raise ValueError("--connections is at least 1; remove the user to keep it out")
+    is_new = add_user(
+        args.users, args.name, password(args.name), read_only=args.read_only, connections=args.connections
+    )
+    print(f"{'added' if is_new else 'changed'} {args.name}")
+    return 0
+
+
+def password(name: str) -> str:
+    """Never from the command line, which others can see."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    first = getpass.getpass(f"Password for {name}: ")
+    if getpass.getpass("Again: ") != first:
+        raise ValueError("the passwords are not the same")
+    return first
+
+
+def run_remove(args: argparse.Namespace) -> int:
+    if not remove_user(args.users, args.name):
+        raise ValueError(f"there is no user {args.name} in {args.users}")
+    print(f"removed {args.name}; sessions that are open stay open, and a running server has to be told: SIGHUP")
+    return 0
+
+
+def run_list(args: argparse.Namespace) -> int:
+    for name, role, connections in list_users(args.users):
+        print(f"{name}\t{role}\t{'' if connections is None else connections}")
+    return 0

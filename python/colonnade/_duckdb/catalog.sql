@@ -1,0 +1,329 @@
+-- PostgreSQL's catalog as its clients ask for it, of the database that is current. DuckDB's own views of these names have other type
+-- numbers, and all databases at once.
+
+CREATE TYPE name AS VARCHAR;
+CREATE TYPE jsonb AS JSON;
+-- Lists that count from 0; clients see numbers with spaces between them. DuckDB forgets what a type was called, and a user's list may have
+-- the same type. So the type of the catalog's vectors, and of nothing else, depends on variables: `catalog.py` sets them to find their columns.
+-- Likewise names, since an array of them has a type of its own.
+CREATE TYPE int2vector AS USMALLINT[];
+CREATE TYPE oidvector AS UINTEGER[];
+CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
+CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
+CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
+-- A function: text that is compared with numbers, too. Clients see the name (`engine.py`). No function has the number 0, and none any other.
+CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
+CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
+
+CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);
+INSERT INTO types VALUES
+    (16, 'bool', 1, 'B', 1000, 'boolean', ['BOOLEAN']),
+    (17, 'bytea', -1, 'U', 1001, 'bytea', ['BLOB', 'GEOMETRY']),
+    (18, 'char', 1, 'Z', 1002, '"char"', []),
+    (19, 'name', 64, 'S', 1003, 'name', []),
+    (22, 'int2vector', -1, 'A', 1006, 'int2vector', []),
+    (24, 'regproc', 4, 'N', 1008, 'regproc', []),
+    (30, 'oidvector', -1, 'A', 1013, 'oidvector', []),
+    (20, 'int8', 8, 'N', 1016, 'bigint', ['BIGINT', 'UINTEGER']),
+    (21, 'int2', 2, 'N', 1005, 'smallint', ['SMALLINT', 'TINYINT', 'UTINYINT']),
+    (23, 'int4', 4, 'N', 1007, 'integer', ['INTEGER', 'USMALLINT']),
+    (25, 'text', -1, 'S', 1009, 'text', []),
+    (26, 'oid', 4, 'N', 1028, 'oid', []),
+    (114, 'json', -1, 'U', 199, 'json', ['JSON']),
+    (705, 'unknown', -2, 'X', 0, 'unknown', []),
+    (700, 'float4', 4, 'N', 1021, 'real', ['FLOAT']),
+    (701, 'float8', 8, 'N', 1022, 'double precision', ['DOUBLE']),
+    (1042, 'bpchar', -1, 'S', 1014, 'character', []),
+    (1043, 'varchar', -1, 'S', 1015, 'character varying', ['VARCHAR']),
+    (1082, 'date', 4, 'D', 1182, 'date', ['DATE']),
+    (1083, 'time', 8, 'D', 1183, 'time without time zone', ['TIME', 'TIME_NS']),
+    (1114, 'timestamp', 8, 'D', 1115, 'timestamp without time zone', ['TIMESTAMP', 'TIMESTAMP_S', 'TIMESTAMP_MS', 'TIMESTAMP_NS']),
+    (1184, 'timestamptz', 8, 'D', 1185, 'timestamp with time zone', ['TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ_NS']),
+    (1186, 'interval', 16, 'T', 1187, 'interval', ['INTERVAL']),
+    (1266, 'timetz', 12, 'D', 1270, 'time with time zone', ['TIME WITH TIME ZONE']),
+    (1560, 'bit', -1, 'V', 1561, 'bit', []),
+    (1562, 'varbit', -1, 'V', 1563, 'bit varying', ['BIT']),
+    (1700, 'numeric', -1, 'N', 1231, 'numeric', ['DECIMAL', 'HUGEINT', 'UHUGEINT', 'UBIGINT', 'BIGNUM']),
+    (2205, 'regclass', 4, 'N', 2210, 'regclass', []),
+    (2206, 'regtype', 4, 'N', 2211, 'regtype', []),
+    (2249, 'record', -1, 'P', 2287, 'record', ['STRUCT', 'MAP', 'TUPLE']),
+    (2276, 'any', 4, 'P', 0, '"any"', []),
+    (2278, 'void', 4, 'P', 0, 'void', []),
+    (2279, 'trigger', 4, 'P', 0, 'trigger', []),
+    (2950, 'uuid', 16, 'U', 2951, 'uuid', ['UUID']),
+    (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
+    (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
+
+-- How clients see a schema. `home` is what they call DuckDB's `main` (`engine.py`): `public`, unless there is another schema of this name.
+CREATE MACRO shown(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
+-- The other way, for names that clients give.
+CREATE MACRO meant(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
+
+-- Where tables are that end with the session; the other database that a client is shown.
+CREATE MACRO is_shown(database) AS database = current_database() OR database = 'temp';
+
+-- The user's types that clients can be told of: enumerations.
+CREATE VIEW enums AS
+SELECT type_oid AS oid, type_name AS name, schema_oid AS namespace, schema_name AS schema, labels,
+       'ENUM(' || array_to_string(['''' || replace(label, '''', '''''') || '''' for label in labels], ', ') || ')' AS duckdb
+FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AND logical_type = 'ENUM';
+
+CREATE VIEW pg_type AS
+SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, typlen > 0 AS typbyval, typtype, typcategory,
+       false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, typelem, typarray,
+       colonnade_catalog.main.function_named(stem || 'in') AS typinput, colonnade_catalog.main.function_named(stem || 'out') AS typoutput,
+       colonnade_catalog.main.function_named(stem || 'recv') AS typreceive, colonnade_catalog.main.function_named(stem || 'send') AS typsend,
+       colonnade_catalog.main.function_named('-') AS typmodin, colonnade_catalog.main.function_named('-') AS typmodout,
+       colonnade_catalog.main.function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
+       0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::BIGINT AS typcollation, NULL::VARCHAR AS typdefault,
+       NULL::VARCHAR[] AS typacl
+FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
+             0::BIGINT AS typelem, typarray,
+             -- What PostgreSQL's functions of a type begin with.
+             CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
+                                   'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
+      FROM colonnade_catalog.main.types
+      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM colonnade_catalog.main.types WHERE typarray > 0
+      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM colonnade_catalog.main.enums);
+
+CREATE VIEW pg_enum AS
+SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
+FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, len(labels) + 1)) AS position FROM colonnade_catalog.main.enums);
+
+-- By DuckDB's names, without what is in parentheses, and by PostgreSQL's.
+CREATE TABLE by_duckdb AS SELECT unnest(duckdb) AS known, oid, typarray FROM types;
+CREATE TABLE by_sql AS SELECT oid, sql_name AS known FROM types UNION ALL SELECT typarray, sql_name || '[]' FROM types WHERE typarray > 0;
+
+-- DuckDB's columns with the numbers of their types: text where PostgreSQL has nothing like it.
+CREATE VIEW numbered_columns AS
+SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
+       CASE WHEN data_type LIKE 'DECIMAL(%)' THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
+FROM duckdb_columns() c
+LEFT JOIN colonnade_catalog.main.by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
+LEFT JOIN colonnade_catalog.main.enums e ON e.duckdb = c.data_type
+WHERE colonnade_catalog.main.is_shown(c.database_name) AND NOT c.internal;
+
+-- Names as PostgreSQL writes them: in quotes where they must be (its reserved words, from the manual's appendix "SQL Key Words").
+CREATE MACRO quote_ident(word) AS
+    CASE WHEN regexp_full_match(word, '[a-z_][a-z0-9_$]*') AND NOT regexp_full_match(word,
+        'all|analyse|analyze|and|any|array|as|asc|asymmetric|both|case|cast|check|collate|column|constraint|create|'
+        || 'current_catalog|current_date|current_role|current_time|current_timestamp|current_user|default|deferrable|desc|'
+        || 'distinct|do|else|end|except|false|fetch|for|foreign|from|grant|group|having|in|initially|intersect|into|lateral|'
+        || 'leading|limit|localtime|localtimestamp|not|null|offset|on|only|or|order|placing|primary|references|returning|'
+        || 'select|session_user|some|symmetric|table|then|to|trailing|true|union|unique|user|using|variadic|when|where|window|'
+        || 'with')
+        THEN word ELSE '"' || replace(word, '"', '""') || '"' END;
+CREATE MACRO unquoted(word) AS
+    CASE WHEN word LIKE '"%"' THEN replace(word[2:-2], '""', '"') ELSE word END;
+CREATE MACRO listed(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
+CREATE MACRO in_schema(place, thing) AS
+    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(place)) || '.' END
+    || colonnade_catalog.main.quote_ident(thing);
+
+CREATE MACRO format_type(number, modifier) AS
+    (SELECT min(CASE WHEN number = 1700 AND modifier > 4
+                     THEN 'numeric(' || ((modifier - 4) // 65536) || ',' || ((modifier - 4) % 65536) || ')' ELSE known END)
+     FROM (FROM colonnade_catalog.main.by_sql UNION ALL
+           SELECT oid, colonnade_catalog.main.in_schema(schema, name) FROM colonnade_catalog.main.enums)
+     WHERE oid = number);
+
+CREATE VIEW pg_namespace AS
+SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.shown(schema_name) END AS nspname,
+       10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
+FROM duckdb_schemas() WHERE colonnade_catalog.main.is_shown(database_name) AND (NOT internal OR schema_name = 'main')
+UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
+
+CREATE MACRO schema_number(place) AS
+    (SELECT min(oid)::BIGINT FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = place);
+
+-- A constraint's number is also its index's. DuckDB has none for either; these are beyond its own numbers, and tell the table's.
+CREATE MACRO table_of(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
+CREATE VIEW declared AS
+SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
+       constraint_name AS name, database_name = 'temp' AS temporary,
+       schema_oid AS namespace, schema_name AS schema, table_oid AS relation, table_name AS relation_name,
+       CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,
+       [place + 1 for place in constraint_column_indexes] AS columns, constraint_column_names AS column_names, expression,
+       referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE colonnade_catalog.main.is_shown(database_name) AND constraint_type <> 'NOT NULL';
+
+CREATE VIEW constraints AS
+SELECT d.*, k.oid AS key, k.relation AS referenced,
+       [k.columns[list_position(k.column_names, name)] for name in d.referenced_column_names] AS referenced_columns
+FROM colonnade_catalog.main.declared d
+LEFT JOIN colonnade_catalog.main.declared k
+    ON d.kind = 'f' AND k.kind IN ('p', 'u') AND k.namespace = d.namespace AND k.relation_name = d.referenced_table
+       AND list_sort(k.column_names) = list_sort(d.referenced_column_names);
+
+CREATE VIEW definitions AS
+SELECT oid, CASE kind WHEN 'p' THEN 'PRIMARY KEY (' WHEN 'u' THEN 'UNIQUE (' WHEN 'c' THEN 'CHECK (' ELSE 'FOREIGN KEY (' END
+            || CASE kind WHEN 'c' THEN expression ELSE colonnade_catalog.main.listed(column_names) END || ')'
+            || CASE kind WHEN 'f' THEN ' REFERENCES ' || colonnade_catalog.main.in_schema(schema, referenced_table)
+                                       || '(' || colonnade_catalog.main.listed(referenced_column_names) || ')' ELSE '' END AS definition
+FROM colonnade_catalog.main.declared;
+
+CREATE VIEW indexes AS
+SELECT oid, name, temporary, namespace, schema, relation, relation_name, kind = 'p' AS is_primary, true AS is_unique, columns,
+       [colonnade_catalog.main.quote_ident(name) for name in column_names] AS elements
+FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
+UNION ALL
+SELECT index_oid, index_name, database_name = 'temp', schema_oid, schema_name, table_oid, table_name, is_primary, is_unique,
+       [coalesce(list_position(names, colonnade_catalog.main.unquoted(element)), 0) for element in elements], elements
+FROM (SELECT i.*, -- Expressions are in parentheses, and those that are more than a call in another pair.
+             [regexp_replace(CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END, '^\((\w+\([^()]*\))\)$', '\1')
+              for element in expressions::VARCHAR[]] AS elements,
+             (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c WHERE c.table_oid = i.table_oid) AS names
+      FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_shown(database_name));
+
+-- The catalog's own relations that others speak of, with PostgreSQL's numbers.
+CREATE TABLE own_relations (oid BIGINT, name VARCHAR);
+INSERT INTO own_relations VALUES
+    (1213, 'pg_tablespace'), (1247, 'pg_type'), (1249, 'pg_attribute'), (1255, 'pg_proc'), (1259, 'pg_class'), (1262, 'pg_database'),
+    (2601, 'pg_am'), (2604, 'pg_attrdef'), (2606, 'pg_constraint'), (2608, 'pg_depend'), (2609, 'pg_description'), (2610, 'pg_index'),
+    (2615, 'pg_namespace'), (2616, 'pg_opclass'), (2618, 'pg_rewrite'), (2620, 'pg_trigger'), (3501, 'pg_enum'), (2224, 'pg_sequence');
+
+-- All that has a number and a name like a table.
+CREATE VIEW relations AS
+SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
+       estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
+FROM duckdb_tables() WHERE colonnade_catalog.main.is_shown(database_name)
+UNION ALL
+SELECT view_oid, view_name, schema_oid, schema_name, 'v', column_count, 0, temporary, 0, false
+FROM duckdb_views() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal
+UNION ALL
+SELECT sequence_oid, sequence_name, schema_oid, schema_name, 'S', 0, 0, temporary, 0, false
+FROM duckdb_sequences() WHERE colonnade_catalog.main.is_shown(database_name)
+UNION ALL
+SELECT index_oid, index_name, schema_oid, schema_name, 'i', 1, 0, database_name = 'temp', 0, false
+FROM duckdb_indexes() WHERE colonnade_catalog.main.is_shown(database_name)
+UNION ALL
+SELECT oid, name, namespace, schema, 'i', len(column_names), 0, temporary, 0, false
+FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
+UNION ALL
+SELECT oid, name, 11, 'pg_catalog', 'r', 0, 0, false, 0, false FROM colonnade_catalog.main.own_relations;
+
+CREATE VIEW pg_class AS
+SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype,
+       10::BIGINT AS relowner, CASE kind WHEN 'r' THEN 2 WHEN 'i' THEN 403 ELSE 0 END::BIGINT AS relam, 0::BIGINT AS relfilenode,
+       0::BIGINT AS reltablespace, 0 AS relpages, rows::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid,
+       is_indexed AS relhasindex, false AS relisshared,
+       CASE WHEN temporary THEN 't' ELSE 'p' END AS relpersistence, kind AS relkind, columns AS relnatts, checks AS relchecks,
+       false AS relhasrules, kind = 'r' AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity,
+       true AS relispopulated, 'd' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite, NULL::VARCHAR[] AS relacl,
+       NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, false AS relhasoids
+FROM colonnade_catalog.main.relations;
+
+CREATE VIEW pg_index AS
+SELECT oid::BIGINT AS indexrelid, relation::BIGINT AS indrelid, len(columns)::SMALLINT AS indnatts, len(columns)::SMALLINT AS indnkeyatts,
+       is_unique AS indisunique, false AS indnullsnotdistinct, is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate,
+       false AS indisclustered, true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident,
+       colonnade_catalog.main.as_int2vector(columns) AS indkey, colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indcollation,
+       colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indclass,
+       colonnade_catalog.main.as_int2vector([0 for c in columns]) AS indoption,
+       CASE WHEN list_contains(columns, 0) THEN array_to_string(elements, ', ') END AS indexprs, NULL::VARCHAR AS indpred
+FROM colonnade_catalog.main.indexes;
+
+CREATE VIEW pg_constraint AS
+SELECT oid::BIGINT AS oid, name AS conname, namespace::BIGINT AS connamespace, kind AS contype, false AS condeferrable, false AS condeferred,
+       true AS convalidated, relation::BIGINT AS conrelid, 0::BIGINT AS contypid,
+       CASE kind WHEN 'c' THEN 0 WHEN 'f' THEN coalesce(key, 0) ELSE oid END::BIGINT AS conindid, 0::BIGINT AS conparentid,
+       coalesce(referenced, 0)::BIGINT AS confrelid, CASE kind WHEN 'f' THEN 'a' ELSE ' ' END AS confupdtype,
+       CASE kind WHEN 'f' THEN 'a' ELSE ' ' END AS confdeltype, CASE kind WHEN 'f' THEN 's' ELSE ' ' END AS confmatchtype,
+       true AS conislocal, 0 AS coninhcount, true AS connoinherit, columns::SMALLINT[] AS conkey,
+       CASE kind WHEN 'f' THEN referenced_columns END::SMALLINT[] AS confkey, expression AS conbin
+FROM colonnade_catalog.main.constraints;
+
+-- Which key a foreign key depends on.
+CREATE VIEW pg_depend AS
+SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGINT AS refclassid, key::BIGINT AS refobjid, 0 AS refobjsubid,
+       'n' AS deptype
+FROM colonnade_catalog.main.constraints WHERE kind = 'f';
+
+-- Comments on functions are left out: DuckDB takes its time to list its own thousands.
+CREATE VIEW pg_description AS
+SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
+FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
+      UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
+      UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
+      UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
+WHERE colonnade_catalog.main.is_shown(database_name) AND comment IS NOT NULL
+UNION ALL
+SELECT table_oid, 1259, column_index, comment
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND comment IS NOT NULL;
+CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
+
+CREATE VIEW pg_attribute AS
+SELECT table_oid::BIGINT AS attrelid, colonnade_catalog.main.as_name(column_name) AS attname, type AS atttypid, -1 AS attstattarget,
+       -1 AS attlen, column_index::SMALLINT AS attnum, 0 AS attndims, modifier AS atttypmod,
+       NOT is_nullable AS attnotnull, coalesce(generation_expression, column_default) IS NOT NULL AS atthasdef, false AS atthasmissing,
+       '' AS attidentity, CASE WHEN is_generated THEN 'v' ELSE '' END AS attgenerated, false AS attisdropped, true AS attislocal,
+       0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl, NULL::VARCHAR[] AS attoptions, 'p' AS attstorage,
+       'i' AS attalign, false AS attbyval, -1 AS attcacheoff, '' AS attcompression
+FROM colonnade_catalog.main.numbered_columns
+UNION ALL
+-- Those of indexes.
+SELECT i.oid, colonnade_catalog.main.as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
+       false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
+FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM colonnade_catalog.main.indexes) i
+LEFT JOIN colonnade_catalog.main.numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
+
+CREATE VIEW pg_attrdef AS
+SELECT table_oid::BIGINT * 65536 + column_index AS oid, table_oid::BIGINT AS adrelid, column_index::SMALLINT AS adnum,
+       coalesce(generation_expression, column_default) AS adbin
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND adbin IS NOT NULL;
+
+CREATE VIEW pg_database AS
+SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, 'C' AS datcollate,
+       'C' AS datctype, NULL::VARCHAR AS daticulocale, NULL::VARCHAR[] AS datacl, true AS datallowconn, false AS datistemplate,
+       -1 AS datconnlimit, 1663::BIGINT AS dattablespace
+FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog';
+
+CREATE VIEW pg_am AS FROM (VALUES (2::BIGINT, 'heap', 't'), (403, 'btree', 'i')) AS pg_am(oid, amname, amtype);
+CREATE VIEW pg_opclass AS
+SELECT 0::BIGINT AS oid, 403::BIGINT AS opcmethod, '' AS opcname, 11::BIGINT AS opcnamespace, 0::BIGINT AS opcintype, true AS opcdefault LIMIT 0;
+CREATE VIEW pg_tablespace AS
+SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl, NULL::VARCHAR[] AS spcoptions;
+CREATE VIEW pg_sequence AS
+SELECT sequence_oid::BIGINT AS seqrelid, 20::BIGINT AS seqtypid, start_value AS seqstart, increment_by AS seqincrement, max_value AS seqmax,
+       min_value AS seqmin, 1::BIGINT AS seqcache, cycle AS seqcycle
+FROM duckdb_sequences() WHERE colonnade_catalog.main.is_shown(database_name);
+CREATE VIEW pg_extension AS
+SELECT 0::BIGINT AS oid, '' AS extname, 10::BIGINT AS extowner, 11::BIGINT AS extnamespace, false AS extrelocatable, '' AS extversion LIMIT 0;
+CREATE VIEW pg_prepared_xacts AS
+SELECT 0::BIGINT AS transaction, '' AS gid, NULL::TIMESTAMPTZ AS prepared, '' AS owner, '' AS database LIMIT 0;
+CREATE VIEW pg_range AS SELECT 0::BIGINT AS rngtypid, 0::BIGINT AS rngsubtype, 0::BIGINT AS rngmultitypid LIMIT 0;
+CREATE VIEW pg_collation AS
+SELECT 0::BIGINT AS oid, '' AS collname, 0::BIGINT AS collnamespace, 10::BIGINT AS collowner, '' AS collprovider, true AS collisdeterministic,
+       0 AS collencoding, '' AS collcollate, '' AS collctype, '' AS colliculocale, '' AS collversion LIMIT 0;
+CREATE VIEW pg_policy AS
+SELECT '' AS polname, true AS polpermissive, []::BIGINT[] AS polroles, 0::BIGINT AS polrelid, '' AS polqual, '' AS polwithcheck, '' AS polcmd LIMIT 0;
+CREATE VIEW pg_inherits AS SELECT 0::BIGINT AS inhrelid, 0::BIGINT AS inhparent, 0 AS inhseqno, false AS inhdetachpending LIMIT 0;
+CREATE VIEW pg_statistic_ext AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS stxrelid, 0::BIGINT AS stxnamespace, '' AS stxname, []::VARCHAR[] AS stxkind, '' AS stxkeys, 0 AS stxstattarget
+LIMIT 0;
+CREATE VIEW pg_publication AS SELECT 0::BIGINT AS oid, '' AS pubname, 10::BIGINT AS pubowner, false AS puballtables, false AS pubinsert, false AS pubupdate,
+       false AS pubdelete, false AS pubtruncate, false AS pubviaroot LIMIT 0;
+CREATE VIEW pg_publication_rel AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS prpubid, 0::BIGINT AS prrelid, '' AS prqual, []::SMALLINT[] AS prattrs LIMIT 0;
+CREATE VIEW pg_publication_namespace AS SELECT 0::BIGINT AS oid, 0::BIGINT AS pnpubid, 0::BIGINT AS pnnspid LIMIT 0;
+CREATE VIEW pg_trigger AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS tgrelid, '' AS tgname, false AS tgisinternal, '' AS tgenabled, 0::BIGINT AS tgparentid,
+       0::BIGINT AS tgconstraint LIMIT 0;
+CREATE VIEW pg_roles AS
+SELECT 10::BIGINT AS oid, current_user AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb,
+       true AS rolcanlogin, -1 AS rolconnlimit, NULL::TIMESTAMP AS rolvaliduntil, false AS rolreplication, false AS rolbypassrls;
+CREATE VIEW pg_auth_members AS SELECT 0::BIGINT AS roleid, 0::BIGINT AS member, 0::BIGINT AS grantor, false AS admin_option LIMIT 0;
+-- `tableoid` is the number of the relation itself, which PostgreSQL shows only to those who ask for it.
+CREATE VIEW pg_language AS
+SELECT 14::BIGINT AS oid, 'sql' AS lanname, 10::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
+       0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid;
+CREATE VIEW pg_proc AS
+SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.main.schema_number(schema_name) AS pronamespace, 'f' AS prokind,
+       10::BIGINT AS proowner, 14::BIGINT AS prolang, CASE function_type WHEN 'table_macro' THEN 2249 ELSE 25 END::BIGINT AS prorettype,
+       function_type = 'table_macro' AS proretset, len(parameters)::SMALLINT AS pronargs,
+       colonnade_catalog.main.as_oidvector([25 for name in parameters]) AS proargtypes,
+       NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
+       array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
+       NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
+       NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic
+FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal;

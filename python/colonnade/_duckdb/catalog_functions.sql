@@ -1,0 +1,335 @@
+-- PostgreSQL's functions about its catalog, and the views of it that are meant for people, over what `catalog.sql` has made.
+
+CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
+-- Whose session this is, as `engine.py` and the server say in the beginning. It may say otherwise itself; nothing depends on it.
+CREATE MACRO current_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
+CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
+-- In FROM, where PostgreSQL takes any function.
+CREATE MACRO current_schema() AS colonnade_catalog.main.shown(system.main.current_schema());
+CREATE MACRO current_schema() AS TABLE SELECT colonnade_catalog.main.shown(system.main.current_schema()) AS current_schema;
+CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
+CREATE MACRO pg_get_userbyid(role) AS current_user;
+CREATE MACRO pg_table_is_visible(number) AS
+    colonnade_catalog.main.table_of(number) IN (
+        SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
+        UNION ALL
+        SELECT view_oid FROM duckdb_views() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
+        UNION ALL
+        SELECT sequence_oid FROM duckdb_sequences() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
+        UNION ALL
+        SELECT index_oid FROM duckdb_indexes() WHERE database_name = current_database() AND schema_name = system.main.current_schema()
+        UNION ALL FROM (SELECT oid FROM colonnade_catalog.main.own_relations));
+CREATE MACRO view_query(number) AS
+    (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
+     FROM duckdb_views() WHERE view_oid = number);
+CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
+CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
+CREATE MACRO array_upper(list, dimension) AS len(list);
+CREATE MACRO array_lower(list, dimension) AS 1;
+CREATE MACRO generate_subscripts(list, dimension) AS
+    unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
+CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
+CREATE MACRO pg_get_function_result(function) AS
+    (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
+-- UTF8 is the only encoding here; -1 is PostgreSQL's answer to a name that it does not know.
+CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
+CREATE MACRO getdatabaseencoding() AS 'UTF8';
+CREATE MACRO pg_collation_is_visible(collation) AS true;
+CREATE MACRO pg_statistics_obj_is_visible(statistics) AS true;
+CREATE MACRO pg_relation_is_publishable(relation) AS false;
+CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
+CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
+CREATE MACRO pg_is_in_recovery() AS false;
+CREATE MACRO pg_advisory_unlock_all() AS NULL;
+CREATE MACRO set_config(name, value, is_local) AS value;
+CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number),
+    (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number);
+CREATE MACRO index_statement(number) AS
+    (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
+                || ' ON ' || colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(schema)) || '.' || colonnade_catalog.main.quote_ident(relation_name)
+                || ' USING btree (' || array_to_string(elements, ', ') || ')')
+     FROM colonnade_catalog.main.indexes WHERE oid = number);
+CREATE MACRO pg_get_indexdef(number) AS colonnade_catalog.main.index_statement(number),
+    (number, place, pretty) AS
+    CASE place WHEN 0 THEN colonnade_catalog.main.index_statement(number)
+               ELSE (SELECT min(elements[place]) FROM colonnade_catalog.main.indexes WHERE oid = number) END;
+CREATE MACRO obj_description(number, catalog) AS
+    (SELECT min(description) FROM colonnade_catalog.main.pg_description d JOIN colonnade_catalog.main.own_relations o ON o.oid = d.classoid
+     WHERE d.objoid = number AND d.objsubid = 0 AND o.name = catalog);
+CREATE MACRO col_description(number, place) AS
+    (SELECT min(description) FROM colonnade_catalog.main.pg_description WHERE objoid = number AND objsubid = place);
+CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
+-- In a list of relations as psql has it, WITH ORDINALITY.
+CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS relid, 1 AS depth;
+CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
+CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
+
+-- What the parser makes of casts to regclass and its like (duckdb/src/catalog/casts.rs). Of two relations with a name, that in the
+-- current schema is meant, or else that of the catalog.
+CREATE MACRO words(given) AS
+    [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
+     for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
+CREATE MACRO to_regclass(given) AS
+    (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
+     WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.meant(parts[-2]), schema)
+     ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
+-- The sequence of a column's default.
+CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
+    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '') FROM duckdb_columns()
+     WHERE table_oid = colonnade_catalog.main.to_regclass(relation) AND column_name = attribute);
+CREATE MACRO regclass_number(given) AS
+    coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
+             CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regclass_name(given) AS
+    coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE colonnade_catalog.main.in_schema(schema, name) END)
+              FROM colonnade_catalog.main.relations WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR);
+CREATE MACRO regtype_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
+                                    UNION ALL FROM colonnade_catalog.main.by_sql)
+              WHERE known = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+             CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regtype_name(number) AS
+    CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
+         ELSE coalesce(colonnade_catalog.main.format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+-- Of arrays of types' numbers, as functions have them here.
+CREATE MACRO regtype_list(numbers) AS
+    [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
+CREATE MACRO regnamespace_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM colonnade_catalog.main.pg_namespace 
+      WHERE nspname = colonnade_catalog.main.shown(colonnade_catalog.main.words(given::VARCHAR)[-1])),
+             CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regnamespace_name(number) AS
+    coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
+             number::VARCHAR);
+-- Functions of the catalog's types are known by their names alone.
+CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
+CREATE MACRO regproc_oid(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM colonnade_catalog.main.pg_proc WHERE proname = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+             CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regproc_name(given) AS
+    coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
+             regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
+-- A function with the types of its arguments.
+CREATE MACRO regprocedure_number(given) AS
+    coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM colonnade_catalog.main.pg_proc
+              WHERE proname = colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]),
+             CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
+CREATE MACRO regprocedure_name(given) AS
+    CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
+         ELSE coalesce((SELECT min(proname || '(' || array_to_string(['text' for name in proargnames], ',') || ')')
+                        FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
+-- The search path without this catalog, which is the last.
+CREATE MACRO current_schemas(implicit) AS
+    CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
+    || [colonnade_catalog.main.shown(place) for place in system.main.current_schemas(false)[:-2]];
+
+-- Sizes that DuckDB does not tell are NULL.
+CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT, (relation, fork) AS NULL::BIGINT;
+CREATE MACRO pg_table_size(relation) AS NULL::BIGINT;
+CREATE MACRO pg_indexes_size(relation) AS NULL::BIGINT;
+CREATE MACRO pg_total_relation_size(relation) AS NULL::BIGINT;
+CREATE MACRO pg_tablespace_size(tablespace) AS NULL::BIGINT;
+CREATE MACRO pg_database_size(database) AS
+    (SELECT min(block_size * total_blocks) FROM pragma_database_size()
+     WHERE database_name = coalesce((SELECT min(database_name) FROM duckdb_databases() WHERE database_oid = try_cast(database AS BIGINT)),
+                                    database::VARCHAR));
+-- By PostgreSQL's rule (dbsize.c): the first unit in which there are fewer than 10,240 bytes or, rounded, 10,240 of it. `halves` are halves of a kB,
+-- rounded to zero.
+CREATE MACRO pg_size_rounded(halves, sign) AS
+    CASE WHEN halves < 20479 THEN sign || (halves + 1) // 2 || ' kB'
+         WHEN halves // 1024 < 20479 THEN sign || (halves // 1024 + 1) // 2 || ' MB'
+         WHEN halves // 1048576 < 20479 THEN sign || (halves // 1048576 + 1) // 2 || ' GB'
+         WHEN halves // 1073741824 < 20479 THEN sign || (halves // 1073741824 + 1) // 2 || ' TB'
+         ELSE sign || (halves // 1099511627776 + 1) // 2 || ' PB' END;
+CREATE MACRO pg_size_pretty(size) AS
+    CASE WHEN size IS NULL THEN NULL
+         WHEN size > -10240 AND size < 10240 THEN size || ' bytes'
+         ELSE colonnade_catalog.main.pg_size_rounded(abs(trunc(size)::HUGEINT) // 512, CASE WHEN size < 0 THEN '-' ELSE '' END) END;
+CREATE MACRO parse_ident(given) AS colonnade_catalog.main.words(given);
+CREATE MACRO quote_literal(given) AS '''' || replace(given::VARCHAR, '''', '''''') || '''';
+CREATE MACRO quote_nullable(given) AS coalesce(colonnade_catalog.main.quote_literal(given), 'NULL');
+CREATE MACRO pg_get_partkeydef(relation) AS NULL::VARCHAR;
+CREATE MACRO pg_get_partition_constraintdef(relation) AS NULL::VARCHAR;
+CREATE MACRO pg_get_ruledef(rule) AS NULL::VARCHAR, (rule, pretty) AS NULL::VARCHAR;
+CREATE MACRO pg_get_function_identity_arguments(function) AS colonnade_catalog.main.pg_get_function_arguments(function);
+CREATE MACRO pg_get_functiondef(function) AS
+    (SELECT min('CREATE OR REPLACE FUNCTION ' || colonnade_catalog.main.quote_ident(nspname) || '.' || colonnade_catalog.main.quote_ident(proname)
+                || '(' || coalesce(proargs, '') || ')' || chr(10) || ' AS ' || CASE WHEN proretset THEN 'TABLE ' ELSE '' END || prosrc || chr(10))
+     FROM colonnade_catalog.main.pg_proc p JOIN colonnade_catalog.main.pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = function);
+CREATE MACRO pg_get_function_sqlbody(function) AS NULL::VARCHAR;
+CREATE MACRO array_remove(list, item) AS list_filter(list, lambda one: one IS DISTINCT FROM item);
+CREATE MACRO pg_tablespace_location(tablespace) AS '';
+CREATE MACRO pg_stat_get_numscans(relation) AS 0::BIGINT;
+CREATE MACRO pg_is_wal_replay_paused() AS false;
+CREATE MACRO pg_last_wal_receive_lsn() AS NULL::VARCHAR;
+CREATE MACRO pg_blocking_pids(process) AS []::INTEGER[];
+CREATE MACRO txid_current() AS current_transaction_id()::BIGINT;
+CREATE MACRO to_regproc(given) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_proc WHERE proname = colonnade_catalog.main.words(given)[-1]);
+
+-- Templates of PostgreSQL's for dates and times (its manual, "Data Type Formatting Functions") as DuckDB's: what is not known here is an
+-- error, and not a letter of the result.
+CREATE MACRO known_template(template) AS
+    CASE WHEN regexp_matches(regexp_replace(template, '(?i:IYYY|IW|YYYY|YY|DDD|DD|HH24|HH12|HH|MI|MM|SS|MS|US)|AM|PM|FMMonth|FMDay|Mon|Dy|"[^"%A-SU-Ya-z]*"', '', 'g'), '[A-Za-z%"]')
+         THEN error('to_char and to_timestamp know no template "' || template
+                    || '" here: of dates and times write YYYY, YY, MM, DD, DDD, HH24, HH12, MI, SS, MS, US, AM, Mon, Dy, FMMonth, FMDay, IYYY, IW; or use strftime and strptime')
+         ELSE '' END;
+CREATE MACRO as_template(template) AS
+    replace(replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(template,
+        'FMMonth', '%B', 'g'), 'FMDay', '%A', 'g'), 'Mon', '%b', 'g'), 'Dy', '%a', 'g'), 'AM|PM', '%p', 'g'), 'SS', '%S', 'gi'), 'US', '%f', 'gi'),
+        'IYYY', '%G', 'gi'), 'IW', '%V', 'gi'), 'YYYY', '%Y', 'gi'), 'YY', '%y', 'gi'), 'HH24', '%H', 'gi'), 'HH12|HH', '%I', 'gi'), 'MI', '%M', 'gi'),
+        'MM', '%m', 'g'), 'mm', '%m', 'g'), 'MS', '%g', 'gi'), 'DDD', '%j'), '"', '');
+CREATE MACRO in_template(template) AS
+    regexp_replace(colonnade_catalog.main.as_template(template), 'DD', '%d', 'gi');
+CREATE MACRO to_char(moment, template) AS
+    colonnade_catalog.main.known_template(template) || strftime(moment, colonnade_catalog.main.in_template(template));
+CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds),
+    (given, template) AS
+    strptime(colonnade_catalog.main.known_template(template) || given, colonnade_catalog.main.in_template(template))::TIMESTAMPTZ;
+CREATE MACRO to_date(given, template) AS
+    strptime(colonnade_catalog.main.known_template(template) || given, colonnade_catalog.main.in_template(template))::DATE;
+
+CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
+INSERT INTO fixed_settings VALUES
+    ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
+    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'), ('DateStyle', 'ISO, MDY'), ('IntervalStyle', 'postgres'),
+    ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
+    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
+CREATE VIEW pg_settings AS
+SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
+       setting AS boot_val, setting AS reset_val
+FROM (FROM colonnade_catalog.main.fixed_settings
+      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN colonnade_catalog.main.listed(colonnade_catalog.main.current_schemas(false)) ELSE value END
+      FROM duckdb_settings());
+CREATE MACRO current_setting(setting_name) AS
+    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+             error('unrecognized configuration parameter "' || setting_name || '"')),
+    (setting_name, missing_ok) AS
+    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+             CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
+
+-- DuckDB's macros have no arguments in any number.
+CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b),
+    (a, b, c, d) AS json_object(a::VARCHAR, b, c::VARCHAR, d),
+    (a, b, c, d, e, f) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f),
+    (a, b, c, d, e, f, g, h) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h),
+    (a, b, c, d, e, f, g, h, i, j) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j),
+    (a, b, c, d, e, f, g, h, i, j, k, l) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l),
+    (a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l, m::VARCHAR, n);
+
+-- What is listed for people.
+CREATE VIEW pg_tables AS
+SELECT nspname AS schemaname, relname AS tablename, current_user AS tableowner, NULL::VARCHAR AS tablespace, relhasindex AS hasindexes,
+       false AS hasrules, false AS hastriggers, false AS rowsecurity
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'r';
+CREATE VIEW pg_views AS
+SELECT nspname AS schemaname, relname AS viewname, current_user AS viewowner, colonnade_catalog.main.pg_get_viewdef(c.oid) AS definition
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'v';
+CREATE VIEW pg_matviews AS
+SELECT '' AS schemaname, '' AS matviewname, '' AS matviewowner, '' AS tablespace, false AS hasindexes, true AS ispopulated, '' AS definition LIMIT 0;
+CREATE VIEW pg_indexes AS
+SELECT colonnade_catalog.main.shown(schema) AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
+       colonnade_catalog.main.pg_get_indexdef(oid) AS indexdef
+FROM colonnade_catalog.main.indexes;
+CREATE VIEW pg_sequences AS
+SELECT nspname AS schemaname, relname AS sequencename, current_user AS sequenceowner, seqstart AS start_value, seqmin AS min_value,
+       seqmax AS max_value, seqincrement AS increment_by, seqcycle AS cycle, seqcache AS cache_size
+FROM colonnade_catalog.main.pg_sequence s JOIN colonnade_catalog.main.pg_class c ON c.oid = s.seqrelid
+JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace;
+CREATE VIEW pg_stat_user_tables AS
+SELECT c.oid AS relid, nspname AS schemaname, relname, reltuples::BIGINT AS n_live_tup
+FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+WHERE relkind = 'r' AND nspname <> 'pg_catalog';
+CREATE VIEW pg_user AS
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
+       rolbypassrls AS usebypassrls, NULL::VARCHAR AS passwd, rolvaliduntil AS valuntil, NULL::VARCHAR[] AS useconfig
+FROM colonnade_catalog.main.pg_roles;
+
+-- What there is none of: for tools that list it.
+CREATE VIEW pg_replication_slots AS
+SELECT '' AS slot_name, '' AS plugin, '' AS slot_type, 0::BIGINT AS datoid, '' AS database, false AS temporary, false AS active, 0 AS active_pid,
+       0::BIGINT AS xmin, 0::BIGINT AS catalog_xmin, '' AS restart_lsn, '' AS confirmed_flush_lsn, '' AS wal_status, 0::BIGINT AS safe_wal_size,
+       false AS two_phase LIMIT 0;
+CREATE VIEW pg_stat_replication AS
+SELECT 0 AS pid, 0::BIGINT AS usesysid, '' AS usename, '' AS application_name, '' AS client_addr, '' AS state, '' AS sync_state LIMIT 0;
+CREATE VIEW pg_stat_wal_receiver AS SELECT 0 AS pid, '' AS status LIMIT 0;
+CREATE VIEW pg_locks AS
+SELECT '' AS locktype, 0::BIGINT AS database, 0::BIGINT AS relation, 0 AS pid, '' AS mode, true AS granted, '' AS virtualtransaction,
+       '' AS virtualxid, 0::BIGINT AS transactionid, 0::BIGINT AS classid LIMIT 0;
+CREATE VIEW pg_foreign_data_wrapper AS
+SELECT 0::BIGINT AS oid, '' AS fdwname, 10::BIGINT AS fdwowner, 0::BIGINT AS fdwhandler, 0::BIGINT AS fdwvalidator, NULL::VARCHAR[] AS fdwacl,
+       NULL::VARCHAR[] AS fdwoptions LIMIT 0;
+CREATE VIEW pg_foreign_server AS
+SELECT 0::BIGINT AS oid, '' AS srvname, 10::BIGINT AS srvowner, 0::BIGINT AS srvfdw, '' AS srvtype, '' AS srvversion, NULL::VARCHAR[] AS srvacl,
+       NULL::VARCHAR[] AS srvoptions LIMIT 0;
+CREATE VIEW pg_foreign_table AS SELECT 0::BIGINT AS ftrelid, 0::BIGINT AS ftserver, NULL::VARCHAR[] AS ftoptions LIMIT 0;
+CREATE VIEW pg_user_mappings AS
+SELECT 0::BIGINT AS umid, 0::BIGINT AS srvid, '' AS srvname, 0::BIGINT AS umuser, '' AS usename, NULL::VARCHAR[] AS umoptions LIMIT 0;
+CREATE VIEW pg_event_trigger AS
+SELECT 0::BIGINT AS oid, '' AS evtname, '' AS evtevent, 10::BIGINT AS evtowner, 0::BIGINT AS evtfoid, '' AS evtenabled, NULL::VARCHAR[] AS evttags
+LIMIT 0;
+CREATE VIEW pg_cast AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS castsource, 0::BIGINT AS casttarget, 0::BIGINT AS castfunc, '' AS castcontext, '' AS castmethod LIMIT 0;
+CREATE VIEW pg_operator AS
+SELECT 0::BIGINT AS oid, '' AS oprname, 11::BIGINT AS oprnamespace, 10::BIGINT AS oprowner, '' AS oprkind, 0::BIGINT AS oprleft,
+       0::BIGINT AS oprright, 0::BIGINT AS oprresult, 0::BIGINT AS oprcode LIMIT 0;
+CREATE VIEW pg_opfamily AS SELECT 0::BIGINT AS oid, 0::BIGINT AS opfmethod, '' AS opfname, 11::BIGINT AS opfnamespace LIMIT 0;
+CREATE VIEW pg_aggregate AS SELECT 0::BIGINT AS aggfnoid, '' AS aggkind, 0 AS aggnumdirectargs LIMIT 0;
+CREATE VIEW pg_conversion AS SELECT 0::BIGINT AS oid, '' AS conname, 11::BIGINT AS connamespace, false AS condefault LIMIT 0;
+CREATE VIEW pg_rewrite AS
+SELECT 0::BIGINT AS oid, '' AS rulename, 0::BIGINT AS ev_class, '' AS ev_type, '' AS ev_enabled, false AS is_instead LIMIT 0;
+CREATE VIEW pg_partitioned_table AS SELECT 0::BIGINT AS partrelid, '' AS partstrat, 0 AS partnatts, 0::BIGINT AS partdefid LIMIT 0;
+CREATE VIEW pg_default_acl AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS defaclrole, 0::BIGINT AS defaclnamespace, '' AS defaclobjtype, NULL::VARCHAR[] AS defaclacl LIMIT 0;
+CREATE VIEW pg_db_role_setting AS SELECT 0::BIGINT AS setdatabase, 0::BIGINT AS setrole, NULL::VARCHAR[] AS setconfig LIMIT 0;
+CREATE VIEW pg_seclabels AS SELECT 0::BIGINT AS objoid, '' AS objtype, '' AS provider, '' AS label LIMIT 0;
+CREATE VIEW pg_shseclabel AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS provider, '' AS label LIMIT 0;
+CREATE VIEW pg_subscription AS
+SELECT 0::BIGINT AS oid, 0::BIGINT AS subdbid, '' AS subskiplsn, '' AS subname, 10::BIGINT AS subowner, false AS subenabled, false AS subbinary,
+       false AS substream, '' AS subtwophasestate, false AS subdisableonerr, '' AS subconninfo, '' AS subslotname, '' AS subsynccommit,
+       []::VARCHAR[] AS subpublications LIMIT 0;
+CREATE VIEW pg_ts_config AS SELECT 0::BIGINT AS oid, '' AS cfgname, 11::BIGINT AS cfgnamespace LIMIT 0;
+CREATE VIEW pg_ts_dict AS SELECT 0::BIGINT AS oid, '' AS dictname, 11::BIGINT AS dictnamespace LIMIT 0;
+CREATE VIEW pg_available_extensions AS SELECT '' AS name, '' AS default_version, '' AS installed_version, '' AS comment LIMIT 0;
+CREATE VIEW pg_stats AS
+SELECT '' AS schemaname, '' AS tablename, '' AS attname, 0::FLOAT AS null_frac, 0 AS avg_width, 0::FLOAT AS n_distinct LIMIT 0;
+CREATE VIEW pg_statistic AS SELECT 0::BIGINT AS starelid, 0 AS staattnum, 0::FLOAT AS stanullfrac, 0 AS stawidth LIMIT 0;
+CREATE VIEW pg_largeobject_metadata AS SELECT 0::BIGINT AS oid, 10::BIGINT AS lomowner LIMIT 0;
+
+-- This session alone: what others do is theirs.
+CREATE VIEW pg_stat_activity AS
+SELECT min(oid) AS datid, current_database() AS datname, colonnade_catalog.main.pg_backend_pid() AS pid, 10::BIGINT AS usesysid, current_user AS usename,
+       '' AS application_name, NULL::VARCHAR AS client_addr, NULL::VARCHAR AS client_hostname, NULL::INTEGER AS client_port,
+       NULL::TIMESTAMPTZ AS backend_start, NULL::TIMESTAMPTZ AS xact_start, NULL::TIMESTAMPTZ AS query_start, NULL::TIMESTAMPTZ AS state_change,
+       NULL::VARCHAR AS wait_event_type, NULL::VARCHAR AS wait_event, 'active' AS state, NULL::BIGINT AS backend_xid, NULL::BIGINT AS backend_xmin,
+       NULL::VARCHAR AS query, 'client backend' AS backend_type
+FROM colonnade_catalog.main.pg_database WHERE datname = current_database();
+CREATE VIEW pg_stat_gssapi AS
+SELECT colonnade_catalog.main.pg_backend_pid() AS pid, false AS gss_authenticated, NULL::VARCHAR AS principal, false AS encrypted;
+CREATE VIEW pg_stat_all_tables AS FROM colonnade_catalog.main.pg_stat_user_tables;
+CREATE VIEW pg_statio_all_tables AS SELECT relid, schemaname, relname FROM colonnade_catalog.main.pg_stat_user_tables;
+CREATE VIEW pg_statio_user_tables AS FROM colonnade_catalog.main.pg_statio_all_tables;
+CREATE VIEW pg_stat_database AS
+SELECT oid AS datid, datname, 1 AS numbackends, NULL::BIGINT AS xact_commit, NULL::BIGINT AS xact_rollback, NULL::BIGINT AS blks_read,
+       NULL::BIGINT AS blks_hit, NULL::BIGINT AS tup_returned, NULL::BIGINT AS tup_fetched, NULL::BIGINT AS tup_inserted,
+       NULL::BIGINT AS tup_updated, NULL::BIGINT AS tup_deleted, NULL::BIGINT AS conflicts, NULL::BIGINT AS temp_files, NULL::BIGINT AS temp_bytes,
+       NULL::BIGINT AS deadlocks, NULL::TIMESTAMPTZ AS stats_reset
+FROM colonnade_catalog.main.pg_database;
+CREATE VIEW pg_timezone_names AS
+SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names();
+CREATE VIEW pg_authid AS SELECT *, NULL::VARCHAR AS rolpassword FROM colonnade_catalog.main.pg_roles;
+CREATE VIEW pg_shadow AS
+SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM colonnade_catalog.main.pg_user;
+CREATE VIEW pg_group AS SELECT '' AS groname, 0::BIGINT AS grosysid, []::BIGINT[] AS grolist LIMIT 0;
+CREATE MACRO pg_show_all_settings() AS TABLE FROM colonnade_catalog.main.pg_settings;
+CREATE MACRO pg_get_keywords() AS TABLE
+    SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'column_name' THEN 'C' WHEN 'type_function' THEN 'T' ELSE 'U' END AS catcode
+    FROM duckdb_keywords();

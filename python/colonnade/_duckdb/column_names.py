@@ -1,0 +1,223 @@
+"""PostgreSQL's names of columns without an alias (`count`, `int4`, `?column?`), where DuckDB writes the expression.
+
+The rules are those of PostgreSQL's FigureColname (src/backend/parser/parse_target.c), over the statement as DuckDB has
+parsed it. What has an alias, or is a column, keeps the name that DuckDB gives it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+UNNAMED = "?column?"
+#: A longer statement keeps DuckDB's names: its tree would be some forty times as long.
+LONGEST = 65_536
+#: Names that DuckDB gives to constants and to columns of VALUES; all others that it makes up have signs in them.
+MADE_UP = re.compile("NULL|true|false|col[0-9]+")
+
+#: PostgreSQL's names of types, where DuckDB's parser has others.
+TYPES = {
+    "BOOLEAN": "bool",
+    "TINYINT": "int2",
+    "SMALLINT": "int2",
+    "INTEGER": "int4",
+    "BIGINT": "int8",
+    "FLOAT": "float4",
+    "DOUBLE": "float8",
+    "DECIMAL": "numeric",
+    "BLOB": "bytea",
+    "TIME WITH TIME ZONE": "timetz",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+}
+#: Calls that casts have become (duckdb/src/catalog/casts.rs).
+CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
+#: What DuckDB calls a function that has its own syntax, by the word that is written, and what PostgreSQL calls it.
+SPELLED = {
+    ("count", "count_star"): "count",
+    ("extract", "date_part"): "extract",
+    ("trim", "trim"): "btrim",
+    ("trim", "ltrim"): "ltrim",
+    ("trim", "rtrim"): "rtrim",
+}
+#: Functions that stand for syntax without a name.
+SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
+OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
+#: How the server writes its cast of a parameter (duckdb/src/placeholder.rs).
+OWN_CAST = b"CAST(($"
+
+#: How much a name says (FigureColname's strength): nothing, a type or `case`, or what the value is.
+NOTHING, WEAK, STRONG = range(3)
+
+
+def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of the columns of a query, given those that DuckDB has for them."""
+    if all(map(is_chosen, columns)) or len(sql) > LONGEST:
+        return tuple(columns)
+    try:
+        found = tree_names(parser, sql, len(columns))
+    except (RecursionError, LookupError, duckdb.Error):
+        # A statement that runs is not to fail for its names: its tree is too deep, or has parts unknown here.
+        return tuple(columns)
+    return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))
+
+
+def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | None]:
+    options = "skip_null := true, skip_empty := true, skip_default := true"
+    ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
+    tree = json.loads(text)
+    if tree["error"]:
+        # DuckDB shows the trees of queries only.
+        return [None] * count
+    return Tree(sql.encode()).columns(tree["statements"][-1]["node"], count)
+
+
+def is_chosen(name: str) -> bool:
+    """Whether a name is no expression's text for certain."""
+    return name.isidentifier() and MADE_UP.fullmatch(name) is None
+
+
+class Tree:
+    """The tree of a statement, beside its text."""
+
+    def __init__(self, sql: bytes) -> None:
+        self._sql = sql
+
+    def columns(self, node: dict[str, Any], count: int) -> list[str | None]:
+        """The names of a query's `count` columns; None for those that keep theirs."""
+        if node["type"] == "SET_OPERATION_NODE":
+            return self.columns(node["children"][0], count)
+        unknown: list[str | None] = [None] * count
+        if node["type"] != "SELECT_NODE":
+            return unknown
+        items = node["select_list"]
+        several = [at for at, item in enumerate(items) if gives_several(item)]
+        names = [self.name(item) for item in items]
+        if not several or (len(items) == count and not any(item["class"] == "STAR" for item in items)):
+            return names if len(names) == count else unknown
+        first, last = several[0], several[-1]
+        behind = names[last + 1 :]
+        between = count - first - len(behind)
+        if between < 0:
+            return unknown
+        middle = self.of_star(node, items[first], between) if first == last else [None] * between
+        return names[:first] + middle + behind
+
+    def of_star(self, node: dict[str, Any], star: dict[str, Any], count: int) -> list[str | None]:
+        """The names of the columns that a star stands for: those of VALUES or of a query in FROM."""
+        source = node.get("from_table", {})
+        plain = {"class", "type", "query_location", "query_location_length", "relation_name"}
+        if star["class"] != "STAR" or not set(star) <= plain or source.get("column_name_alias"):
+            return [None] * count
+        if source.get("type") == "EXPRESSION_LIST":
+            return [f"column{at + 1}" for at in range(count)]
+        if source.get("type") == "SUBQUERY":
+            return self.columns(source["subquery"]["node"], count)
+        return [None] * count
+
+    def name(self, item: dict[str, Any]) -> str | None:
+        """The name of a column; None if it keeps its own."""
+        if item.get("alias") or item["class"] in ("COLUMN_REF", "POSITIONAL_REFERENCE"):
+            return None
+        return self.figure(item)[1] or UNNAMED
+
+    def figure(self, item: dict[str, Any]) -> tuple[int, str]:
+        """The name that an expression suggests, and how much it says."""
+        kind, type_ = item["class"], item["type"]
+        if kind == "COLUMN_REF":
+            return STRONG, item["column_names"][-1]
+        if kind in ("FUNCTION", "WINDOW"):
+            return self.function(item)
+        if kind == "CAST":
+            if self.text(item).startswith(OWN_CAST):
+                return NOTHING, ""
+            return self.cast(item["child"], type_name(item["type_expr"]))
+        if kind == "CASE":
+            strength, name = self.figure(item["else_expr"])
+            return (strength, name) if strength == STRONG else (WEAK, "case")
+        if kind == "COLLATE":
+            return self.figure(item["child"])
+        if kind == "SUBQUERY":
+            return self.subquery(item)
+        if type_ in ("ARRAY_EXTRACT", "ARRAY_SLICE"):
+            return self.figure(item["children"][0])
+        if type_ == "STRUCT_EXTRACT":
+            return STRONG, item["children"][1]["literal"]["text"]
+        name = OPERATORS.get(type_)
+        return (STRONG, name) if name else (NOTHING, "")
+
+    def function(self, item: dict[str, Any]) -> tuple[int, str]:
+        name = item["function_name"]
+        if item.get("is_operator"):
+            return NOTHING, ""
+        if item["class"] == "WINDOW":
+            return STRONG, name
+        if (cast := CATALOG_CASTS.fullmatch(name)) is not None:
+            return self.cast(item["arguments"][0]["expression"], cast[1])
+        written = self.called(item)
+        if (written, name) in SPELLED:
+            return STRONG, SPELLED[written, name]
+        if written == name:
+            return STRONG, name
+        if self.text(item)[:8].lower() == b"interval":
+            return WEAK, "interval"
+        return (STRONG, SYNTAX[name]) if name in SYNTAX else (NOTHING, "")
+
+    def cast(self, child: dict[str, Any], type_: str) -> tuple[int, str]:
+        strength, name = self.figure(child)
+        return (strength, name) if strength == STRONG else (WEAK, type_)
+
+    def subquery(self, item: dict[str, Any]) -> tuple[int, str]:
+        if item["subquery_type"] == "EXISTS":
+            return STRONG, "exists"
+        if item["subquery_type"] != "SCALAR":
+            return NOTHING, ""
+        if self.text(item)[:5].lower() == b"array":
+            return STRONG, "array"
+        node = item["subquery"]["node"]
+        while node["type"] == "SET_OPERATION_NODE":
+            node = node["children"][0]
+        first = node.get("select_list", [{"class": "STAR", "type": "STAR"}])[0]
+        return STRONG, first.get("alias") or self.figure(first)[1] or UNNAMED
+
+    def text(self, item: dict[str, Any]) -> bytes:
+        """What an expression is written as."""
+        start = item.get("query_location", 0)
+        return self._sql[start : start + item.get("query_location_length", 0)]
+
+    def called(self, item: dict[str, Any]) -> str:
+        """The name of the function as it is written, if that is how the expression begins."""
+        called = re.match(rb'(?:[\w\x80-\xff]+\s*\.\s*|"[^"]*"\s*\.\s*)*([\w\x80-\xff]+|"[^"]*")\s*\(', self.text(item))
+        return called[1].decode().strip('"').lower() if called else ""
+
+
+def type_name(type_: dict[str, Any]) -> str:
+    """PostgreSQL's name of a type; of an array that of its items."""
+    while type_["type_name"].lower() in ("list", "array") and type_.get("children"):
+        type_ = type_["children"][0]
+    name: str = type_["type_name"]
+    return TYPES.get(name.upper(), name.lower())
+
+
+def gives_several(item: dict[str, Any]) -> bool:
+    """Whether an expression may stand for several columns: a star, or what has one in it, or unnest of a struct."""
+    return any(part.get("type") == "STAR" or part.get("function_name") == "unnest" for part in parts(item))
+
+
+def parts(item: object) -> Iterator[dict[str, Any]]:
+    """An expression and all that it is made of, but not what is in its subqueries."""
+    pending = [item]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict):
+            yield part
+            pending += [inner for key, inner in part.items() if key != "subquery"]

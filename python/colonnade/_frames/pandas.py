@@ -1,0 +1,302 @@
+"""Arrow columns as a pandas.DataFrame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from colonnade._errors import InterfaceError
+from colonnade._options.dtype import Dtype, Dtypes
+
+from . import fixed, gaps, objects
+from .dtype import is_object
+from .values import of_column, out_of_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from colonnade._options.dtype import Backend
+
+    from .dtype import Conversion
+
+#: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
+_TYPE_KEY = b"colonnade.type"
+#: Those whose text is the digits of a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
+#: Units of numbers that pandas' parse_dates reads as moments.
+_UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
+#: Batches are joined until they have so many rows, because each batch costs a call for each column, or so many bytes.
+_JOINED_ROWS = 4_096
+_JOINED_BYTES = 16 << 20
+_WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
+#: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
+_LONGEST = 100_000_000
+_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a frame are kept."""
+
+    backend: Backend = "numpy"
+    #: Whether decimals become the nearest float; None leaves it to the back-end.
+    coerce_float: bool | None = None
+    #: Columns whose types were asked for, by name; None means all of them.
+    requested: frozenset[str] | None = frozenset()
+
+    @property
+    def coerces(self) -> bool:
+        """Whether decimals become floats, which is pandas' default."""
+        return self.backend != "exact" if self.coerce_float is None else self.coerce_float
+
+    def keeps(self, column: str) -> bool:
+        """Whether a column keeps the type that it has."""
+        return self.requested is None or column in self.requested
+
+    def conversions(self, schema: pa.Schema) -> list[Conversion]:
+        """The types that columns get before they arrive here: their number, the type, whether values may change."""
+        found: list[Conversion] = []
+        for index, field in enumerate(schema):
+            target = None if self.keeps(field.name) else self._target(field)
+            if target is not None:
+                found.append((index, target.removeprefix("lossy:"), target.startswith("lossy:")))
+        return found
+
+    def _target(self, field: pa.Field) -> str | None:
+        if self.backend == "connectorx":
+            return _connectorx(field)
+        if _is_decimal(field) and self.coerces:
+            return "lossy:float64"
+        # What the values of an enumeration are, and in which order, is text for pandas.
+        if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
+            return "utf8" if pa.types.is_string(field.type.value_type) else None
+        return None
+
+
+def _is_decimal(field: pa.Field) -> bool:
+    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
+
+
+def _is_digits(field: pa.Field) -> bool:
+    """Whether it is a numeric without a precision, whose text arrives."""
+    return pa.types.is_string(field.type) and _is_decimal(field)
+
+
+def _connectorx(field: pa.Field) -> str | None:
+    """What ConnectorX would have made of it, where that is not what pandas gets anyway, or by a wider copy."""
+    kind = field.type
+    if _is_decimal(field):
+        return "lossy:float64"
+    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
+        return "timestamp(us)"
+    if pa.types.is_dictionary(kind) or pa.types.is_time(kind):
+        return "utf8"
+    return None
+
+
+def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
+    """A frame of the batches, each of which may go once its rows are in place."""
+    columns = [_column(field, layout) for field in schema]
+    rows = 0
+    for batch in _joined(batches):
+        rows += batch.num_rows
+        for index, column in enumerate(columns):
+            column.add(batch.column(index))
+        del batch
+    made = pd.DataFrame(
+        {index: column.finish() for index, column in enumerate(columns)}, index=pd.RangeIndex(rows), copy=False
+    )
+    # Names may repeat, as they may in SQL.
+    made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
+    return made
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in larger batches: a wide table arrives in batches of few rows."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        del batch
+        if rows >= _JOINED_ROWS or size >= _JOINED_BYTES:
+            yield held.pop() if len(held) == 1 else pa.concat_batches(held)
+            held.clear()
+            rows = size = 0
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects | _Chunks:
+    backend = layout.backend
+    if backend == "pyarrow":
+        return _Chunks(field, layout)
+    keeps = layout.keeps(field.name)
+    found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and _is_digits(field))
+    return found or _Chunks(field, layout)
+
+
+class _Chunks:
+    """A column that is converted as a whole, or stays Arrow's."""
+
+    def __init__(self, field: pa.Field, layout: Layout) -> None:
+        self._field = field
+        self._layout = layout
+        self._arrays: list[pa.Array] = []
+
+    def add(self, array: pa.Array) -> None:
+        if self._layout.backend != "pyarrow":
+            # A column keeps the memory of its whole batch, and that of the other columns is to go. Joined with nothing,
+            # it is a copy.
+            array = pa.concat_arrays([array, array.slice(0, 0)])
+        self._arrays.append(array)
+
+    def finish(self) -> pd.Series:
+        held = [pa.chunked_array(self._arrays, type=self._field.type)]
+        self._arrays.clear()
+        return _series(self._field, held, self._layout)
+
+
+def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
+    """One column; the list holds it, so that it goes when it was converted."""
+    kind, backend = field.type, layout.backend
+    if backend == "pyarrow":
+        return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
+    if backend == "numpy_nullable" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return pd.Series(pd.StringDtype().__from_arrow__(held.pop()), copy=False)
+    if pa.types.is_nested(kind):
+        return _nested(field, held, layout)
+    if backend in ("numpy", "numpy_nullable") and pa.types.is_interval(kind):
+        lengths = _lengths(held[0])
+        if lengths is not None:
+            return pd.Series(lengths, copy=False)
+    if pa.types.is_time(kind):
+        gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True)
+    return _converted(field.name, held)
+
+
+def _converted(name: str, held: list[Any]) -> Any:
+    """One column as pyarrow converts it."""
+    table = pa.table([held.pop()], names=["v"])
+    try:
+        converted = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(name, error) from error
+    del table
+    return converted["v"]
+
+
+def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
+    """One column of lists, structs or maps."""
+    is_exact = layout.backend == "exact"
+    as_objects = not is_exact or any(map(_changes, held[0].chunks))
+    # NumPy's moments, which lists have otherwise, have more years than Python's.
+    years = gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
+    gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
+    if as_objects:
+        return pd.Series(_lists(field.name, held.pop(), floats=layout.coerces and not is_exact), dtype=object)
+    return _converted(field.name, held)
+
+
+def _lengths(column: pa.ChunkedArray) -> Any:
+    """Intervals as lengths of time, with days of 24 hours as in PostgreSQL's own comparisons; None if a month is among
+    them, whose length is unknown, or if one is too long."""
+    parts = []
+    for chunk in column.chunks:
+        fields = np.dtype([("months", "int32"), ("days", "int32"), ("nanoseconds", "int64")])
+        values = np.frombuffer(chunk.buffers()[1] or b"", fields)[chunk.offset : chunk.offset + len(chunk)]
+        null = chunk.is_null().to_numpy(zero_copy_only=False)
+        days, part = values["days"].astype("int64"), values["nanoseconds"]
+        odd = (values["months"] != 0) | (part % 1000 != 0) | (np.abs(days) > _LONGEST)
+        if bool((odd & ~null).any()):
+            return None
+        made = (days * _DAY + part // 1000).view("timedelta64[us]")
+        np.putmask(made, null, np.timedelta64("NaT", "us"))
+        parts.append(made)
+    return np.concatenate(parts) if parts else np.empty(0, "timedelta64[us]")
+
+
+def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
+    """Python's lists, with `floats` in place of decimals."""
+    kind = column.type
+    if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
+        return [
+            None if row is None else [None if value is None else float(value) for value in row]
+            for row in of_column(name, column)
+        ]
+    return of_column(name, column)
+
+
+def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
+    """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
+    floats that are NULL, and in structs and maps integers of nanoseconds and datetime.datetime of dates."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(_changes(part, in_field=True) for part in array.flatten())
+    if pa.types.is_map(kind):
+        return any(_changes(part, in_field=True) for part in (array.keys, array.items))
+    if pa.types.is_nested(kind):
+        return _changes(array.flatten(), in_field=in_field)
+    if pa.types.is_timestamp(kind):
+        return in_field and kind.unit == "ns"
+    if pa.types.is_date(kind):
+        return in_field
+    return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and array.null_count > 0
+
+
+def _has_fields(kind: pa.DataType) -> bool:
+    """Whether there is a struct or a map in it."""
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return True
+    return pa.types.is_nested(kind) and _has_fields(kind.value_type)
+
+
+def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
+    """The frame with pandas' own types where they were asked for; NumPy's are there already, or know NULL."""
+    if not isinstance(dtype, Mapping):
+        return made.astype(dtype) if _is_pandas(dtype) else made
+    own = {name: kind for name, kind in dtype.items() if _is_pandas(kind)}
+    return made.astype(own) if own else made
+
+
+def _is_pandas(dtype: Dtype) -> bool:
+    """Whether it is that, or a type of pandas' own."""
+    try:
+        return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
+    except TypeError:
+        # A name of spec/TYPES.md, or another library's object.
+        return False
+
+
+def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
+    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
+    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
+    if isinstance(how, Mapping):
+        return pd.to_datetime(series, **how)
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind == "decimal":
+        # As in pandas, whose decimals are floats here.
+        series = series.astype("float64")
+    if how is None and kind in ("integer", "floating", "decimal"):
+        how = "s"
+    if how in _UNITS:
+        return pd.to_datetime(series, errors="coerce", unit=how)
+    return pd.to_datetime(series, errors="coerce", format=how)
+
+
+def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:
+    """The frame with some of its columns as its index."""
+    wanted = [index_col] if isinstance(index_col, str) else list(index_col)
+    unknown = [name for name in wanted if name not in made.columns]
+    if unknown:
+        raise InterfaceError(f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}")
+    return made.set_index(index_col if isinstance(index_col, str) else wanted)

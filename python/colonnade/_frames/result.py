@@ -1,0 +1,330 @@
+"""The answer to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from colonnade._core import Stream
+from colonnade._errors import InterfaceError
+from colonnade._libraries import require
+
+from . import convert
+from .dtype import checked_backend, converted, requested
+from .values import require_names, require_types
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from typing_extensions import CapsuleType
+
+    from colonnade._core import Table
+    from colonnade._options.dtype import Backend
+    from colonnade._options.query import QueryOptions
+
+    from .dtype import Conversion
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts of a result up to now. Sizes are in bytes, times in seconds."""
+
+    #: Rows read.
+    rows: int
+    #: Chunks read (batches, of a source in this process).
+    chunks: int
+    #: Bytes received, the protocol's framing included; 0 for a source in this process.
+    wire_bytes: int
+    #: Seconds from sending the query until its columns were known.
+    seconds_to_schema: float
+    #: Seconds from sending the query until the end of the result, or until now.
+    seconds: float
+    #: For each column (name and number, since names may repeat), in how many chunks each encoding was used.
+    encodings: list[tuple[str, dict[str, int]]]
+    #: In how many chunks each codec was used.
+    codecs: dict[str, int]
+    #: The number of chunks of each configuration, such as `light+zstd`.
+    configurations: dict[str, int]
+    #: The configuration of the last chunk; empty before the first chunk.
+    configuration: str
+    #: The URI of the source, without its password.
+    source: str
+    #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
+    server: str
+
+    @property
+    def choice(self) -> str:
+        """The configurations and the throughput in a line: `light ×2, light+zstd ×14, at 11.8 MB/s of the link`."""
+        if not self.configurations:
+            return ""
+        chosen = ", ".join(f"{name} ×{count}" for name, count in self.configurations.items())
+        rate = self.wire_bytes / max(self.seconds - self.seconds_to_schema, 1e-9)
+        return f"{chosen}, at {rate / 1e6:.3g} MB/s of the link"
+
+
+class Result:
+    """The result of a query, whose rows may still be arriving.
+
+    It is read once: as a whole (`to_arrow`, `to_pandas`, `to_polars`, `to_numpy`, `to_duckdb`), batch by batch
+    (iteration), or by another library (`__arrow_c_stream__`). A second read is an `InterfaceError`. Only `column` keeps
+    the received chunks, so that further columns, or any other read, can follow. Leaving the `with` block, or dropping
+    the result, cancels the query if it still runs.
+
+    Each read raises `OperationalError` if the connection is lost or the query is cancelled, `InternalError` if the
+    answer is damaged or incomplete, and `DataError` if a value has no form in the destination.
+    """
+
+    def __init__(self, stream: Stream, options: QueryOptions, *, in_parts: bool = False) -> None:
+        """`options` are those of the query; the ones that all sources have are applied here."""
+        limit, dtype = options.get("max_result_bytes"), options.get("dtype")
+        stream = converted(stream if limit is None else stream.limited(limit), dtype)
+        self._stream: Stream | None = stream
+        #: Columns whose types were asked for, which the stream has already; None means all.
+        self._requested = requested(options)
+        #: Whether batches may arrive in another order than that of the rows.
+        self._in_parts = in_parts
+        self._names = stream.names
+        self._schema: pa.Schema | None = None
+        #: What `column` has received, still encoded.
+        self._kept: Table | None = None
+        self._columns: dict[int, pa.ChunkedArray] = {}
+        #: How the stream was used, for the error of a second use.
+        self._used: str | None = None
+        self._source = stream
+
+    # --- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns: a pyarrow.Schema.
+
+        Without pyarrow, it is an object with `__arrow_c_schema__`.
+        """
+        if self._schema is None:
+            self._schema = convert.schema(self._source)
+        return self._schema
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns. Names may repeat."""
+        return list(self._names)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows.
+
+        Raises:
+            InterfaceError: The last row has not been read yet.
+        """
+        if self._kept is not None:
+            return self._kept.num_rows
+        if self._used in (None, "unfinished iteration", "close()"):
+            raise InterfaceError("the number of rows is known only after the last one was read")
+        return self._source.stats()["rows"]
+
+    @property
+    def stats(self) -> Stats:
+        """Rows, bytes and seconds up to now, and the encodings that were used."""
+        return Stats(**self._source.stats())
+
+    # --- all of it ----------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """Reads the result into a pyarrow.Table, with the exact types of the database (spec/TYPES.md)."""
+        require("pyarrow", "to_arrow()")
+        return convert.table(self._whole("to_arrow()"))
+
+    def to_pandas(self, dtype_backend: Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
+        """Reads the result into a pandas.DataFrame.
+
+        Args:
+            dtype_backend: The types of the columns: `"numpy"` (the default: those of `pandas.read_sql`, so numbers have
+                64 bits and decimals are the nearest float64), `"numpy_nullable"` and `"pyarrow"` (pandas' other two
+                kinds), `"exact"` (the database's own: decimals are `decimal.Decimal`, integers and booleans with NULLs
+                have pandas' nullable types) or `"connectorx"` (those of `connectorx.read_sql`).
+            coerce_float: Whether decimals become the nearest float64. None is True, and False with `"exact"`.
+
+        Raises:
+            DataError: A value has no form in the frame, such as the time 24:00:00.
+            ValueError: There is no such `dtype_backend`.
+        """
+        backend = checked_backend(dtype_backend or "numpy")
+        require("pandas", "to_pandas()")
+        require("pyarrow", "to_pandas()", "pandas")
+        from .pandas import Layout, frame
+
+        layout = Layout(backend, coerce_float, self._requested)
+        conversions = layout.conversions(self.schema)
+        if self._kept is not None and conversions:
+            stats = self._source.stats()
+            again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
+            again = again.converted(conversions)
+            return frame(convert.schema(again), self._batches(again, "column()"), layout)
+        self._retype(conversions, "to_pandas()")
+        return frame(self.schema, self._each("to_pandas()"), layout)
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """Reads the result into NumPy arrays.
+
+        Returns:
+            An array for each column, by name. Numbers and booleans with NULLs are `numpy.ma.MaskedArray`. Dates and
+            timestamps are `datetime64` (in UTC if they have a time zone), times are `timedelta64` since midnight, both
+            with NaT for NULL. Other types are arrays of Python objects: `str`, `bytes`, `decimal.Decimal`, lists,
+            dicts, and None for NULL.
+        """
+        require("numpy", "to_numpy()")
+        require("pyarrow", "to_numpy()", "numpy")
+        from .numpy import arrays
+
+        return arrays([self._table("to_numpy()")])
+
+    def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
+        """Reads the result into memory, and returns a DuckDB relation over it.
+
+        Args:
+            connection: The relation's connection; None is DuckDB's default connection.
+        """
+        require("duckdb", "to_duckdb()")
+        require("pyarrow", "to_duckdb()")
+        self._require_types("duckdb")
+        return convert.duckdb(self._table("to_duckdb()"), connection)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Reads the result into a polars.DataFrame.
+
+        Raises:
+            NotSupportedError: polars has no type for a column (intervals, decimals of more than 38 digits, repeated
+                names).
+        """
+        require("polars", "to_polars()")
+        self._require_types("polars")
+        return convert.polars(self._whole("to_polars()"))
+
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+        """Passes the batches, as they arrive, to a library that reads Arrow's PyCapsule interface."""
+        if self._kept is not None:
+            return self._kept.__arrow_c_stream__(requested_schema)
+        return self._take("__arrow_c_stream__()").__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """The names and types of the columns, for a library that reads Arrow's PyCapsule interface."""
+        return self._source.__arrow_c_schema__()
+
+    # --- parts of it --------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yields batches as they arrive: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
+        if self._kept is not None:
+            kept = self._kept
+            return (convert.batch(kept.batch(index)) for index in range(kept.num_batches))
+        return self._batches(self._take("unfinished iteration"))
+
+    def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
+        while (batch := stream.next()) is not None:
+            yield convert.batch(batch)
+            # Its memory is needed for the next one.
+            del batch
+        self._used = use
+
+    def column(self, name: str | int) -> pa.ChunkedArray:
+        """Decodes one column.
+
+        The first call receives the whole result and keeps it encoded; each column is decoded on its first call.
+
+        Args:
+            name: The name of the column, or its number, counted from 0 (from the end if it is negative).
+
+        Returns:
+            A pyarrow.ChunkedArray, or without pyarrow an object with `__arrow_c_stream__`.
+
+        Raises:
+            InterfaceError: There is no such column, or several columns have the name.
+        """
+        index = self._index(name)
+        if index not in self._columns:
+            if self._kept is None:
+                self._kept = self._take("column()").read(False)
+            self._columns[index] = convert.column(self._kept.column(index))
+        return self._columns[index]
+
+    def _index(self, name: str | int) -> int:
+        if isinstance(name, int):
+            index = name + len(self._names) if name < 0 else name
+            if not 0 <= index < len(self._names):
+                raise InterfaceError(f"the result has no column {name}: it has {len(self._names)}")
+            return index
+        found = [index for index, known in enumerate(self._names) if known == name]
+        if len(found) != 1:
+            trouble = f"{len(found)} columns" if found else "no column"
+            raise InterfaceError(f"the result has {trouble} named {name!r}: give the number, or one of {self._names}")
+        return found[0]
+
+    # --- its end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Cancels the query if it still runs. Data that was read stays valid."""
+        if self._stream is not None:
+            self._stream.close()
+            self._used = self._used or "close()"
+            self._stream = None
+
+    def __del__(self) -> None:
+        # A consumer of the capsule reads on by itself, and ends the stream when it lets go of it.
+        if getattr(self, "_used", "") != "__arrow_c_stream__()" and getattr(self, "_stream", None) is not None:
+            self.close()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        stats = self._source.stats()
+        state = f"read by {self._used}" if self._used else "unread"
+        return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
+
+    def _each(self, use: str) -> Iterator[pa.RecordBatch]:
+        """Batch by batch in the order of the rows; none is kept unless `column` did, or parts need an order."""
+        if self._kept is None and self._in_parts:
+            self._kept = self._take(use).read(True)
+        if self._kept is not None:
+            return iter(self)
+        return self._batches(self._take(use), use)
+
+    def _table(self, use: str) -> pa.Table:
+        """All of it; nothing here holds on to its memory unless `column` did."""
+        return convert.table(self._whole(use))
+
+    def _retype(self, conversions: list[Conversion], use: str) -> None:
+        """Gives columns other types before the first batch is read."""
+        if not conversions:
+            return
+        self._take(use)
+        self._used = None
+        self._stream = self._source = self._source.converted(conversions)
+        self._schema = None
+
+    def _require_types(self, library: str) -> None:
+        """Refuses what the library, or the kind of file, would fail at, before it is read."""
+        if library == "polars":
+            require_names(library, self._names)
+        require_types(library, self._names, self._source.uncommon_types)
+
+    def _whole(self, use: str) -> Table:
+        return self._kept if self._kept is not None else self._take(use).read(True)
+
+    def _take(self, use: str) -> Stream:
+        """The stream, for its one use."""
+        if self._used == "close()":
+            raise InterfaceError("the result was closed: run the query again")
+        if self._stream is None or self._used is not None:
+            raise InterfaceError(
+                f"the result was already read by {self._used}: run the query again, or keep what that gave"
+            )
+        self._used = use
+        return self._stream

@@ -1,0 +1,180 @@
+"""The result of `read_sql` in the form that its arguments ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from colonnade._libraries import require
+
+from . import convert
+from .dtype import checked_backend, is_object, requested
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from colonnade._options.dtype import Backend
+    from colonnade._options.query import QueryOptions
+
+    from .pandas import Layout
+    from .result import Result
+
+RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin")
+#: Those that are made of pandas' frames, and take its arguments; and which module each needs besides.
+_PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
+#: Rows of a Dask partition at most.
+_PARTITION_ROWS = 1_000_000
+
+#: A list may name columns that the result does not have, as in pandas; True stands for none.
+ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The arguments of `read_sql` that say what it gives."""
+
+    return_type: str
+    index_col: str | list[str] | None
+    dtype_backend: Backend | None
+    coerce_float: bool | None
+    parse_dates: ParseDates | None
+    chunksize: int | None
+    batch_size: int | None
+    options: QueryOptions
+
+    def __post_init__(self) -> None:
+        if self.return_type not in RETURN_TYPES:
+            raise ValueError(f"return_type {self.return_type!r} is none of {', '.join(RETURN_TYPES)}")
+        for name in ("index_col", "dtype_backend", "coerce_float", "parse_dates"):
+            if getattr(self, name) is not None and self.return_type not in _PANDAS:
+                raise ValueError(f"{name} needs return_type 'pandas'")
+        if self.dtype_backend is not None:
+            checked_backend(self.dtype_backend)
+        if self.chunksize is not None and (self.return_type != "pandas" or self.chunksize < 1):
+            raise ValueError("chunksize needs return_type 'pandas', and must be at least 1")
+        if self.batch_size is not None and (self.return_type != "arrow_stream" or self.batch_size < 1):
+            raise ValueError("batch_size needs return_type 'arrow_stream', and must be at least 1")
+
+    def require(self) -> None:
+        """Raises ImportError before a query runs for nothing."""
+        purpose = f"return_type {self.return_type!r}"
+        if self.return_type in _PANDAS:
+            require("pandas", purpose)
+            require(_PANDAS[self.return_type] or "pandas", purpose)
+        if self.return_type in ("numpy", "polars", "duckdb"):
+            require(self.return_type, purpose)
+        if self.return_type != "polars":
+            require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
+
+    @property
+    def query_options(self) -> QueryOptions:
+        """The options of the query, without the type `object`: pandas makes objects at the end."""
+        dtype = self.options.get("dtype")
+        if self.return_type not in _PANDAS or dtype is None:
+            return self.options
+        if isinstance(dtype, Mapping):
+            return {**self.options, "dtype": {name: kind for name, kind in dtype.items() if not is_object(kind)}}
+        return {**self.options, "dtype": None if is_object(dtype) else dtype}
+
+    @property
+    def _layout(self) -> Layout:
+        from .pandas import Layout
+
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.query_options))
+
+    @property
+    def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
+        """The columns to read as moments, and how."""
+        match self.parse_dates:
+            case None | bool():
+                return {}
+            case str():
+                return {self.parse_dates: None}
+            case Mapping():
+                return self.parse_dates
+            case _:
+                return dict.fromkeys(self.parse_dates)
+
+    def prepare(self, result: Result) -> Result:
+        """The result with the types that the shape needs, before it is read."""
+        if self.return_type in _PANDAS:
+            result._retype(self._layout.conversions(result.schema), "read_sql()")
+        if self.return_type in ("polars", "duckdb"):
+            result._require_types(self.return_type)
+        return result
+
+    def of_result(self, result: Result) -> Any:
+        """All of a result."""
+        if self.return_type == "polars":
+            return result.to_polars()
+        if self.return_type in _PANDAS:
+            return self._frame(result.schema, result._each("read_sql()"))
+        return self.of_table([result._table("read_sql()")])
+
+    def of_table(self, held: list[pa.Table]) -> Any:
+        """The only table in the list, which is taken out of it."""
+        match self.return_type:
+            case "arrow":
+                return held.pop()
+            case "polars":
+                return convert.polars(held.pop())
+            case "numpy":
+                from .numpy import arrays
+
+                return arrays(held)
+            case "duckdb":
+                return convert.duckdb(held.pop(), None)
+            case _:
+                table = held.pop()
+                return self._frame(table.schema, table.to_batches())
+
+    def frames(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pd.DataFrame]:
+        """Frames of `chunksize` rows each, the last with what is left; one empty frame if there is nothing at all."""
+        size = self.chunksize or 1
+        waiting: list[pa.RecordBatch] = []
+        rows = 0
+        first = True
+        for batch in resliced(batches, size):
+            # A batch of `size` rows at most; the rest of one may complete the frame.
+            room = size - rows
+            waiting.append(batch.slice(0, room))
+            rows += min(room, batch.num_rows)
+            if rows == size:
+                yield self._frame(schema, waiting)
+                first = False
+                rest = batch.slice(room)
+                waiting, rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
+        if waiting or first:
+            yield self._frame(schema, waiting)
+
+    def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Any:
+        """A frame of the batches, with what was asked for besides."""
+        from .pandas import astype, frame, moments, set_index
+
+        made = frame(schema, batches, self._layout)
+        if (dtype := self.options.get("dtype")) is not None:
+            made = astype(made, dtype)
+        for name, how in self._moments.items():
+            if name in made.columns:
+                made[name] = moments(made[name], how)
+        if self.index_col is not None:
+            made = set_index(made, self.index_col)
+        match self.return_type:
+            case "dask":
+                return convert.dask(made, _PARTITION_ROWS)
+            case "modin":
+                return convert.modin(made)
+            case _:
+                return made
+
+
+def resliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at most so many."""
+    for batch in batches:
+        if batch.num_rows <= rows:
+            yield batch
+        else:
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)

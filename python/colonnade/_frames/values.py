@@ -1,0 +1,70 @@
+"""Python's objects of Arrow's values, and what some libraries have no type for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from colonnade._errors import DataError, InterfaceError, NotSupportedError
+
+from . import gaps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
+_INTERVAL = "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"
+_DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"
+#: Kinds of types that a library lacks, and what to write instead.
+_LACKS = {
+    "polars": {"interval": _INTERVAL, "decimal256": _DECIMAL},
+    "parquet": {"interval": _INTERVAL},
+    "csv": {
+        "interval": _INTERVAL,
+        "nested": "cast {name} to text or JSON in the query",
+        "binary": "cast {name} to text in the query, such as encode({name}, 'hex')",
+    },
+    "duckdb": {"decimal256": _DECIMAL},
+}
+#: What takes every type.
+_ARROW = "return_type 'arrow'"
+_INSTEAD = {"parquet": "a file that ends in .arrow", "csv": "a file that ends in .arrow"}
+
+
+def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[str]]) -> None:
+    """Raises NotSupportedError for a column that the library has no type for. `kinds` are those of
+    `Stream.uncommon_types`."""
+    for name, within in zip(names, kinds, strict=True):
+        for kind in within:
+            hint = _LACKS.get(library, {}).get(kind)
+            if hint is not None:
+                label = "list or composite" if kind == "nested" else kind
+                raise NotSupportedError(
+                    f"column {name!r} has the type {label}, which {library} lacks",
+                    hint=f"{hint.format(name=name)}; or use {_INSTEAD.get(library, _ARROW)}",
+                )
+
+
+def require_names(library: str, names: list[str]) -> None:
+    """Raises InterfaceError for columns of one name, where the library tells columns by their names."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InterfaceError(
+                f"{names.count(name)} columns are called {name!r}, and {library} tells columns by their names:"
+                " name them apart in the query"
+            )
+
+
+def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """A Python object for each value. A date or time that Python does not have is a DataError that names the column."""
+    way_out = "use dtype_backend 'pyarrow', or cast the column to text in the query"
+    gaps.refuse_in_column(name, column, "Python", way_out, midnight=True)
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(name, error) from error
+
+
+def out_of_range(name: str, error: Exception) -> DataError:
+    """For a value that another library could not take."""
+    return DataError(f"column {name!r} has a value that Python lacks: {error}", hint=_HINT, sqlstate="22008")

@@ -1,0 +1,1 @@
+"""What is asked for besides a query's text: names, types, and checks of options."""

@@ -1,0 +1,57 @@
+"""Types that columns are to have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+    from pandas.api.extensions import ExtensionDtype
+
+
+class ArrowSchema(Protocol):
+    """Anything with Arrow's PyCapsule interface for schemas and types."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+
+#: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or
+#: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
+Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | Lossy"
+
+#: One type for all columns, or types of columns by name.
+Dtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"
+
+
+#: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
+#: ConnectorX does. docs/how-to/drop-in.md has the table.
+Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
+
+
+@dataclass(frozen=True)
+class Lossy:
+    """A type that values may be changed for; see `lossy`."""
+
+    dtype: Dtype
+
+
+def lossy(dtype: Dtype) -> Lossy:
+    """Allows a conversion to `dtype` to change values.
+
+    The nearest value is taken; for an integer type, the nearest towards zero. A value that has no near value in the
+    type, such as one that is out of range, is still an error.
+
+    Args:
+        dtype: A type as the argument `dtype` of `read_sql` takes it.
+
+    Returns:
+        The type, for use in the argument `dtype`.
+
+    Example:
+        >>> colonnade.read_sql(uri, "select price from orders", dtype={"price": lossy("float32")})  # doctest: +SKIP
+    """
+    return Lossy(dtype)

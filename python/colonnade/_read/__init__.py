@@ -1,0 +1,1 @@
+"""`read_sql` and the functions beside it: one source, one destination."""

@@ -1,0 +1,64 @@
+"""The connection and the query among the arguments of `read_sql`, in the order of ConnectorX or of pandas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from colonnade._connection import Connection
+from colonnade._errors import InterfaceError, NotSupportedError
+
+#: A scheme and a colon, and no space before it, as no query begins.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
+
+
+def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
+    """The connection and the query. Their values tell which is which, so that both orders work."""
+    if con is not None:
+        # pandas.read_sql(query, con=…): the first argument is the query.
+        if conn is not None and query is None and sql is None:
+            conn, query = None, conn
+        conn = _either("conn", conn, "con", con)
+    if sql is not None:
+        query = _either("query", query, "sql", sql)
+    if conn is None or query is None:
+        raise TypeError("read_sql() needs a connection and a query")
+    conn, query = _text(conn), _text(query)
+    if _is_connection(query) and not _is_connection(conn):
+        conn, query = query, conn
+    if isinstance(conn, Mapping):
+        raise NotSupportedError("federated queries over several connections are not supported: query one connection")
+    if not isinstance(conn, (str, Connection)):
+        raise InterfaceError(
+            f"the connection is a {type(conn).__name__}: give a URI or a colonnade.Connection"
+            " (of an SQLAlchemy engine, engine.url.render_as_string(hide_password=False))"
+        )
+    if not isinstance(query, (str, list, tuple)):
+        raise InterfaceError(f"the query is a {type(query).__name__}: give text, or a list of texts")
+    return conn, query if isinstance(query, str) else list(query)
+
+
+def _text(value: Any) -> Any:
+    """SQLAlchemy's text() as text; anything else as it is."""
+    kind = type(value)
+    if kind.__name__ != "TextClause" or not kind.__module__.startswith("sqlalchemy."):
+        return value
+    if value._bindparams:
+        names = ", ".join(f":{name}" for name in value._bindparams)
+        raise InterfaceError(
+            f"the query is a text() of SQLAlchemy with {names}: write it as a str, with $name for :name"
+        )
+    return str(value)
+
+
+def _either(name: str, value: Any, other_name: str, other: Any) -> Any:
+    if value is not None:
+        raise TypeError(f"{name} and {other_name} are two names of one argument: give one of them")
+    return other
+
+
+def _is_connection(value: Any) -> bool:
+    if isinstance(value, str):
+        return _URI.match(value) is not None
+    return not isinstance(value, (list, tuple))

@@ -1,0 +1,90 @@
+"""The queries of one call of `read_sql`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from colonnade._errors import InterfaceError
+from colonnade._frames.shape import Shape, resliced
+from colonnade._libraries import require
+
+from . import partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from colonnade._connection import Connection
+    from colonnade._frames.result import Result
+    from colonnade._options.query import Params
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Queries with the same columns, on one connection, and the shape that their rows get."""
+
+    connection: Connection
+    queries: list[str]
+    shape: Shape
+    params: Params | None
+    split: partition.Split
+    owns_connection: bool
+
+    def whole(self) -> Any:
+        """All rows at once."""
+        result = self._parts()
+        if result is not None:
+            return self.shape.of_result(self.shape.prepare(result))
+        pa = require("pyarrow", "a list of queries")
+        tables: list[pa.Table] = []
+        for sql in self.queries:
+            tables.append(self._query(sql).to_arrow())
+            _same_columns(tables[0].schema, tables[-1].schema)
+        held = [pa.concat_tables(tables)]
+        tables.clear()
+        return self.shape.of_table(held)
+
+    def stream(self) -> pa.RecordBatchReader | Iterator[pd.DataFrame]:
+        """The rows as they arrive, those of each query after those of the query before."""
+        parts = self._parts() if len(self.queries) == 1 else None
+        first = self._query(self.queries[0]) if parts is None else self.shape.prepare(parts)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from first
+                for sql in self.queries[1:]:
+                    result = self._query(sql)
+                    _same_columns(first.schema, result.schema)
+                    yield from result
+            finally:
+                first.close()
+                self.close()
+
+        if self.shape.chunksize is not None:
+            return self.shape.frames(batches(), first.schema)
+        pa = require("pyarrow", "return_type 'arrow_stream'")
+        made = batches() if self.shape.batch_size is None else resliced(batches(), self.shape.batch_size)
+        return pa.RecordBatchReader.from_batches(first.schema, made)
+
+    def close(self) -> None:
+        """Closes the connection, unless it is the caller's."""
+        if self.owns_connection:
+            self.connection.close()
+
+    def _query(self, sql: str) -> Result:
+        return self.shape.prepare(self.connection.query(sql, self.params, **self.shape.query_options))
+
+    def _parts(self) -> Result | None:
+        """The one result of all queries; None if they can only follow one another."""
+        source = self.connection._source
+        if len(self.queries) == 1:
+            return partition.start(source, self.queries[0], self.params, self.shape.query_options, self.split)
+        return partition.start_each(source, self.queries, self.params, self.shape.query_options, self.split)
+
+
+def _same_columns(first: pa.Schema, other: pa.Schema) -> None:
+    if not first.equals(other):
+        raise InterfaceError(f"the queries have different columns:\n{first}\nand\n{other}")

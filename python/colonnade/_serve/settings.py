@@ -1,0 +1,62 @@
+"""What the processes of `colonnade serve` are told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from colonnade._core import ServerOptions
+
+
+@dataclass(frozen=True)
+class Database:
+    """A DuckDB database, and what it may use."""
+
+    #: The file; None is a database in memory.
+    path: str | None
+    create: bool
+    read_only: bool
+    allow_files: bool
+    #: In bytes; 0 is no limit.
+    max_statement_bytes: int
+    #: In DuckDB's notation: `4GB`, `80%`. None is DuckDB's default, here and below.
+    memory: str | None
+    threads: int | None
+    temp_directory: str | None
+    temp_size: str | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the worker serves, and how. It is passed as JSON, because the worker may not read files."""
+
+    #: A database of its own, or the URI of the database in front of which the server stands, with its password.
+    engine: Database | str
+    options: ServerOptions
+    #: A directory of the server's own, which is removed at its end.
+    scratch: str
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Settings:
+        found = json.loads(text)
+        engine = found.pop("engine")
+        return cls(engine if isinstance(engine, str) else Database(**engine), **found)
+
+
+#: Bytes of the stack of each of the engine's own threads: it recurses over statements and values.
+STACK = 64 << 20
+
+UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def size(text: str) -> int:
+    """The bytes that `10GB` and `1.5 GiB` are. ValueError or KeyError if it is no size."""
+    text = text.lower().replace(" ", "")
+    number = text.rstrip("bytekmgi")
+    return int(float(number) * UNITS[text.removeprefix(number)])

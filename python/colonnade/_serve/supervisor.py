@@ -1,0 +1,90 @@
+"""The process of `colonnade serve` that listens, and starts the worker that holds the engine."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from colonnade._core import Supervisor
+
+from .settings import STACK, Settings
+from .worker import ENVIRONMENT
+
+if TYPE_CHECKING:
+    from colonnade._core import Listening, ServerOptions
+
+    from .settings import Database
+
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+#: The worker has the import path of this process, without the current directory.
+WORKER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnade._serve.worker import main; main()"
+
+
+def serve(engine: Database | str, listening: Listening, options: ServerOptions, *, grace: float, verbose: bool) -> int:
+    """Serve until SIGINT or SIGTERM; the exit status. After SIGTERM, clients have `grace` seconds to finish."""
+    # Blocked before any thread starts, so that all threads leave them to sigwait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # A client takes a descriptor; what a shell allows by default is little.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allow_deep_stacks()
+    scratch = tempfile.mkdtemp(prefix="colonnade-")
+    try:
+        supervisor = start(listening, Settings(engine, options, scratch), verbose=verbose)
+        if wait_for_the_end(supervisor) == signal.SIGTERM:
+            drain(supervisor, grace)
+        return 0 if supervisor.stop() else 1
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def allow_deep_stacks() -> None:
+    """Have the worker's threads begin with larger stacks; their memory is taken only when they use it."""
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
+
+
+def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervisor:
+    """Listen and start the worker."""
+    command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
+    try:
+        supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json())
+    except Exception as error:
+        if verbose:
+            raise
+        # A worker that does not start has said why.
+        raise SystemExit(f"colonnade: {first_line(error)}" if str(error) else 1) from None
+    for address in supervisor.addresses:
+        print(f"listening on {address}", flush=True)
+    if supervisor.metrics is not None:
+        print(f"metrics on http://{supervisor.metrics}/metrics", flush=True)
+    return supervisor
+
+
+def wait_for_the_end(supervisor: Supervisor) -> int:
+    """Which signal ends it. SIGHUP does not: users and certificates are read again."""
+    while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
+        try:
+            supervisor.reload()
+        except OSError as error:
+            print(f"colonnade: everything stays as it was: {first_line(error)}", file=sys.stderr, flush=True)
+    return received
+
+
+def drain(supervisor: Supervisor, grace: float) -> None:
+    """Wait for what runs, until the grace is over or a second signal comes."""
+    end = time.monotonic() + grace
+    while not supervisor.drain(0.1) and time.monotonic() < end:
+        if signal.sigtimedwait(SIGNALS - {signal.SIGHUP}, 0) is not None:
+            return
+
+
+def first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

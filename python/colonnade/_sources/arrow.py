@@ -1,0 +1,228 @@
+"""A source in this process that hands its results over as Arrow streams."""
+
+from __future__ import annotations
+
+import atexit
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
+from weakref import WeakSet
+
+from colonnade._core import Stream, refuse_for_plain_source
+from colonnade._errors import Error, InterfaceError, ProgrammingError
+from colonnade._options.query import Params, QueryOptions
+
+if TYPE_CHECKING:
+    from colonnade._core import ArrowStream, Production
+
+T = TypeVar("T")
+#: A statement with its parameters, in the library's terms.
+Query = TypeVar("Query")
+
+#: Seconds for which an abandoned result may keep its connection busy.
+RELEASE_SECONDS = 10.0
+
+
+#: They are closed at exit: a query that runs while the interpreter shuts down would use what is gone already.
+_sources: WeakSet[ArrowSource[Any]] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for source in list(_sources):
+        source.close()
+
+
+class NoRows(ProgrammingError):
+    """A statement that gives no rows where some were wanted."""
+
+    def __init__(self, source: str, *, has_run: bool = False) -> None:
+        message = "the statement returns no rows" + (", and it has run" if has_run else "")
+        super().__init__(message, sqlstate="0A000", hint="in Python, Connection.execute runs it", source=source)
+
+
+class ArrowSource(ABC, Generic[Query]):
+    """One connection of another library's. It delivers one result at a time, as a server's would."""
+
+    #: Whether the library uses all cores for one result by itself, so that parts would gain nothing.
+    uses_all_cores = False
+    #: Whether it has the option `as_text`.
+    has_as_text = False
+
+    def __init__(self, name: str, server: str) -> None:
+        self.name = name
+        self.server = server
+        #: What the last query's stream makes the connection do.
+        self._current: Production | None = None
+        self._open = True
+        _sources.add(self)
+
+    # --- what a subclass implements -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _bind(self, sql: str, params: Params | None) -> Query:
+        """The statement with its parameters."""
+
+    @abstractmethod
+    def _start(self, query: Query, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
+        """Runs a query: something with `__arrow_c_stream__`, and the database's types of the columns that are text."""
+
+    def _protect(self, query: Query) -> Callable[[bool], object] | None:
+        """Makes sure that a query which turns out to give no rows leaves no trace. Raises NoRows before it runs, or
+        begins a transaction and gives what ends it, to be called with whether to keep what the query did. None if the
+        source can do neither, or does not have to."""
+        return None
+
+    @abstractmethod
+    def _effect(self, query: Query) -> int | None:
+        """Runs a statement, and counts the rows that it changed."""
+
+    @abstractmethod
+    def _interrupt(self) -> object:
+        """Stops what runs now; called from any thread."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Closes the library's connection."""
+
+    @abstractmethod
+    def _translated(self, error: BaseException) -> Error | None:
+        """An error of the library's as one of this package's; None if it is not the library's."""
+
+    # --- what all sources share ---------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream:
+        refuse_for_plain_source(self.name, self.has_as_text, **options)
+        bound = self._bind(sql, params)
+        self._claim()
+
+        def start() -> Stream:
+            finish = self._protect(bound)
+            try:
+                stream = self._stream(bound, options, finish)
+            except BaseException:
+                if finish is not None:
+                    finish(False)
+                raise
+            if not stream.names:
+                stream.close()
+                raise NoRows(self.name, has_run=True)
+            return stream
+
+        return self._run(start)
+
+    def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> Stream:
+        producer, texts = self._start(bound, options)
+        stream, self._current = Stream.from_arrow(
+            producer,
+            self.name,
+            self.server,
+            cancel=self._interrupt,
+            texts=texts,
+            finish=finish,
+            chunk_rows=options.get("chunk_rows"),
+            chunk_bytes=options.get("chunk_bytes"),
+        )
+        return stream
+
+    def execute(self, sql: str, params: Params | None = None) -> int | None:
+        bound = self._bind(sql, params)
+        self._claim()
+        return self._run(lambda: self._effect(bound))
+
+    def run(self, sql: str, **options: Unpack[QueryOptions]) -> Stream | int | None:
+        """Runs a statement that may return rows: a stream, or the number of rows that it changed."""
+        if self._is_effect(sql):
+            return self.execute(sql)
+        refuse_for_plain_source(self.name, self.has_as_text, **options)
+        bound = self._bind(sql, None)
+        self._claim()
+        try:
+            stream = self._run(lambda: self._stream(bound, options, None))
+        except NoRows:
+            return None
+        if stream.names:
+            return stream
+        # Some drivers run a statement when its stream is read.
+        stream.read(False)
+        return None
+
+    def _is_effect(self, sql: str) -> bool:
+        """Whether a statement certainly gives no rows, and is better run for its effect."""
+        return False
+
+    def cancel(self) -> None:
+        self._interrupt()
+
+    def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        if self._current is not None:
+            self._current.close()
+            self._current.wait(RELEASE_SECONDS)
+            self._current = None
+        self._end()
+
+    def _claim(self) -> None:
+        if not self._open:
+            raise InterfaceError("the connection is closed: open a new one", source=self.name)
+        if self._current is not None:
+            if self._current.is_open:
+                raise InterfaceError(
+                    "the connection still delivers a result: read it to its end, drop it, or open a second connection",
+                    source=self.name,
+                )
+            self._current.wait(RELEASE_SECONDS)
+            self._current = None
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Does the work on another thread: on the main one, a library answers Ctrl-C only when it is done."""
+        done: list[T] = []
+        failed: list[BaseException] = []
+        # An interrupted Thread.join() takes the thread for ended (bpo-45274).
+        ended = Event()
+        # The thread takes it when it begins the work. If the caller takes it first, the work does not begin.
+        begun = Lock()
+
+        def target() -> None:
+            if not begun.acquire(blocking=False):
+                return
+            try:
+                done.append(work())
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                ended.set()
+
+        thread = Thread(target=target, name="colonnade-source", daemon=True)
+        try:
+            # Ctrl-C may arrive while this waits until the thread runs.
+            thread.start()
+            ended.wait()
+        except BaseException:
+            if not begun.acquire(blocking=False):
+                limit = monotonic() + RELEASE_SECONDS
+                while not ended.is_set() and monotonic() < limit:
+                    # One that comes before the query has started has no effect.
+                    self._interrupt()
+                    ended.wait(0.1)
+            # Nobody reads what it has started.
+            if self._current is not None:
+                self._current.close()
+            raise
+        if failed:
+            self._raise(failed[0])
+        return done[0]
+
+    def _raise(self, error: BaseException) -> NoReturn:
+        translated = self._translated(error)
+        if translated is None:
+            raise error
+        raise translated from error

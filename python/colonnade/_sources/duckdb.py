@@ -1,0 +1,105 @@
+"""DuckDB in this process: its batches are handed on without a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from colonnade._core import bind, file_uri
+from colonnade._duckdb.exact import UnsupportedType, check, exact
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, class_like
+from colonnade._libraries import require
+from colonnade._options.query import Params, QueryOptions
+
+from .arrow import ArrowSource, NoRows
+
+if TYPE_CHECKING:
+    from colonnade._core import ArrowStream
+
+#: DuckDB's own: the first one takes the file as its permissions allow.
+_ACCESS_MODES = ("automatic", "read_only", "read_write")
+
+
+class DuckdbSource(ArrowSource[str]):
+    """One DuckDB connection."""
+
+    uses_all_cores = True
+
+    def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
+        self._duckdb = require("duckdb", "a duckdb:// URI")
+        super().__init__(name, f"DuckDB {self._duckdb.__version__}")
+        config = {"access_mode": access_mode} if access_mode != "automatic" else {}
+        try:
+            self._connection = self._duckdb.connect(path, config=config)
+            # A query must mean the same here as on a server, whatever this process has variables for.
+            self._connection.execute("SET python_enable_replacements = false")
+            # A library does not write to its caller's terminal.
+            self._connection.execute("SET enable_progress_bar = false")
+        except self._duckdb.Error as error:
+            raise OperationalError(str(error), source=self.name) from error
+
+    @classmethod
+    def from_uri(cls, rest: str) -> DuckdbSource:
+        """The source that `duckdb:` and `rest` mean. Its file has to be there: DuckDB itself would create it."""
+        name, path, parameters = file_uri(f"duckdb:{rest}")
+        for key, value in parameters:
+            if key != "access_mode" or value.lower() not in _ACCESS_MODES:
+                known = f"access_mode={', access_mode='.join(_ACCESS_MODES)}"
+                raise InterfaceError(f"a duckdb: URI has no parameter {key}={value}: there is {known}")
+        return cls(name, path, **{key: value.lower() for key, value in parameters})
+
+    def _bind(self, sql: str, params: Params | None) -> str:
+        return bind(sql, params)
+
+    def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
+        self._check(query)
+        relation = self._connection.sql(query)
+        if relation is None:
+            raise NoRows(self.name, has_run=True)
+        try:
+            made = exact(relation)
+        except UnsupportedType as error:
+            raise NotSupportedError(str(error), source=self.name) from error
+        return made.relation, made.cast_from
+
+    def _check(self, query: str) -> None:
+        """Refuses a statement without rows, or with columns that have no exact form, before it runs."""
+        statements = self._duckdb.extract_statements(query)
+        if len(statements) != 1:
+            raise ProgrammingError(
+                f"the query has {len(statements)} statements: give one, and run the others with execute() before it",
+                source=self.name,
+            )
+        names, types, _, gives, is_late, _, writes = self._connection._bind(query, with_type=True, with_writes=True)
+        if gives != "query_result":
+            raise NoRows(self.name)
+        if is_late:
+            if writes:
+                raise NotSupportedError(
+                    "the columns of this statement are known only when it has run, and it writes", source=self.name
+                )
+            return
+        try:
+            check(zip(names, types, strict=True))
+        except UnsupportedType as error:
+            raise NotSupportedError(str(error), source=self.name) from error
+
+    def _effect(self, query: str) -> int | None:
+        done = self._connection.execute(query)
+        changed = done.rowcount
+        # What it returns is given up; the connection is free again.
+        done.complete()
+        return changed if changed >= 0 else None
+
+    def _interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def _end(self) -> None:
+        self._connection.close()
+
+    def _translated(self, error: BaseException) -> Error | None:
+        if not isinstance(error, self._duckdb.Error):
+            return None
+        if isinstance(error, self._duckdb.InterruptException):
+            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+        kind = class_like(self._duckdb, error)
+        return kind(str(error), source=self.name)

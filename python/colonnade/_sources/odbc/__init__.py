@@ -1,0 +1,1 @@
+"""ODBC data sources."""

@@ -1,0 +1,263 @@
+"""Any ODBC data source, through the package arrow-odbc.
+
+ODBC describes a result less exactly than it delivers it, and arrow-odbc relies on the description: digits beyond the
+scale it names are cut off, unsigned numbers wrap, doubles become floats. So columns are asked for in forms that lose
+nothing, and are checked when they become what `spec/TYPES.md` says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
+from colonnade._libraries import require
+from colonnade._options.query import Params, QueryOptions
+from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows
+from colonnade._sources.secrets import redacted, secrets
+
+from .calls import Abandoned, Calls
+from .describe import Describer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from colonnade._core import ArrowStream
+
+#: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
+_VALUE_BYTES = 1 << 20
+#: The buffers of one batch, and its rows, at most.
+_BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
+#: Parts of a connection string that a name may show.
+_SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
+_CANCELLED = "the query was cancelled; the server may still run it"
+_STATE = re.compile(r"State: (\w{5})")
+_PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
+
+
+class _Broken(Exception):
+    """Ends a stream of batches; only its text reaches the reader."""
+
+
+class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
+    """One connection. ODBC has SQLCancel, but the package does not offer it: a query that was given up runs on by
+    itself, and the connection can be used again when the driver is done with it."""
+
+    has_as_text = True
+
+    def __init__(self, text: str, *, only_reads: bool = False) -> None:
+        """With `only_reads`, only this class ends transactions, so that it can roll them back."""
+        self._odbc = require("arrow_odbc", "an odbc: URI", "odbc")
+        self._pa = require("pyarrow", "an odbc: URI", "odbc")
+        parts = {key.lower(): value for key, value in _PART.findall(text)}
+        if not parts:
+            raise InterfaceError("an odbc: URI is a connection string: write odbc:DSN=name;UID=user;PWD=password")
+        name = "odbc:" + ";".join(f"{key}={parts[key]}" for key in _SHOWN if key in parts)
+        self._secrets = secrets({**parts, "whole": text})
+        failed: Error | None = None
+        self._calls = Calls()
+        try:
+            self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=not only_reads))
+        except self._odbc.Error as error:
+            state, message = _told(error)
+            failed = OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
+        if failed is not None:
+            # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
+            raise failed
+        self._only_reads = only_reads
+        self._describer = Describer(text)
+        super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
+
+    @classmethod
+    def from_uri(cls, rest: str, *, only_reads: bool = False) -> OdbcSource:
+        """The source that `odbc:` and the connection string `rest` mean. Nothing in it is escaped."""
+        return cls(rest, only_reads=only_reads)
+
+    def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
+        if isinstance(params, Mapping) or not all(value is None or isinstance(value, str) for value in params or ()):
+            raise InterfaceError(
+                "ODBC takes text for each ? in the query: give a list of str, and cast, as in CAST(? AS INTEGER)",
+                source=self.name,
+            )
+        return sql, list(params) if params else None
+
+    def _protect(self, query: tuple[str, Sequence[str | None] | None]) -> Callable[[bool], object] | None:
+        """The package cannot ask for a statement's columns before it runs. Where the user may have begun a transaction,
+        the driver is asked on another connection; if it cannot tell there, NoRows says that the statement has run."""
+        if not self._only_reads:
+            if self._calls.run(lambda: self._describer.gives_rows(query[0])) is False:
+                raise NoRows(self.name)
+            return None
+        connection = self._connection
+        ended: list[bool] = []
+
+        def finish(keep: bool) -> None:
+            # The transaction of an abandoned call ends with the connection.
+            if not ended and self._calls.wait(0):
+                ended.append(True)
+                self._calls.run(connection.commit if keep else connection.rollback)
+
+        return finish
+
+    def _start(
+        self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
+    ) -> tuple[ArrowStream, dict[int, str]]:
+        sql, params = query
+        as_text = set(options.get("as_text") or ())
+        described: list[pa.Schema] = []
+
+        def asked(schema: pa.Schema) -> pa.Schema:
+            described.append(schema)
+            pa = self._pa
+            return pa.schema(
+                [field.with_type(pa.utf8() if field.name in as_text else _asked(pa, field.type)) for field in schema]
+            )
+
+        room = options.get("max_message_bytes") or _VALUE_BYTES
+        connection = self._connection
+        reader = self._calls.run(
+            lambda: connection.read_arrow_batches(
+                sql,
+                parameters=params,
+                batch_size=min(options.get("chunk_rows") or _BATCH_ROWS, _BATCH_ROWS),
+                max_bytes_per_batch=max(options.get("chunk_bytes") or _BATCH_BYTES, room),
+                max_text_size=room,
+                max_binary_size=room,
+                falliable_allocations=True,
+                map_schema=asked,
+                # A thread of this package reads ahead already. Another one would double the memory.
+                fetch_concurrently=False,
+            )
+        )
+        told = described[0]
+        if len(told) == 0:
+            raise NoRows(self.name, has_run=not self._only_reads)
+        if missing := as_text - set(told.names):
+            raise InterfaceError(
+                f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
+            )
+        pa = self._pa
+        fields = [field.with_type(pa.utf8() if field.name in as_text else _given(pa, field.type)) for field in told]
+        texts = {index: str(field.type) for index, field in enumerate(told) if field.name in as_text}
+        schema = pa.schema(fields)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts
+
+    def _batches(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        while True:
+            try:
+                batch = self._calls.run(reader.reader.next_batch)
+            except Abandoned:
+                raise _Broken(_CANCELLED) from None
+            except self._odbc.Error as error:
+                told = self._told(error)
+                raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
+            if batch is None:
+                return
+            arrays = [self._cast(column, field, rows) for column, field in zip(batch.columns, schema, strict=True)]
+            yield self._pa.record_batch(arrays, schema=schema)
+            rows += batch.num_rows
+
+    def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
+        """What was asked for as text, in the column's own type; nothing is rounded."""
+        if column.type == field.type:
+            return column
+        pa = self._pa
+        try:
+            return column.cast(field.type)
+        except pa.ArrowInvalid:
+            row = next(index for index, value in enumerate(column) if not _fits(pa, value, field.type))
+            raise _Broken(
+                f'column "{field.name}", row {before + row + 1}: a value that {field.type} does not hold: '
+                f"cast it to text in the query, or read it as text: as_text=[{field.name!r}]"
+            ) from None
+
+    def _effect(self, query: tuple[str, Sequence[str | None] | None]) -> int | None:
+        sql, params = query
+        connection = self._connection
+        self._calls.run(lambda: connection.execute(sql, params))
+        if self._only_reads:
+            self._calls.run(connection.commit)
+        return None
+
+    def _claim(self) -> None:
+        super()._claim()
+        if not self._calls.wait(RELEASE_SECONDS):
+            raise InterfaceError(
+                "the driver still runs a query that was given up, which nothing can stop: open a second connection",
+                source=self.name,
+            )
+
+    def _interrupt(self) -> None:
+        self._calls.abandon()
+
+    def _end(self) -> None:
+        del self._connection
+        if self._calls.wait(0):
+            self._describer.close()
+
+    def _translated(self, error: BaseException) -> Error | None:
+        if isinstance(error, Abandoned):
+            return OperationalError(_CANCELLED, sqlstate="57014", source=self.name)
+        return self._told(error) if isinstance(error, self._odbc.Error) else None
+
+    def _told(self, error: BaseException) -> Error:
+        state, message = _told(error)
+        message = redacted(message, self._secrets)
+        if "without truncation" in message:
+            return DataError(
+                message,
+                hint="allow longer values: max_message_bytes=…, or an option of psqlODBC, MaxLongVarcharSize",
+                source=self.name,
+            )
+        # HYC00: the driver lacks an optional feature.
+        kind = NotSupportedError if state == "HYC00" else class_by_sqlstate(state)
+        return kind(message, sqlstate=state, source=self.name)
+
+
+def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
+    """The form in which a column loses nothing on its way."""
+    types = pa.types
+    # The text is exact, whatever was described.
+    if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
+        return pa.utf8()
+    # MariaDB's driver returns NULL for every value that is read as a bit.
+    if types.is_boolean(described):
+        return pa.int16()
+    return _given(pa, described)
+
+
+def _given(pa: Any, described: pa.DataType) -> pa.DataType:
+    """The type that a column described so has in the result."""
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.int8(): pa.int16(),
+        pa.int16(): pa.int32(),
+        pa.int32(): pa.int64(),
+        pa.float32(): pa.float64(),
+    }
+    if described in wider:
+        return wider[described]
+    # Values may be shorter than was described, and then the package crashes.
+    if pa.types.is_fixed_size_binary(described):
+        return pa.binary()
+    if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):
+        return pa.timestamp("us")
+    return described
+
+
+def _fits(pa: Any, value: Any, type_: pa.DataType) -> bool:
+    try:
+        value.cast(type_)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _told(error: BaseException) -> tuple[str | None, str]:
+    """SQLSTATE and message of ODBC's diagnostics."""
+    text = str(error)
+    state = _STATE.search(text)
+    _, found, message = text.partition("Message: ")
+    return (state[1] if state else None), (message if found else text).strip()

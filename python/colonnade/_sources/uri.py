@@ -1,0 +1,48 @@
+"""From a URI to a source."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import TYPE_CHECKING
+
+from colonnade._core import connect
+from colonnade._errors import InterfaceError
+
+if TYPE_CHECKING:
+    from colonnade._core import Source
+
+
+#: Sources that other libraries deliver as Arrow: their module here, and class.
+_LIBRARIES = {
+    "duckdb": ("duckdb", "DuckdbSource"),
+    "adbc": ("adbc", "AdbcSource"),
+    "odbc": ("odbc.source", "OdbcSource"),
+}
+
+
+#: How keywords and values begin. No URI does: its scheme ends in a colon.
+_KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
+
+
+def is_keywords(uri: str) -> bool:
+    """Whether it is libpq's `host=… dbname=…`."""
+    return _KEYWORDS.match(uri) is not None
+
+
+def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
+    """Opens the source that a URI names. With `only_reads`, the caller does not begin or end transactions on it."""
+    if is_keywords(uri):
+        return connect(uri, gateway)
+    scheme, colon, rest = uri.partition(":")
+    # SQLAlchemy's URIs name a driver, which does not matter here.
+    scheme = scheme.partition("+")[0].lower()
+    if not colon:
+        raise InterfaceError(
+            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:///file"
+        )
+    if scheme in _LIBRARIES:
+        module, name = _LIBRARIES[scheme]
+        kind = getattr(importlib.import_module(f".{module}", __package__), name)
+        return kind.from_uri(rest, only_reads=only_reads) if scheme == "odbc" else kind.from_uri(rest)
+    return connect(f"{scheme}:{rest}", gateway)

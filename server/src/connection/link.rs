@@ -1,0 +1,140 @@
+//! The kernel's statistics of a client's socket.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use colonnade_wire::Queue;
+
+use crate::connection::socket::Socket;
+
+/// Limits how many unsent bytes the kernel buffers for a TCP connection: these bytes were encoded for an earlier state of the
+/// link.
+pub(crate) fn watch(socket: &Socket) {
+    #[cfg(target_os = "linux")]
+    if let Some(stream) = socket.tcp() {
+        linux::limit_unsent(stream);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
+}
+
+/// What a TCP connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these are bytes
+/// of TLS records, some per mille more than the data. Only their growth matters.
+pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
+    #[cfg(target_os = "linux")]
+    return socket.tcp().and_then(linux::queue);
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// A time of the clock that link estimates have.
+pub(crate) fn now() -> Duration {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGIN.elapsed()
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "socket options that no safe interface has")]
+mod linux {
+    use std::mem::size_of;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::time::Duration;
+
+    use colonnade_wire::{Queue, UNSENT};
+
+    pub(super) fn limit_unsent(socket: impl AsFd) {
+        let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the descriptor is open, and the value a c_int that outlives the call. If it fails, a change
+        // of the link is noticed later.
+        unsafe {
+            libc::setsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_NOTSENT_LOWAT,
+                (&raw const unsent).cast(),
+                size,
+            );
+        }
+    }
+
+    /// The head of `struct tcp_info` (linux/tcp.h). Older kernels fill in less of it, newer ones know more fields.
+    #[repr(C)]
+    #[derive(Default)]
+    struct TcpInfo {
+        state: [u32; 2],
+        timeouts: [u32; 2],
+        snd_mss: u32,
+        rcv_mss: u32,
+        unacked: u32,
+        /// Packets.
+        sacked: u32,
+        /// Up to tcpi_total_retrans.
+        unused: [u32; 18],
+        pacing_rate: u64,
+        max_pacing_rate: u64,
+        bytes_acked: u64,
+        bytes_received: u64,
+        segs_out: u32,
+        segs_in: u32,
+        notsent_bytes: u32,
+        min_rtt: u32,
+        data_segs_in: u32,
+        data_segs_out: u32,
+        delivery_rate: u64,
+        busy_time: u64,
+        /// Microseconds, as `busy_time`.
+        rwnd_limited: u64,
+    }
+
+    pub(super) fn queue(socket: impl AsFd) -> Option<Queue> {
+        let mut info = TcpInfo::default();
+        let mut length = size_of::<TcpInfo>() as libc::socklen_t;
+        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes into `info`, whose fields are all integers.
+        let status = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut length,
+            )
+        };
+        (status == 0 && length as usize >= size_of::<TcpInfo>()).then(|| Queue {
+            // Packets after a lost one count as delivered. Otherwise a loss would look like a pause, and its end like a burst.
+            delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
+            unsent: u64::from(info.notsent_bytes),
+            peer_limited: Duration::from_micros(info.rwnd_limited),
+            ..Queue::default()
+        })
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::io::{Read, Write};
+        use std::net::{TcpListener, TcpStream};
+
+        use super::*;
+
+        #[test]
+        fn the_kernel_counts_what_waits_and_what_was_delivered() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut socket, _) = listener.accept().unwrap();
+            limit_unsent(&socket);
+            assert_eq!(queue(&socket).unwrap().delivered, 0);
+            socket.set_nonblocking(true).unwrap();
+            let mut sent = 0;
+            while let Ok(written) = socket.write(&[7; 65536]) {
+                sent += written as u64;
+            }
+            let full = queue(&socket).unwrap();
+            assert!(full.unsent > 0 && full.delivered + full.unsent <= sent, "{full:?} of {sent}");
+            drop(client.read_exact(&mut vec![0; sent as usize]));
+            // The last acknowledgement may still be under way.
+            while queue(&socket).unwrap().delivered < sent {
+                std::thread::yield_now();
+            }
+            assert_eq!(queue(&socket).unwrap().unsent, 0);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Listening sockets: TCP addresses and unix sockets.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// An address to listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host's address and a port; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// A socket file, or a directory in which `.s.PGSQL.<port>` is made, where PostgreSQL's clients look for it.
+    Unix(PathBuf),
+}
+
+/// An address that the server does not listen on.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// Not `host:port`.
+    #[error("\"{0}\" is not an address; use one with a port, such as 127.0.0.1:5433 or 0.0.0.0:5433")]
+    Syntax(String),
+    /// Other machines could connect without a password, or read the traffic.
+    #[error(
+        "will not listen on {0} without encryption and passwords, which other machines need; make a user with \
+         `colonnade user add NAME --users FILE` and add --users FILE --tls-certificate server.crt --tls-key server.key, or use \
+         127.0.0.1 or --unix, and an SSH tunnel from other machines"
+    )]
+    NotProtected(SocketAddr),
+    /// An error of the operating system.
+    #[error("cannot listen on {address}: {error}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// Its error.
+        error: io::Error,
+    },
+    /// Another server listens there.
+    #[error("another server listens on {0}; stop it or choose another path")]
+    InUse(PathBuf),
+    /// The file is not a socket.
+    #[error("{0} exists and is not a socket; choose another path")]
+    NotASocket(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    /// Parses `127.0.0.1:5433`, `[::1]:5433`, `localhost:5433` or a port alone.
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let syntax = || AddressError::Syntax(text.to_owned());
+        let address = match text.strip_prefix("localhost:").or((!text.contains(':')).then_some(text)) {
+            Some(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().map_err(|_| syntax())?),
+            None => text.parse().map_err(|_| syntax())?,
+        };
+        Ok(Self::Tcp(address))
+    }
+}
+
+impl Address {
+    /// Whether only clients on this machine can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+    /// For metrics, not for clients.
+    Metrics(TcpListener),
+}
+
+/// The port in the file's name if the server listens on no TCP port: PostgreSQL's default, which clients assume.
+const POSTGRESQL_PORT: u16 = 5432;
+
+impl Listener {
+    /// Listens. `port` is the TCP port that the server also listens on, if any.
+    pub fn bind(address: &Address, port: Option<u16>) -> Result<Self, AddressError> {
+        let failed = |address: String| |error| AddressError::Bind { address, error };
+        match address {
+            Address::Tcp(address) => TcpListener::bind(address).map(Self::Tcp).map_err(failed(address.to_string())),
+            Address::Unix(path) => {
+                let path = if path.is_dir() {
+                    path.join(format!(".s.PGSQL.{}", port.unwrap_or(POSTGRESQL_PORT)))
+                } else {
+                    path.clone()
+                };
+                clear(&path)?;
+                let shown = path.display().to_string();
+                let listener = UnixListener::bind(&path).map_err(failed(shown.clone()))?;
+                // Everybody who can connect acts with the rights of the server's user.
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed(shown))?;
+                Ok(Self::Unix(listener, path))
+            }
+        }
+    }
+
+    /// The address with its actual port.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
+            Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
+        }
+    }
+
+    /// Waits for a client.
+    pub fn accept(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Tcp(listener) | Self::Metrics(listener) => listener.accept().map(|(stream, _)| stream.into()),
+            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| stream.into()),
+        }
+    }
+
+    /// Wakes the thread that waits for a client, and removes the socket file.
+    pub fn close(&self) {
+        use rustix::net::{Shutdown, shutdown};
+        // Failures are ignored: the process is about to end.
+        let _ = match self {
+            Self::Tcp(listener) | Self::Metrics(listener) => shutdown(listener, Shutdown::Both),
+            Self::Unix(listener, path) => {
+                let _ = fs::remove_file(path);
+                shutdown(listener, Shutdown::Both)
+            }
+        };
+    }
+}
+
+/// Removes the socket file that a dead server has left.
+fn clear(path: &Path) -> Result<(), AddressError> {
+    match fs::symlink_metadata(path) {
+        Err(_) => return Ok(()),
+        Ok(metadata) if !metadata.file_type().is_socket() => return Err(AddressError::NotASocket(path.to_owned())),
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| AddressError::Bind { address: path.display().to_string(), error })
+        }
+        _ => Err(AddressError::InUse(path.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "127.0.0.1:1");
+        assert_eq!("5433".parse::<Address>().unwrap().to_string(), "127.0.0.1:5433");
+        assert_eq!("localhost:0".parse::<Address>().unwrap().to_string(), "127.0.0.1:0");
+        assert_eq!("[::1]:5433".parse::<Address>().unwrap().to_string(), "[::1]:5433");
+        assert!("[::1]:5433".parse::<Address>().unwrap().is_local());
+        for text in ["0.0.0.0:5433", "192.168.0.1:5433", "[::]:5433"] {
+            assert!(!text.parse::<Address>().unwrap().is_local(), "{text}");
+        }
+        for text in ["", "example.org:1", "127.0.0.1", "127.0.0.1:99999", "::1:x"] {
+            assert!(matches!(text.parse::<Address>(), Err(AddressError::Syntax(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
+        let directory = std::env::temp_dir().join(format!("colonnade-listen-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("socket");
+        let address = Address::Unix(path.clone());
+        let first = Listener::bind(&address, None).unwrap();
+        assert!(matches!(Listener::bind(&address, None), Err(AddressError::InUse(_))));
+        // Closed without being taken away, as when a process is killed.
+        drop(first);
+        assert!(path.exists());
+        let second = Listener::bind(&address, None).unwrap();
+        second.close();
+        assert!(!path.exists());
+        fs::write(&path, "precious").unwrap();
+        assert!(matches!(Listener::bind(&address, None), Err(AddressError::NotASocket(_))));
+        let in_directory = Listener::bind(&Address::Unix(directory.clone()), Some(7)).unwrap();
+        assert!(in_directory.address().unwrap().to_string().ends_with("/.s.PGSQL.7"));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,341 @@
+//! A client's socket: TCP or unix, encrypted or not. Reads go into a bounded buffer; writes avoid copies.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use colonnade_wire::Link;
+
+use crate::supervise::Slot;
+use crate::tls::Tls;
+
+/// A connected stream, and its encryption once that has begun.
+#[derive(Debug)]
+pub struct Socket {
+    stream: Stream,
+    tls: OnceLock<Tls>,
+    has_tried_tls: AtomicBool,
+    /// When reads and writes time out.
+    deadline: Mutex<Option<Instant>>,
+    /// Bytes that were sent, before encryption.
+    sent: AtomicU64,
+    /// The record that the supervisor reads if this process dies.
+    slot: Option<Slot>,
+}
+
+/// After this time without data, keep-alive probes are sent. The connection is dropped after the same time without an answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl From<TcpStream> for Socket {
+    fn from(stream: TcpStream) -> Self {
+        Self::new(Stream::Tcp(stream))
+    }
+}
+
+impl From<UnixStream> for Socket {
+    fn from(stream: UnixStream) -> Self {
+        Self::new(Stream::Unix(stream))
+    }
+}
+
+impl TryFrom<OwnedFd> for Socket {
+    type Error = io::Error;
+
+    /// A connected socket of either kind.
+    fn try_from(descriptor: OwnedFd) -> io::Result<Self> {
+        let family = rustix::net::getsockname(&descriptor)?.address_family();
+        Ok(if family == rustix::net::AddressFamily::UNIX {
+            UnixStream::from(descriptor).into()
+        } else {
+            TcpStream::from(descriptor).into()
+        })
+    }
+}
+
+impl Socket {
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            tls: OnceLock::new(),
+            has_tried_tls: AtomicBool::new(false),
+            deadline: Mutex::new(None),
+            sent: AtomicU64::new(0),
+            slot: None,
+        }
+    }
+
+    /// The same socket, with the record of its session in `slot`.
+    pub(crate) fn with_slot(self, slot: Slot) -> Self {
+        Self { slot: Some(slot), ..self }
+    }
+
+    /// The session's record.
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
+    }
+
+    /// Notes that the last message sent was a ReadyForQuery. Not with encryption, which another process cannot continue.
+    pub fn rests(&self) {
+        if let (Some(slot), None) = (&self.slot, self.tls()) {
+            slot.rests();
+        }
+    }
+
+    /// Sets the options of every connection: TCP_NODELAY, and keep-alive probes that notice a dead peer.
+    pub fn prepare(&self) -> io::Result<()> {
+        if let Stream::Tcp(stream) = &self.stream {
+            stream.set_nodelay(true)?;
+            use rustix::net::sockopt;
+            sockopt::set_socket_keepalive(stream, true)?;
+            sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
+            sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE / 6)?;
+            sockopt::set_tcp_keepcnt(stream, 6)?;
+        }
+        Ok(())
+    }
+
+    /// The distance to the client.
+    pub fn link(&self) -> Link {
+        match &self.stream {
+            Stream::Unix(_) => Link::SameMachine,
+            Stream::Tcp(_) if self.peer().is_some_and(|peer| peer.is_loopback()) => Link::Loopback,
+            Stream::Tcp(_) => Link::Remote,
+        }
+    }
+
+    /// The client's address; `None` on a unix socket.
+    pub fn peer(&self) -> Option<IpAddr> {
+        // A client that is gone has no address; it counts as remote.
+        self.tcp().map(|stream| stream.peer_addr().map_or(IpAddr::from([0; 4]), |peer| peer.ip().to_canonical()))
+    }
+
+    /// The TCP connection, for its options and statistics. Nothing is written to it.
+    pub fn tcp(&self) -> Option<&TcpStream> {
+        match &self.stream {
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Unix(_) => None,
+        }
+    }
+
+    /// The encryption, if there is one.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.get()
+    }
+
+    /// Encrypts everything that follows. If the handshake fails, nothing may be sent any more.
+    ///
+    /// # Errors
+    /// If the handshake fails.
+    pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
+        self.has_tried_tls.store(true, Ordering::Relaxed);
+        tls.shake_hands(&mut Raw(self))?;
+        // It is requested once for each connection.
+        self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Whether the client begins with a TLS handshake. Waits for its first byte.
+    pub fn begins_with_tls(&self) -> io::Result<bool> {
+        /// A record that belongs to a handshake, RFC 8446 §5.1. A start-up message begins with a length, whose first byte is smaller.
+        const HANDSHAKE: u8 = 0x16;
+        let Stream::Tcp(stream) = &self.stream else { return Ok(false) };
+        self.wait_no_longer_than_the_deadline()?;
+        let mut first = [0];
+        Ok(stream.peek(&mut first)? == 1 && first == [HANDSHAKE])
+    }
+
+    /// Sets when reads and writes fail with `TimedOut`, even if some bytes have arrived.
+    pub fn set_deadline(&self, deadline: Option<Instant>) -> io::Result<()> {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+        if deadline.is_some() {
+            return Ok(());
+        }
+        self.set_read_timeout(None)?;
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(None),
+            Stream::Unix(stream) => stream.set_write_timeout(None),
+        }
+    }
+
+    /// Sets the time limit of writes.
+    fn write_no_longer_than_the_deadline(&self) -> io::Result<()> {
+        let Some(rest) = self.time_left()? else { return Ok(()) };
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(rest)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(rest)),
+        }
+    }
+
+    fn wait_no_longer_than_the_deadline(&self) -> io::Result<()> {
+        self.time_left()?.map_or(Ok(()), |rest| self.set_read_timeout(Some(rest)))
+    }
+
+    fn time_left(&self) -> io::Result<Option<Duration>> {
+        let deadline = *self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if rest.is_some_and(|rest| rest.is_zero()) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(rest) }
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    /// Ends reads or writes, also those of other threads.
+    pub fn shutdown(&self, how: Shutdown) {
+        // It fails if the peer has closed first.
+        let _ = match &self.stream {
+            Stream::Tcp(stream) => stream.shutdown(how),
+            Stream::Unix(stream) => stream.shutdown(how),
+        };
+    }
+
+    /// Sends the close alert of TLS, if that is possible without waiting.
+    pub fn say_goodbye(&self) {
+        if let (Some(tls), Stream::Tcp(stream)) = (self.tls(), &self.stream)
+            && stream.set_nonblocking(true).is_ok()
+        {
+            tls.close(&mut Raw(self));
+        }
+    }
+
+    /// Whether a handshake has failed. The client would read plain text as a part of it.
+    pub fn is_silent(&self) -> bool {
+        self.has_tried_tls.load(Ordering::Relaxed) && self.tls().is_none()
+    }
+
+    /// Bytes that were sent to the client, before encryption.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Reads some of the received bytes, and waits if there are none.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.tls() {
+            Some(tls) => tls.read(&mut Raw(self), buffer),
+            None => Raw(self).read(buffer),
+        }
+    }
+
+    fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(slot) = &self.slot {
+            slot.speaks();
+        }
+        let written = match self.tls() {
+            Some(tls) => tls.write(&mut Raw(self), slices),
+            None => Raw(self).write_vectored(slices),
+        }?;
+        self.sent.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// The bytes on the wire, encrypted if the connection is.
+struct Raw<'a>(&'a Socket);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.wait_no_longer_than_the_deadline()?;
+        match &self.0.stream {
+            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
+            Stream::Unix(stream) => (&mut &*stream).read(buffer),
+        }
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.write_no_longer_than_the_deadline()?;
+        match &self.0.stream {
+            Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
+            Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Outgoing messages. Small ones are gathered in a buffer; large payloads are written without a copy.
+pub struct Output {
+    socket: Arc<Socket>,
+    buffer: Vec<u8>,
+}
+
+/// Gathered bytes are sent from this number on.
+const GATHER: usize = 64 << 10;
+
+impl Output {
+    pub fn new(socket: Arc<Socket>) -> Self {
+        Self { socket, buffer: Vec::with_capacity(GATHER) }
+    }
+
+    /// The buffer for messages.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Sends the gathered bytes if they are worth a system call.
+    pub fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends the gathered bytes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.send(&[])
+    }
+
+    /// Sends the gathered bytes, then `payload`, without copying it.
+    pub fn send(&mut self, payload: &[&[u8]]) -> io::Result<()> {
+        let all = std::iter::once(&self.buffer[..]).chain(payload.iter().copied());
+        let mut slices: Vec<_> = all.filter(|slice| !slice.is_empty()).map(IoSlice::new).collect();
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            match self.socket.write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.buffer.clear();
+        // A single long value must not hold its memory for the rest of the session.
+        self.buffer.shrink_to(4 * GATHER);
+        Ok(())
+    }
+
+    /// Another one for the same socket. While it is used, nothing else may write, and no bytes may be left in this buffer.
+    pub fn sibling(&self) -> Self {
+        Self { socket: Arc::clone(&self.socket), buffer: Vec::new() }
+    }
+
+    /// The socket, for its state. Nothing is written to it.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+}

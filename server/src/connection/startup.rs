@@ -1,0 +1,269 @@
+//! The messages before the first query (PostgreSQL protocol, "Start-up").
+
+use crate::connection::input::Input;
+use crate::connection::socket::{Output, Socket};
+use crate::copy::options::VERSION;
+use crate::error::Failure;
+use crate::message::backend;
+use crate::message::frontend::{Message, Phase};
+use crate::message::{ProtocolError, backend::Report};
+use crate::session::settings::is_known;
+use crate::tls;
+
+/// The purpose of a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A session.
+    Session(StartupMessage),
+    /// To cancel a statement of another session.
+    Cancel { process: i32, secret: Vec<u8> },
+    /// None: it was closed.
+    Nothing,
+}
+
+/// The newest supported minor version of the protocol. 3.1 was never released and is read as 3.0.
+const MINOR: u16 = 2;
+
+/// What the client says about itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct StartupMessage {
+    pub user: String,
+    /// The database that the client names; empty if none.
+    pub database: String,
+    pub application_name: String,
+    /// The protocol's minor version that the client asks for.
+    minor: u16,
+    /// Protocol options. None is supported.
+    options: Vec<String>,
+    /// Settings that `options` names, each with its value.
+    pub given: Vec<(String, String)>,
+}
+
+/// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is there.
+pub fn purpose(
+    socket: &Socket,
+    input: &mut Input,
+    output: &mut Output,
+    tls: Option<&tls::Config>,
+) -> Result<Purpose, Failure> {
+    if let Some(tls) = tls
+        && socket.begins_with_tls()?
+    {
+        socket.encrypt(tls.connection(true)?)?;
+    }
+    // Each kind of encryption may be requested once.
+    for _ in 0..3 {
+        let asked = input.message(Phase::Startup, |message| match message {
+            Message::SslRequest => Ok(Asked::Tls),
+            Message::GssEncRequest => Ok(Asked::Gss),
+            Message::CancelRequest { process, secret } => {
+                Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
+            }
+            Message::Startup { minor, parameters } => read(minor, &parameters).map(Purpose::Session).map(Asked::For),
+            _ => Err(ProtocolError::Unexpected('S')),
+        })?;
+        match asked {
+            None => return Ok(Purpose::Nothing),
+            Some(asked) => match (asked?, tls) {
+                (Asked::For(purpose), _) => return Ok(purpose),
+                (Asked::Tls | Asked::Gss, _) if socket.tls().is_some() => break,
+                (Asked::Tls, Some(tls)) if socket.tcp().is_some() => {
+                    // Otherwise an attacker in the network could insert plain text before the encrypted part (CVE-2021-23214).
+                    if input.has_more() {
+                        return Err(ProtocolError::Unencrypted.into());
+                    }
+                    output.buffer().push(b'S');
+                    output.flush()?;
+                    socket.encrypt(tls.connection(false)?)?;
+                }
+                (Asked::Tls | Asked::Gss, _) => {
+                    output.buffer().push(b'N');
+                    output.flush()?;
+                }
+            },
+        }
+    }
+    Err(ProtocolError::Unexpected('S').into())
+}
+
+/// What a start-up message requests.
+enum Asked {
+    Tls,
+    Gss,
+    For(Purpose),
+}
+
+fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, ProtocolError> {
+    let mut message = StartupMessage { minor, ..StartupMessage::default() };
+    let mut others = Vec::new();
+    for (name, value) in parameters {
+        match *name {
+            "user" => message.user = (*value).to_owned(),
+            "database" => message.database = (*value).to_owned(),
+            "application_name" => message.application_name = (*value).to_owned(),
+            "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+            "options" => message.given = given(value)?,
+            name if name.starts_with("_pq_.") => message.options.push(name.to_owned()),
+            // It is UTF-8 in any spelling; asyncpg writes quotes around it.
+            "client_encoding" => {}
+            name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
+            _ => {}
+        }
+    }
+    // As in PostgreSQL, settings of their own come after those in `options`.
+    message.given.extend(others);
+    Ok(message)
+}
+
+/// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
+/// postinit.c): a backslash makes the next character an ordinary one.
+fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+    let (mut words, mut word, mut is_escaped) = (Vec::new(), None::<String>, false);
+    for c in options.chars() {
+        match c {
+            '\\' if !is_escaped => is_escaped = true,
+            c if c.is_ascii_whitespace() && !is_escaped => words.extend(word.take()),
+            c => {
+                word.get_or_insert_default().push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    words.extend(word);
+    let mut given = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let wrong = || ProtocolError::Options(word.clone());
+        let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
+            (Some(setting), _) => setting.to_owned(),
+            (None, Some("")) => words.next().ok_or_else(wrong)?,
+            (None, Some(setting)) => setting.to_owned(),
+            (None, None) => return Err(wrong()),
+        };
+        let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
+        given.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(given)
+}
+
+fn is_utf8(encoding: &str) -> bool {
+    let name: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
+    ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
+}
+
+impl StartupMessage {
+    /// The length of the secret for cancel requests: the longest of its version of the protocol, up to PostgreSQL's
+    /// (`MAX_CANCEL_KEY_LENGTH` in its procsignal.h).
+    pub fn secret_bytes(&self) -> usize {
+        if self.minor >= 2 { 32 } else { 4 }
+    }
+
+    /// Tells the version of the protocol if the client asks for a newer one, or for options. As in PostgreSQL, it is the first message to
+    /// the client.
+    pub fn negotiate(&self, out: &mut Vec<u8>) {
+        if self.minor > MINOR || !self.options.is_empty() {
+            let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+            backend::negotiate_protocol_version(out, self.minor.min(MINOR), &options);
+        }
+    }
+}
+
+/// Sends the messages after the login: the parameters that clients are told, and the key for cancel requests.
+pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
+    let out = output.buffer();
+    backend::authentication_ok(out);
+    let format_version = VERSION.to_string();
+    for (name, value) in [
+        ("server_version", version),
+        ("server_encoding", "UTF8"),
+        ("client_encoding", "UTF8"),
+        ("DateStyle", "ISO, MDY"),
+        ("IntervalStyle", "postgres"),
+        ("TimeZone", "UTC"),
+        ("integer_datetimes", "on"),
+        ("standard_conforming_strings", "on"),
+        ("is_superuser", "off"),
+        ("session_authorization", &message.user),
+        ("application_name", &message.application_name),
+        // It tells clients that this server supports FORMAT colonnade (PROTOCOL.md).
+        ("colonnade", &format_version),
+    ] {
+        backend::parameter_status(out, name, value);
+    }
+    backend::backend_key_data(out, process, secret);
+}
+
+/// Refuses a client before its session begins.
+pub fn refuse(output: &mut Output, failure: &Failure) {
+    let message = failure.to_string();
+    let (code, hint) = (failure.code(), failure.hint());
+    let report = Report {
+        severity: "FATAL",
+        code: code.as_str(),
+        message: &message,
+        hint: hint.as_deref(),
+        ..Report::default()
+    };
+    backend::error_response(output.buffer(), &report);
+    // If the client is gone, nothing can be done.
+    let _ = output.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_utf8_by_its_names() {
+        assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
+        assert!(!is_utf8("LATIN1") && !is_utf8(""));
+        assert!(read(0, &[("client_encoding", "LATIN1")]).is_err());
+    }
+
+    #[test]
+    fn options_are_settings() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            given("-c statement_timeout=5s  -csearch_path=a\\ b --lock-timeout=1").unwrap(),
+            [pair("statement_timeout", "5s"), pair("search_path", "a b"), pair("lock_timeout", "1")]
+        );
+        assert_eq!(given(" ").unwrap(), []);
+        assert!(given("-c").is_err() && given("-c x").is_err() && given("-d 5").is_err() && given("x=1").is_err());
+    }
+
+    #[test]
+    fn keeps_what_the_client_says() {
+        let found = read(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
+        assert_eq!((found.user.as_str(), found.database.as_str(), found.application_name.as_str()), ("me", "d", "x"));
+        assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
+    }
+
+    #[test]
+    fn a_version_that_is_spoken_is_not_negotiated() {
+        let asked = |minor, parameters: &[(&str, &str)]| {
+            let (found, mut out) = (read(minor, parameters).unwrap(), Vec::new());
+            found.negotiate(&mut out);
+            (found.secret_bytes(), out)
+        };
+        assert_eq!(asked(0, &[]), (4, vec![]));
+        assert_eq!(asked(1, &[]), (4, vec![]));
+        assert_eq!(asked(2, &[]), (32, vec![]));
+        assert_eq!(asked(3, &[]), (32, b"v\0\0\0\x0c\0\x03\0\x02\0\0\0\0".to_vec()));
+        assert_eq!(asked(9999, &[]), asked(3, &[]));
+        let option = b"v\0\0\0\x13\0\x03\0\0\0\0\0\x01_pq_.y\0".to_vec();
+        assert_eq!(asked(0, &[("_pq_.y", "1")]), (4, option));
+    }
+
+    #[test]
+    fn settings_that_are_known_are_given() {
+        let parameters = [
+            ("datestyle", "ISO"),
+            ("options", "-c statement_timeout=5"),
+            ("database", "d"),
+            ("client_encoding", "UTF8"),
+        ];
+        let found = read(0, &parameters).unwrap();
+        let expected = [("statement_timeout", "5"), ("datestyle", "ISO")];
+        assert_eq!(found.given, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}

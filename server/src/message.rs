@@ -1,0 +1,58 @@
+//! Messages of PostgreSQL's protocol, version 3: bytes only, no sockets.
+//!
+//! The source is the PostgreSQL manual, chapter "Frontend/Backend Protocol" (Message Formats).
+
+pub mod backend;
+pub mod frontend;
+mod reader;
+
+/// How the client broke the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// The length field is smaller than itself, or larger than what this message may be.
+    #[error("invalid length {length} of message {kind}; at most {limit} bytes are taken")]
+    Length {
+        /// The message's type byte, or "start-up".
+        kind: String,
+        /// Its length field.
+        length: u32,
+        /// The longest that is allowed.
+        limit: usize,
+    },
+    /// A type byte that no message has.
+    #[error("invalid message type {0:#04x}; this is not PostgreSQL's protocol version 3")]
+    Kind(u8),
+    /// The message ends before its fields do.
+    #[error("message {0:?} is too short")]
+    Truncated(char),
+    /// The message goes on after its last field.
+    #[error("message {0:?} has bytes after its last field")]
+    Trailing(char),
+    /// A string is not UTF-8.
+    #[error("message {0:?} holds text that is not UTF-8; set client_encoding to UTF8")]
+    Encoding(char),
+    /// A field has an invalid value.
+    #[error("message {0:?} has an invalid {1}")]
+    Field(char, &'static str),
+    /// The start-up message requests an unsupported version of the protocol.
+    #[error("protocol version {0}.{1} is not supported; this server speaks 3.0 and 3.2")]
+    Version(u16, u16),
+    /// The client asks for an encoding that is not UTF-8.
+    #[error("client_encoding {0:?} is not supported; use UTF8")]
+    ClientEncoding(String),
+    /// The start-up message's `options` cannot be read.
+    #[error("invalid command-line argument for server process: {0}")]
+    Options(String),
+    /// A message that is invalid in this state.
+    #[error("unexpected message {0:?}")]
+    Unexpected(char),
+    /// Unencrypted bytes behind the request for encryption.
+    #[error("received unencrypted data after the request to encrypt; somebody between may have put it there")]
+    Unencrypted,
+    /// TLS without the protocol's name in ALPN, or with another one.
+    #[error("a direct TLS connection has to name the application protocol \"postgresql\" (ALPN)")]
+    NoAlpn,
+    /// The connection ended within a message.
+    #[error("the connection ended within a message")]
+    Eof,
+}

@@ -1,0 +1,93 @@
+//! What the operator sees: a log, metrics, and the health of the server.
+
+mod http;
+mod log;
+mod statement;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+pub(crate) use http::{State, answer};
+pub(crate) use log::FieldValue;
+pub use log::Log;
+pub(crate) use statement::outline;
+
+/// Counts since the start, and the log.
+#[derive(Default)]
+pub(crate) struct Observer {
+    log: Option<Log>,
+    /// Whether statements are logged.
+    shows_statements: bool,
+    /// The supervisor's metrics, in the text form of /metrics.
+    restarts: String,
+    /// Connections that were accepted.
+    pub connections: AtomicU64,
+    /// Sessions that were started.
+    pub logins: AtomicU64,
+    /// Logins that failed: a wrong password, an unknown user, or too many attempts.
+    pub failed_logins: AtomicU64,
+    /// Connections that were refused because of a limit.
+    pub refusals: AtomicU64,
+    /// Statements that ran. Preparing one does not count.
+    statements: AtomicU64,
+    /// Statements that have failed.
+    pub errors: AtomicU64,
+    /// Bytes sent in sessions that have ended.
+    pub sent: AtomicU64,
+}
+
+impl Observer {
+    /// An observer with this log, which may show statements.
+    pub fn new(log: Option<Log>, shows_statements: bool, restarts: String) -> Arc<Self> {
+        Arc::new(Self { log, shows_statements, restarts, ..Self::default() })
+    }
+
+    /// Writes a line, if there is a log.
+    pub fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
+        if let Some(log) = &self.log {
+            log.line(event, fields);
+        }
+    }
+
+    /// Counts a statement that runs, and logs it if that is wanted. Values of parameters are not in its text.
+    pub fn statement(&self, user: &str, statement: &str) {
+        count(&self.statements);
+        if self.shows_statements {
+            let shown = statement::shown(statement);
+            self.tell("statement", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(&shown))]);
+        }
+    }
+
+    /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the number of open ones,
+    /// and `sent` the bytes that these have sent.
+    fn metrics(&self, sessions: usize, sent: u64) -> String {
+        let mut text = String::new();
+        let mut add = |kind: &str, name: &str, help: &str, value: u64| {
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "# HELP colonnade_{name} {help}\n# TYPE colonnade_{name} {kind}\ncolonnade_{name} {value}\n"
+            );
+        };
+        add("gauge", "sessions", "Sessions now.", sessions as u64);
+        let sent = self.sent.load(Relaxed) + sent;
+        for (name, help, value) in [
+            ("connections_total", "Connections accepted.", self.connections.load(Relaxed)),
+            ("logins_total", "Sessions begun.", self.logins.load(Relaxed)),
+            ("failed_logins_total", "Logins refused for the password.", self.failed_logins.load(Relaxed)),
+            ("refused_connections_total", "Connections refused for lack of room.", self.refusals.load(Relaxed)),
+            ("statements_total", "Statements run.", self.statements.load(Relaxed)),
+            ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
+            ("sent_bytes_total", "Bytes sent to clients, before encryption.", sent),
+        ] {
+            add("counter", name, help, value);
+        }
+        text + &self.restarts
+    }
+}
+
+/// Adds one.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}

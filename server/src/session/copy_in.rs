@@ -1,0 +1,76 @@
+//! COPY … FROM STDIN: the client sends rows, which are inserted batch by batch, in one transaction.
+
+use colonnade_sql::Statement;
+
+use crate::copy::CopyIn;
+use crate::copy::input::{CopyDataError, Reader, Target, reader};
+use crate::engine::Columns;
+use crate::error::Failure;
+use crate::message::ProtocolError;
+use crate::message::backend;
+use crate::message::frontend::{Message, Phase};
+use crate::rows::interrupted;
+use crate::session::state::Session;
+
+/// What a message came to.
+enum Received {
+    Data,
+    End,
+    Unexpected,
+}
+
+impl Session {
+    /// Takes rows until the client says that there are no more.
+    pub fn copy_in(&mut self, copy: &CopyIn) -> Result<(), Failure> {
+        let _running = self.start()?;
+        let columns = copy.columns.as_deref().unwrap_or("*");
+        let query = format!("SELECT {columns} FROM {}", copy.table);
+        let query = Statement::of(&query, self.engine.dialect());
+        let description = self.engine()?.describe(&query, &[]);
+        let description = description.map_err(|error| Failure::from(error).placed(None))?;
+        let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
+        let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
+        let received = self.in_transaction(|session| session.receive(copy, targets))?;
+        backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
+        Ok(())
+    }
+
+    fn receive(&mut self, copy: &CopyIn, targets: Vec<Target>) -> Result<u64, Failure> {
+        let types: Vec<_> = targets.iter().map(|target| target.type_.clone()).collect();
+        let mut reader = reader(&copy.options, targets, &self.control.budget)?;
+        backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), types.len());
+        self.output.flush()?;
+        let mut inserted = 0;
+        loop {
+            let message = self.input.message(Phase::Ready, |message| take(&message, reader.as_mut()))?;
+            let is_end = match message.ok_or(ProtocolError::Eof)?? {
+                Received::Data => false,
+                Received::End => true,
+                Received::Unexpected => return Err(ProtocolError::Unexpected('d').into()),
+            };
+            self.control.check()?;
+            if is_end {
+                reader.finish()?;
+            }
+            while let Some(batch) = reader.batch(is_end)? {
+                self.transaction.savepoints.may_write();
+                let rows = self.engine()?.insert(&copy.table, copy.columns.as_deref(), &types, batch);
+                inserted += rows.map_err(|error| interrupted(&self.control, error))?;
+            }
+            if is_end {
+                return Ok(inserted);
+            }
+        }
+    }
+}
+
+fn take(message: &Message<'_>, reader: &mut dyn Reader) -> Result<Received, Failure> {
+    match message {
+        Message::CopyData(data) => reader.feed(data).map(|()| Received::Data),
+        Message::CopyDone => Ok(Received::End),
+        Message::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
+        // PostgreSQL passes over these, since clients of the extended protocol send them before they know.
+        Message::Flush | Message::Sync => Ok(Received::Data),
+        _ => Ok(Received::Unexpected),
+    }
+}

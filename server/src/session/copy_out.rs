@@ -1,0 +1,58 @@
+//! COPY … TO STDOUT.
+
+use colonnade_sql::Statement;
+
+use crate::copy::options::Format;
+use crate::copy::{self, Context, Copy};
+use crate::engine::{Answer, BatchSize, EngineError, Rows};
+use crate::error::Failure;
+use crate::message::backend;
+use crate::session::execute::BATCH;
+use crate::session::settings;
+use crate::session::state::Session;
+
+impl Session {
+    /// Runs COPY … TO STDOUT.
+    pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+        let (query, start) = copy.query(text);
+        let query = Statement::of(&query, self.engine.dialect());
+        // What SHOW tells of this session's settings, the engine does not know.
+        let listing = match settings::kept(&query.kind, self.engine.source()) {
+            Some(command) => self.listing(&command)?,
+            None => None,
+        };
+        let _running = self.start()?;
+        // A batch becomes a chunk where the engine manages to keep to its size.
+        let options = &copy.options.colonnade;
+        let size = match copy.options.format {
+            Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
+            _ => BATCH,
+        };
+        let before = || start.map(|start| text[..start].chars().count());
+        let placed = |failure: Failure| failure.placed(before());
+        let rows = match listing {
+            Some(listing) => listing.into_rows()?,
+            None => self.checked_rows(&query, copy, size).map_err(placed)?,
+        };
+        let context = Context {
+            output: &mut self.output,
+            control: &self.control,
+            encode_cpu: self.encode_cpu,
+            link_estimate: &mut self.link_estimate,
+            rows,
+        };
+        let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
+        backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
+        Ok(())
+    }
+
+    /// The rows of COPY's query, which does not run if its columns do not fit the format.
+    fn checked_rows(&mut self, query: &Statement<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+        let options = copy.options.clone();
+        let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
+        match self.answered(query, |engine| engine.query_checked(query, size, check))? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done { .. } => Err(EngineError::no_rows().into()),
+        }
+    }
+}

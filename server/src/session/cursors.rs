@@ -1,0 +1,113 @@
+//! Cursors that are declared in SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages reach them by their
+//! names, too; and they go forward only.
+
+use std::sync::Arc;
+
+use colonnade_sql::statement::{Cursor as Request, Direction};
+use colonnade_sql::{Statement, StatementKind};
+
+use crate::engine::{Answer, EngineError, Parameter};
+use crate::error::Failure;
+use crate::message::backend;
+use crate::rows::{Cursor, Formats, Sent};
+use crate::session::execute::BATCH;
+use crate::session::prepared::Prepared;
+use crate::session::prepared::portal::{Life, Portal};
+use crate::session::prepared::statement::PreparedStatement;
+use crate::session::query;
+use crate::session::state::Session;
+
+impl Prepared {
+    /// Ends a declared cursor, or all of them.
+    fn close_cursors(&mut self, name: Option<&str>) -> Result<(), Failure> {
+        match name {
+            None => self.retain_portals(|portal| portal.life == Life::Protocol),
+            Some(name) => drop(self.take_portal(name).map_err(|_| Failure::NoCursor(name.to_owned()))?),
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Runs a statement about cursors of a simple query.
+    pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+        match query::cursor(&statement.kind)? {
+            Some(Request::Declare { name, is_held, query, .. }) => {
+                let before = statement.text[..query.start].chars().count();
+                let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
+                declared.map_err(|failure| failure.placed(Some(before)))
+            }
+            _ => self.use_cursor(&statement.kind, &Formats::default(), true),
+        }
+    }
+
+    /// The same for a statement that was prepared by the protocol. The text of a DECLARE is its query.
+    pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
+        let is_waiting = self.prepared.waiting.take().is_some();
+        let statement = &portal.statement;
+        match query::cursor(&statement.kind)? {
+            Some(Request::Declare { name, is_held, .. }) => {
+                self.declare(name, *is_held, &statement.text, &portal.values)
+            }
+            _ => self.use_cursor(&statement.kind, &portal.formats, is_waiting),
+        }
+    }
+
+    fn declare(&mut self, name: &str, is_held: bool, query: &str, values: &[Parameter]) -> Result<(), Failure> {
+        let is_outside = !self.transaction.is_any();
+        if is_outside && !is_held {
+            return Err(Failure::NoTransaction("DECLARE CURSOR"));
+        }
+        self.prepared.check_cursor(name)?;
+        let _running = self.start()?;
+        let statement = Statement::of(query, self.engine.dialect());
+        let Answer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
+            return Err(EngineError::no_rows().into());
+        };
+        let cursor = Cursor::new(rows, &Formats::default())?;
+        let life = match (is_held, is_outside) {
+            (false, _) => Life::Declared,
+            (true, false) => Life::Holdable,
+            (true, true) => Life::Held,
+        };
+        let budget = &self.control.budget;
+        let statement = Arc::new(budget.keep(PreparedStatement::running(query), query.len())?);
+        let portal = budget.keep(Portal::declared(statement, cursor, life), name.len())?;
+        self.prepared.put_portal(name, portal);
+        backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
+        Ok(())
+    }
+
+    fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
+        let (name, count, is_move) = match query::cursor(kind)? {
+            Some(Request::Fetch { name, direction: Direction::Forward(count), is_move }) => (name, *count, *is_move),
+            Some(Request::Close(name)) => {
+                self.prepared.close_cursors(name.as_deref())?;
+                self.complete(kind);
+                return Ok(());
+            }
+            _ => return Err(Failure::NotSupported("DECLARE in this place")),
+        };
+        let _running = self.start()?;
+        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
+        let rows = match portal.cursor() {
+            None => Err(Failure::PortalDone(name.clone())),
+            Some(cursor) if is_move => cursor.pass_over(&self.control, count),
+            Some(cursor) => cursor.check(formats).and_then(|()| {
+                if describe {
+                    cursor.describe(self.output.buffer(), formats);
+                }
+                let (Sent::All(rows) | Sent::Some(rows)) =
+                    cursor.send(&mut self.output, &self.control, formats, count)?;
+                Ok(rows)
+            }),
+        };
+        self.prepared.put_portal(name, portal);
+        backend::command_complete(
+            self.output.buffer(),
+            &query::tag(kind, Some(rows.map_err(|failure| failure.placed(None))?), None),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Statements that the engine runs.
+
+use colonnade_sql::{Dialect, Statement, code};
+
+use crate::connection::cancel::Running;
+use crate::engine::{Answer, BatchSize, EngineError, EngineSession, Parameter};
+use crate::error::Failure;
+use crate::message::backend;
+use crate::rows::{self, Cursor, Formats, Sent};
+use crate::session::query;
+use crate::session::state::Session;
+
+/// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
+pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
+
+/// What a statement of the engine's came to.
+pub enum Outcome {
+    /// Rows to send.
+    Rows(Cursor),
+    /// Nothing but, maybe, a number of rows that were changed.
+    Done(Option<u64>),
+}
+
+impl Session {
+    /// Runs a statement of the session's own.
+    pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
+        let statement = Statement::of(text, self.engine.dialect());
+        Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
+    }
+
+    /// The engine, free to run a statement.
+    pub fn engine(&mut self) -> Result<&mut dyn EngineSession, Failure> {
+        self.prepared.set_portals_aside(&self.control)?;
+        Ok(self.engine.as_mut())
+    }
+
+    /// Lets others stop what runs from here on.
+    pub fn start(&self) -> Result<Running, Failure> {
+        let running = self.control.start();
+        self.control.check()?;
+        Ok(running)
+    }
+
+    /// Runs a statement of the engine's, and sends what it gives.
+    pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+        let _running = self.start()?;
+        let formats = Formats::default();
+        let tag = match self.run_engine(statement, &[], &formats)? {
+            Outcome::Rows(mut cursor) => {
+                cursor.describe(self.output.buffer(), &formats);
+                let (Sent::All(sent) | Sent::Some(sent)) =
+                    cursor.send(&mut self.output, &self.control, &formats, None)?;
+                query::tag(&statement.kind, Some(sent), None)
+            }
+            Outcome::Done(changed) => query::tag(&statement.kind, None, changed),
+        };
+        backend::command_complete(self.output.buffer(), &tag);
+        Ok(())
+    }
+
+    /// Has the engine run a statement; its rows are to be read.
+    pub fn run_engine(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        formats: &Formats,
+    ) -> Result<Outcome, Failure> {
+        Ok(match self.answer(statement, values, BATCH)? {
+            Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
+            Answer::Done { changed } => Outcome::Done(changed),
+        })
+    }
+
+    /// Has the engine run a statement of the client's.
+    pub fn answer(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
+        if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
+    }
+
+    /// The same for one that must give rows.
+    pub fn query_answer(
+        &mut self,
+        statement: &Statement<'_>,
+        values: &[Parameter],
+        size: BatchSize,
+    ) -> Result<Answer, Failure> {
+        self.answered(statement, |engine| engine.query(statement, values, size))
+    }
+
+    pub fn answered<T>(
+        &mut self,
+        statement: &Statement<'_>,
+        run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
+    ) -> Result<T, Failure> {
+        if !query::reads_only(&statement.kind) {
+            self.transaction.savepoints.may_write();
+        }
+        let answer = run(self.engine()?);
+        answer.map_err(|error| {
+            let error = explained(error, statement.text, self.engine.source());
+            rows::interrupted(&self.control, error)
+        })
+    }
+}
+
+/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
+    let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
+    if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
+        return error;
+    }
+    let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";
+    EngineError { hint: Some(hint.to_owned()), ..error }
+}

@@ -1,0 +1,112 @@
+//! The extended query protocol: Parse, Bind, Describe, Execute, Close (PostgreSQL protocol, "Extended Query").
+
+use std::sync::Arc;
+
+use colonnade_sql::Statement;
+
+use crate::engine::Columns;
+use crate::error::Failure;
+use crate::limits::budget::{Budget, Kept};
+use crate::message::backend;
+use crate::message::frontend::Target;
+use crate::rows::{self, Formats};
+use crate::session::prepared::portal::Portal;
+use crate::session::prepared::statement::PreparedStatement;
+use crate::session::query;
+use crate::session::request::Step;
+use crate::session::state::Session;
+
+impl Session {
+    /// Answers one message.
+    pub fn step(&mut self, step: &Step) -> Result<(), Failure> {
+        let budget = Arc::clone(&self.control.budget);
+        let _message = budget.charge(step.bytes())?;
+        match step {
+            Step::Parse { name, query, types } => self.parse(name, query, types)?,
+            Step::Bind { portal, statement, formats, values, results } => {
+                let prepared = Arc::clone(self.prepared.statement(statement)?);
+                self.check_transaction(&prepared.kind)?;
+                let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
+                let values = prepared.bind(statement, formats, values, &mut charge)?;
+                let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
+                let bytes = portal.len() + held + size_of_val(&results[..]);
+                let made = charge.keep(Portal::new(prepared, values, Formats::new(results.clone())), bytes)?;
+                self.prepared.add_portal(portal.clone(), made)?;
+                backend::bind_complete(self.output.buffer());
+            }
+            Step::Describe(target, name) => self.describe(*target, name)?,
+            Step::Close(target, name) => {
+                self.prepared.close(*target, name);
+                backend::close_complete(self.output.buffer());
+            }
+            Step::Execute { portal, rows } => self.run_portal(portal, (*rows > 0).then_some((*rows).into()))?,
+        }
+        Ok(())
+    }
+
+    fn parse(&mut self, name: &str, query: &str, types: &[u32]) -> Result<(), Failure> {
+        self.prepared.check_name(name)?;
+        let statements = query::statements(query, self.engine.as_ref())?;
+        let statement = match &statements[..] {
+            [] => &Statement::of("", self.engine.dialect()),
+            [first, ..] => first,
+        };
+        self.check_transaction(&statement.kind)?;
+        if statements.len() > 1 {
+            return Err(Failure::SeveralStatements);
+        }
+        self.control.concerns(query);
+        let _running = self.start()?;
+        let before = query[..statement.start].chars().count();
+        let statement =
+            PreparedStatement::new(self.engine()?, statement, types).map_err(|failure| failure.placed(Some(before)))?;
+        let statement = kept(&self.control.budget, name, statement)?;
+        self.prepared.put_statement(name, statement);
+        backend::parse_complete(self.output.buffer());
+        Ok(())
+    }
+
+    /// Says which parameters a statement takes, and which columns it will give. It does not run.
+    fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
+        let (statement, formats) = match target {
+            Target::Statement => {
+                let mut statement = Arc::clone(self.prepared.statement(name)?);
+                if statement.is_open() {
+                    self.control.concerns(&statement.text);
+                    let _running = self.start()?;
+                    let mut known = PreparedStatement::clone(&statement);
+                    known.look(self.engine()?)?;
+                    statement = kept(&self.control.budget, name, known)?;
+                    self.prepared.put_statement(name, Arc::clone(&statement));
+                }
+                backend::parameter_description(self.output.buffer(), statement.parameter_oids());
+                (statement, Formats::default())
+            }
+            // One of the source's own cursors.
+            Target::Portal if self.is_elsewhere(name) => return self.describe_elsewhere(name),
+            Target::Portal => {
+                let portal = self.prepared.portal(name)?;
+                (Arc::clone(&portal.statement), portal.formats.clone())
+            }
+        };
+        let cursor =
+            self.prepared.portal(name).ok().filter(|_| target == Target::Portal).and_then(|portal| portal.cursor());
+        match (&statement.columns, cursor) {
+            (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
+            (Columns::Late, None) if target == Target::Portal => self.prepared.waiting = Some(name.to_owned()),
+            (Columns::None, _) => backend::no_data(self.output.buffer()),
+            (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
+            (Columns::Late, None) => return Err(Failure::LateColumns),
+        }
+        Ok(())
+    }
+}
+
+fn kept(
+    budget: &Arc<Budget>,
+    name: &str,
+    statement: PreparedStatement,
+) -> Result<Arc<Kept<PreparedStatement>>, Failure> {
+    let bytes = name.len() + statement.bytes();
+    Ok(Arc::new(budget.keep(statement, bytes)?))
+}

@@ -1,0 +1,97 @@
+//! Runs portals.
+
+use std::sync::Arc;
+
+use colonnade_sql::StatementKind;
+
+use crate::engine::Columns;
+use crate::error::Failure;
+use crate::message::backend;
+use crate::message::frontend::Target;
+use crate::rows::{Cursor, Sent};
+use crate::session::execute::Outcome;
+use crate::session::prepared::portal::{Portal, State};
+use crate::session::query;
+use crate::session::state::Session;
+
+impl Session {
+    /// Runs a portal, or goes on with it, until it has given `limit` rows.
+    pub fn run_portal(&mut self, name: &str, limit: Option<u64>) -> Result<(), Failure> {
+        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        let mut portal = self.prepared.take_portal(name)?;
+        let result = self.advance(name, &mut portal, limit);
+        if result.is_err() {
+            portal.state = State::Done;
+        }
+        self.prepared.put_portal(name, portal);
+        result
+    }
+
+    fn advance(&mut self, name: &str, portal: &mut Portal, limit: Option<u64>) -> Result<(), Failure> {
+        let statement = Arc::clone(&portal.statement);
+        if statement.text.is_empty() {
+            backend::empty_query(self.output.buffer());
+            return Ok(());
+        }
+        self.check_transaction(&statement.kind)?;
+        let is_new = matches!(portal.state, State::New);
+        if is_new {
+            self.begin_pipeline(&statement.kind)?;
+        }
+        let is_engines = query::is_engines(&statement.kind, self.engine.source());
+        if is_new && !is_engines {
+            portal.state = State::Done;
+            if matches!(statement.kind, StatementKind::Cursor(_)) {
+                self.control.runs(&statement.text);
+                return self.prepared_cursors(portal);
+            }
+            return self.statement(&statement.statement(), Some(Target::Portal));
+        }
+        let is_waiting = self.prepared.waiting.take().is_some();
+        let _running = self.start()?;
+        if is_new {
+            self.control.runs(&statement.text);
+        }
+        match &mut portal.state {
+            State::Done if is_engines && statement.columns.are_rows() => {
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
+                return Ok(());
+            }
+            State::Done => return Err(Failure::PortalDone(name.to_owned())),
+            State::New => match self.run_engine(&statement.statement(), &portal.values, &portal.formats)? {
+                Outcome::Rows(cursor) => {
+                    check(&statement.columns, &cursor)?;
+                    if is_waiting {
+                        cursor.describe(self.output.buffer(), &portal.formats);
+                    }
+                    portal.state = State::Open(cursor);
+                }
+                Outcome::Done(changed) => {
+                    portal.state = State::Done;
+                    if is_waiting {
+                        backend::no_data(self.output.buffer());
+                    }
+                    backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
+                    return Ok(());
+                }
+            },
+            State::Open(_) => {}
+        }
+        let State::Open(cursor) = &mut portal.state else { return Ok(()) };
+        match cursor.send(&mut self.output, &self.control, &portal.formats, limit)? {
+            Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
+            Sent::All(rows) => {
+                portal.state = State::Done;
+                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The client was told of the columns, and would read others wrongly.
+fn check(described: &Columns, cursor: &Cursor) -> Result<(), Failure> {
+    let Columns::Known(columns) = described else { return Ok(()) };
+    let described = columns.iter().map(|(_, type_)| type_.info().oid);
+    if described.eq(cursor.types().map(|info| info.oid)) { Ok(()) } else { Err(Failure::ResultChanged) }
+}

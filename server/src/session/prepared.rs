@@ -1,0 +1,133 @@
+//! Prepared statements and portals, by their names.
+
+pub(crate) mod portal;
+pub(crate) mod statement;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use portal::{Life, Portal};
+use statement::PreparedStatement;
+
+use crate::connection::cancel::Control;
+use crate::error::Failure;
+use crate::limits::budget::Kept;
+use crate::message::frontend::Target;
+
+/// What a client has prepared. The one without a name is replaced by the next without a name.
+#[derive(Default)]
+pub struct Prepared {
+    statements: HashMap<String, Arc<Kept<PreparedStatement>>>,
+    portals: HashMap<String, Kept<Portal>>,
+    /// A portal whose columns the client wants to know, and that says them when it runs.
+    pub waiting: Option<String>,
+}
+
+/// So many statements, and portals, may a client have prepared at a time.
+const MOST: usize = 4096;
+
+impl Prepared {
+    /// A simple query ends what has no name.
+    pub fn forget_unnamed(&mut self) {
+        self.statements.remove("");
+        self.portals.remove("");
+    }
+
+    /// The end of a transaction ends all portals but those that are to be held: the ones of before, and of this one if it
+    /// `commits`.
+    pub fn forget_portals(&mut self, commits: bool) {
+        self.portals.retain(|_, portal| {
+            if commits && portal.life == Life::Holdable {
+                portal.life = Life::Held;
+            }
+            portal.life == Life::Held
+        });
+    }
+
+    pub fn retain_portals(&mut self, keep: impl Fn(&Portal) -> bool) {
+        self.portals.retain(|_, portal| keep(portal));
+    }
+
+    /// Checks that a cursor of this name may be declared.
+    pub fn check_cursor(&self, name: &str) -> Result<(), Failure> {
+        if self.portals.contains_key(name) {
+            return Err(Failure::PortalExists(name.to_owned()));
+        }
+        if self.portals.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
+    }
+
+    /// Forgets a statement, or all of them; says whether there was such a one.
+    pub fn deallocate(&mut self, name: Option<&str>) -> bool {
+        match name {
+            Some(name) => self.statements.remove(name).is_some(),
+            None => {
+                self.statements.clear();
+                true
+            }
+        }
+    }
+
+    /// Frees the engine from portals that are in the middle of their rows.
+    pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
+        let portals = self.portals.values_mut();
+        portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
+    }
+
+    pub fn take_portal(&mut self, name: &str) -> Result<Kept<Portal>, Failure> {
+        self.portals.remove(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
+    }
+
+    pub fn put_portal(&mut self, name: &str, portal: Kept<Portal>) {
+        self.portals.insert(name.to_owned(), portal);
+    }
+
+    pub fn has_portal(&self, name: &str) -> bool {
+        self.portals.contains_key(name)
+    }
+
+    /// Checks that a statement of this name may be made.
+    pub fn check_name(&self, name: &str) -> Result<(), Failure> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(Failure::StatementExists(name.to_owned()));
+        }
+        if self.statements.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
+    }
+
+    /// Adds a statement, or replaces it.
+    pub fn put_statement(&mut self, name: &str, statement: Arc<Kept<PreparedStatement>>) {
+        self.statements.insert(name.to_owned(), statement);
+    }
+
+    /// Forgets a statement or a portal.
+    pub fn close(&mut self, target: Target, name: &str) {
+        match target {
+            Target::Statement => drop(self.statements.remove(name)),
+            Target::Portal => drop(self.portals.remove(name)),
+        }
+    }
+
+    pub fn portal(&mut self, name: &str) -> Result<&mut Kept<Portal>, Failure> {
+        self.portals.get_mut(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
+    }
+
+    pub fn statement(&self, name: &str) -> Result<&Arc<Kept<PreparedStatement>>, Failure> {
+        self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))
+    }
+
+    pub fn add_portal(&mut self, name: String, portal: Kept<Portal>) -> Result<(), Failure> {
+        let count = self.portals.len();
+        match self.portals.entry(name) {
+            Entry::Occupied(entry) if !entry.key().is_empty() => Err(Failure::PortalExists(entry.key().clone())),
+            Entry::Occupied(mut entry) => {
+                entry.insert(portal);
+                Ok(())
+            }
+            Entry::Vacant(_) if count >= MOST => Err(Failure::TooManyPrepared(MOST)),
+            Entry::Vacant(entry) => {
+                entry.insert(portal);
+                Ok(())
+            }
+        }
+    }
+}

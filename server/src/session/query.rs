@@ -1,0 +1,245 @@
+//! What a query string asks for: its statements, what the session must know of each, and the tag that reports it done.
+
+use colonnade_sql::certain;
+use colonnade_sql::split::{Span, split};
+use colonnade_sql::statement::{Cursor, Direction, Savepoint};
+use colonnade_sql::{Dialect, Statement, StatementKind};
+
+use super::settings;
+use crate::engine::{EngineError, EngineSession};
+use crate::error::{Failure, SqlState};
+
+/// The statements of a query string. Empty ones (nothing, or comments alone) are left out. A string in another database's SQL is cut
+/// only where all databases would; otherwise it is passed on as one statement, and the source says if it is several.
+///
+/// # Errors
+/// If it may be several, and the source might run the first of them only.
+pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<Statement<'a>>, Failure> {
+    let dialect = engine.dialect();
+    let spans: Vec<Span<'_>> = match engine.source() {
+        None => split(sql, dialect).collect(),
+        Some(source) => match certain::split(sql) {
+            Ok(spans) => spans,
+            Err(_) if source != Dialect::Unknown => certain::whole(sql).into_iter().collect(),
+            Err(_) => {
+                let message = "cannot tell where the statements of this source's SQL end";
+                let hint = Some("Send one statement at a time, without a semicolon in it.".to_owned());
+                return Err(EngineError { hint, ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) }.into());
+            }
+        },
+    };
+    Ok(spans.into_iter().map(|span| Statement::read(span, dialect)).collect())
+}
+
+/// Whether the engine runs it as it is; `source` is the dialect of a source.
+pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
+    match kind {
+        StatementKind::Query { .. }
+        | StatementKind::Insert
+        | StatementKind::Update
+        | StatementKind::Delete
+        | StatementKind::Merge
+        | StatementKind::CreateTable(_)
+        | StatementKind::Define { .. }
+        | StatementKind::Prepare
+        | StatementKind::Explain { .. }
+        | StatementKind::Other(_) => true,
+        StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
+            settings::kept(kind, source).is_none()
+        }
+        StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
+        StatementKind::Discard(what) => what != "ALL" && source.is_some(),
+        // PostgreSQL's are its own; the others have none, but this server does.
+        StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
+        StatementKind::Copy(_)
+        | StatementKind::Begin(_)
+        | StatementKind::Commit
+        | StatementKind::Rollback
+        | StatementKind::Deallocate(_)
+        | StatementKind::Notification(_) => false,
+    }
+}
+
+/// What a statement asks of cursors; `None` if it is about something else.
+///
+/// # Errors
+/// If it is wrong, or asks for a way back.
+pub fn cursor(kind: &StatementKind) -> Result<Option<&Cursor>, Failure> {
+    let StatementKind::Cursor(request) = kind else { return Ok(None) };
+    match request.as_ref().map_err(Clone::clone)? {
+        Cursor::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
+        Cursor::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
+        Cursor::Fetch { direction: Direction::Other, .. } => Err(Failure::Backward),
+        request => Ok(Some(request)),
+    }
+}
+
+/// Whether it can run beside others in a transaction that nobody has asked for by name.
+pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
+    const ALONE: [&str; 12] = [
+        "ATTACH",
+        "DETACH",
+        "CHECKPOINT",
+        "VACUUM",
+        "EXPORT",
+        "IMPORT",
+        "USE",
+        "SET",
+        "PRAGMA",
+        "INSTALL",
+        "LOAD",
+        "FORCE",
+    ];
+    match kind {
+        StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
+        StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
+        StatementKind::Other(word) if ALONE.contains(&word.as_str()) => false,
+        _ => is_engines(kind, source),
+    }
+}
+
+/// Whether it writes nothing, as far as it says.
+pub fn reads_only(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Query { has_with } => !has_with,
+        StatementKind::Explain { runs } => !runs,
+        StatementKind::Show(_) => true,
+        StatementKind::Other(word) => word == "SHOW" || word == "DESCRIBE",
+        _ => false,
+    }
+}
+
+/// The command tag of a finished statement, as PostgreSQL words it (protocol, CommandComplete).
+///
+/// `rows` is the number of rows sent, if the statement gave any; `changed` the number of rows it changed.
+pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> String {
+    let counted = |word: &str| match changed.or(rows) {
+        Some(count) => format!("{word} {count}"),
+        None => word.to_owned(),
+    };
+    let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
+    match kind {
+        StatementKind::Query { .. } => selected("SELECT"),
+        StatementKind::Insert => {
+            changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
+        }
+        StatementKind::Update => counted("UPDATE"),
+        StatementKind::Delete => counted("DELETE"),
+        StatementKind::Merge => counted("MERGE"),
+        StatementKind::Copy(_) => counted("COPY"),
+        StatementKind::Set(_) | StatementKind::SetTransaction(_) => "SET".to_owned(),
+        StatementKind::Reset(_) => "RESET".to_owned(),
+        StatementKind::Show(_) => "SHOW".to_owned(),
+        StatementKind::Explain { .. } => "EXPLAIN".to_owned(),
+        StatementKind::Begin(_) => "BEGIN".to_owned(),
+        StatementKind::Commit => "COMMIT".to_owned(),
+        StatementKind::Rollback => "ROLLBACK".to_owned(),
+        StatementKind::CreateTable(_) => "CREATE TABLE".to_owned(),
+        StatementKind::Define { verb, has_query: true, .. } if verb == "CREATE" && changed.or(rows).is_some() => {
+            format!("SELECT {}", changed.or(rows).unwrap_or_default())
+        }
+        StatementKind::Define { verb, object, .. } => format!("{verb} {object}").trim_end().to_owned(),
+        StatementKind::Prepare => "PREPARE".to_owned(),
+        StatementKind::Deallocate(None) => "DEALLOCATE ALL".to_owned(),
+        StatementKind::Deallocate(Some(_)) => "DEALLOCATE".to_owned(),
+        StatementKind::Discard(what) => format!("DISCARD {what}").trim_end().to_owned(),
+        StatementKind::Unlisten => "UNLISTEN".to_owned(),
+        StatementKind::Other(word) => match word.as_str() {
+            "TRUNCATE" => "TRUNCATE TABLE".to_owned(),
+            "SHOW" | "CALL" | "PRAGMA" => word.clone(),
+            "USE" => "SET".to_owned(),
+            word => selected(word),
+        },
+        StatementKind::Savepoint(savepoint) => match savepoint {
+            Savepoint::Set(_) => "SAVEPOINT".to_owned(),
+            Savepoint::Release(_) => "RELEASE".to_owned(),
+            Savepoint::RollBackTo(_) => "ROLLBACK".to_owned(),
+        },
+        StatementKind::Cursor(Ok(Cursor::Fetch { is_move: true, .. })) => counted("MOVE"),
+        StatementKind::Cursor(Ok(Cursor::Fetch { .. }) | Err(_)) => counted("FETCH"),
+        StatementKind::Cursor(Ok(Cursor::Declare { .. })) => "DECLARE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(Cursor::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(Cursor::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
+        StatementKind::Notification(word) => word.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(sql: &str) -> StatementKind {
+        Statement::of(sql, Dialect::POSTGRES).kind
+    }
+
+    #[test]
+    fn what_concerns_the_client_is_not_a_sources() {
+        for (statement, expected) in [
+            ("SET extra_float_digits = 3", false),
+            ("show server_version", false),
+            ("SET search_path = a", true),
+            ("SET TRANSACTION READ ONLY", true),
+            ("SHOW ALL", true),
+            ("rollback to a", true),
+            ("fetch c", true),
+            ("rollback", false),
+        ] {
+            assert_eq!(is_engines(&kind(statement), Some(Dialect::POSTGRES)), expected, "{statement}");
+        }
+        assert!(is_engines(&kind("set threads = 1"), None));
+        let is_ordinary = |sql: &str| super::is_ordinary(&kind(sql), None);
+        assert!(
+            ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
+        );
+        assert!(
+            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a"].into_iter().any(is_ordinary)
+        );
+    }
+
+    #[test]
+    fn tags_are_postgresqls() {
+        for (sql, rows, changed, expected) in [
+            ("insert into t values (1)", None, Some(1), "INSERT 0 1"),
+            ("insert into t values (1) returning i", Some(1), None, "INSERT 0 1"),
+            ("with a as (select 1) insert into t from a", None, Some(2), "INSERT 0 2"),
+            ("update t set i = 1", None, Some(7), "UPDATE 7"),
+            ("create or replace temp table t (i int)", None, None, "CREATE TABLE"),
+            ("create view v as select 1", None, None, "CREATE VIEW"),
+            ("create table t as select 1", None, Some(1), "SELECT 1"),
+            ("with a as (select 1) from a", Some(3), None, "SELECT 3"),
+            ("(select 1)", Some(1), None, "SELECT 1"),
+            ("summarize t", Some(1), None, "SELECT 1"),
+            ("set threads = 2", None, None, "SET"),
+            ("deallocate all", None, None, "DEALLOCATE ALL"),
+            ("deallocate x", None, None, "DEALLOCATE"),
+            ("discard plans", None, None, "DISCARD PLANS"),
+            ("show tables", Some(2), None, "SHOW"),
+            ("show all tables", Some(2), None, "SHOW"),
+            ("copy t to 'x.csv'", None, Some(4), "COPY 4"),
+            ("truncate t", None, Some(4), "TRUNCATE TABLE"),
+        ] {
+            assert_eq!(tag(&kind(sql), rows, changed), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn cursors_go_forward_only() {
+        for (statement, code) in [
+            ("declare c scroll cursor for select 1", "0A000"),
+            ("declare c binary cursor for select 1", "0A000"),
+            ("declare c cursor for insert into t values (1)", "42601"),
+            ("declare c cursor", "42601"),
+            ("fetch -1 from c", "55000"),
+            ("fetch 0 from c", "55000"),
+            ("fetch prior from c", "55000"),
+            ("move backward all in c", "55000"),
+            ("fetch 1 from", "42601"),
+            ("fetch 1.5 from c", "42601"),
+            ("close", "42601"),
+            ("close a b", "42601"),
+        ] {
+            assert_eq!(cursor(&kind(statement)).unwrap_err().code().as_str(), code, "{statement}");
+        }
+        assert!(cursor(&kind("fetch 2 from c")).unwrap().is_some());
+    }
+}

@@ -1,0 +1,38 @@
+//! Errors and warnings to the client.
+
+use crate::error::{Failure, SqlState};
+use crate::message::backend::{self, Report};
+use crate::session::state::Session;
+
+impl Session {
+    /// Tells the client that its statement failed, and remembers that its transaction did.
+    pub fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
+        self.report(failure, "ERROR", place);
+        self.transaction.fail();
+    }
+
+    /// `place` is the query string and where, in bytes, the statement starts in it.
+    pub fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
+        self.control.failed(failure);
+        let (code, message, detail, hint) = (failure.code(), failure.to_string(), failure.detail(), failure.hint());
+        let position = failure.position().zip(place).map(|(position, (sql, start))| {
+            // From 1, in characters of the whole query string.
+            sql[..start].chars().count() + position + 1
+        });
+        let report = Report {
+            severity,
+            code: code.as_str(),
+            message: &message,
+            detail: detail.as_deref(),
+            hint: hint.as_deref(),
+            position,
+        };
+        backend::error_response(self.output.buffer(), &report);
+    }
+
+    /// Tells the client a warning.
+    pub fn warn(&mut self, code: SqlState, message: &str) {
+        let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
+        backend::notice_response(self.output.buffer(), &report);
+    }
+}

@@ -1,0 +1,97 @@
+use colonnade_sql::Statement;
+use colonnade_sql::statement::Modes;
+
+use super::*;
+
+fn command(statement: &str) -> Option<Command> {
+    super::command(&Statement::of(statement, Dialect::POSTGRES).kind)
+}
+
+fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {
+    match command(statement)? {
+        Command::Set { setting, value, is_local } => Some((Settings::name(setting), value, is_local)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn reads_what_drivers_send() {
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(set("SET extra_float_digits = 3"), Some(("extra_float_digits", some("3"), false)));
+    assert_eq!(set("set session datestyle to 'ISO'"), Some(("DateStyle", some("ISO"), false)));
+    assert_eq!(set("SET LOCAL application_name TO DEFAULT"), Some(("application_name", None, true)));
+    assert_eq!(set("SET search_path = a, \"B\""), Some(("search_path", some("a, B"), false)));
+    assert_eq!(set("SET TIME ZONE 'Europe/Berlin'"), Some(("TimeZone", some("Europe/Berlin"), false)));
+    assert_eq!(set("SET timezone = interval '+00:00' hour to minute"), Some(("TimeZone", some("0"), false)));
+    assert_eq!(set("SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE"), Some(("TimeZone", some("-8"), false)));
+    assert_eq!(
+        set("SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE"),
+        Some(("TimeZone", some("interval+05:30hourtominute"), false))
+    );
+    assert_eq!(set("SET TIME ZONE LOCAL"), Some(("TimeZone", None, false)));
+    assert_eq!(set("SET NAMES 'UTF8'"), Some(("client_encoding", some("UTF8"), false)));
+    assert_eq!(set("SET lock_timeout = -1"), Some(("lock_timeout", some("-1"), false)));
+    assert_eq!(set("RESET application_name"), Some(("application_name", None, false)));
+    assert_eq!(set("SET threads = 2"), None);
+    assert_eq!(set("RESET threads"), None);
+    assert_eq!(command("SHOW ALL TABLES"), None);
+    assert_eq!(command("SHOW tables"), None);
+    assert_eq!(command("SHOW ALL"), Some(Command::ShowAll));
+    assert!(matches!(command("SHOW TRANSACTION ISOLATION LEVEL"), Some(Command::Show(_))));
+    let serializable = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY";
+    let modes = Modes { read_only: true, serializable: true, are_any: true };
+    assert_eq!(command(serializable), Some(Command::Transaction(modes)));
+}
+
+#[test]
+fn refuses_what_would_change_how_values_look() {
+    let settings = Settings::new(&[("server_version", "15.0")]);
+    let plan = |name: &str, value: &str| settings.plan(find(name).unwrap(), Some(value));
+    let plain = |value: &str| Change { value: value.to_owned(), ..Change::default() };
+    assert_eq!(plan("datestyle", "iso"), Ok(plain("ISO, MDY")));
+    assert!(plan("datestyle", "German").is_err());
+    assert!(plan("client_encoding", "LATIN1").is_err());
+    assert!(plan("server_version", "16").is_err());
+    assert!(plan("lock_timeout", "100").unwrap().is_idle);
+    let time = plan("statement_timeout", "2s").unwrap().time;
+    assert_eq!(time, Some((Time::Statement, Some(Duration::from_secs(2)))));
+    assert!(plan("statement_timeout", "soon").is_err());
+    assert_eq!(plan("search_path", "it's").unwrap().engine.as_deref(), Some("SET search_path = 'it''s'"));
+    let zone = plan("timezone", "europe/berlin").unwrap();
+    assert_eq!(
+        (zone.value.as_str(), zone.engine.as_deref()),
+        ("Europe/Berlin", Some("SET TimeZone = 'Europe/Berlin'"))
+    );
+    assert!(plan("timezone", "it's").is_err());
+}
+
+#[test]
+fn what_was_set_is_kept_or_given_back() {
+    let mut settings = Settings::new(&[("application_name", "a")]);
+    let name = find("application_name").unwrap();
+    let set = |settings: &mut Settings, value: &str, is_local| {
+        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).nothing())
+    };
+    assert_eq!(set(&mut settings, "b", false), Some(("application_name", "b".to_owned())));
+    let mark = settings.mark();
+    set(&mut settings, "c", true);
+    let mut committed = settings.clone();
+    assert_eq!(committed.commit(), [(name, "b".to_owned())]);
+    assert_eq!(committed.give_back(name, "b".to_owned()), Some(("application_name", "b".to_owned())));
+    assert_eq!((committed.commit(), committed.mark()), (vec![], 0));
+
+    let mut undone = settings.clone();
+    set(&mut undone, "d", false);
+    assert_eq!(undone.roll_back(mark), [(name, "b".to_owned())]);
+    undone.give_back(name, "b".to_owned());
+    assert_eq!(undone.roll_back(0), [(name, "a".to_owned())]);
+    undone.give_back(name, "a".to_owned());
+    assert!(undone.changed().is_empty() && undone.roll_back(0).is_empty());
+
+    // A later SET takes the place of a SET LOCAL.
+    set(&mut settings, "e", false);
+    assert!(settings.commit().is_empty());
+    assert_eq!(settings.changed(), [name]);
+    set(&mut settings, "a", false);
+    assert!(settings.changed().is_empty());
+}

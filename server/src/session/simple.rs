@@ -1,0 +1,98 @@
+//! The simple query protocol: a query string, and its statements.
+
+use colonnade_sql::{Statement, StatementKind};
+
+use crate::copy::Parsed;
+use crate::engine::EngineError;
+use crate::error::{Failure, SqlState};
+use crate::message::backend;
+use crate::message::frontend::Target;
+use crate::session::query;
+use crate::session::settings::{self, Command};
+use crate::session::state::Session;
+
+impl Session {
+    /// Runs a query string: its statements, up to the first that fails.
+    pub fn query(&mut self, sql: &str) -> Result<(), Failure> {
+        let statements = match query::statements(sql, self.engine.as_ref()) {
+            Ok(statements) => statements,
+            Err(failure) => {
+                self.fail(&failure, None);
+                return Ok(());
+            }
+        };
+        if statements.is_empty() {
+            backend::empty_query(self.output.buffer());
+            return Ok(());
+        }
+        self.begin_implicitly(&statements)?;
+        for statement in &statements {
+            match self.statement(statement, None) {
+                // Their answers are not gathered without bound.
+                Ok(()) => self.output.flush_if_full()?,
+                Err(failure) if failure.is_fatal() => return Err(failure),
+                Err(failure) => {
+                    self.fail(&failure, Some((sql, statement.start)));
+                    return self.abandon_pipeline();
+                }
+            }
+        }
+        self.end_pipeline()?;
+        Ok(())
+    }
+
+    /// Runs one statement, and describes the columns it gives unless that is done.
+    pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
+        let text = statement.text;
+        self.control.runs(text);
+        if let Some(dialect) = self.engine.source() {
+            return self.pass(statement, dialect, described);
+        }
+        self.check_transaction(&statement.kind)?;
+        match &statement.kind {
+            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
+                Parsed::ToStdout(copy) => self.copy(text, &copy),
+                Parsed::FromStdin(copy) => self.copy_in(&copy),
+                Parsed::Engine => self.execute(statement),
+            },
+            StatementKind::Discard(what) if what == "ALL" => {
+                if self.transaction.is_open() {
+                    return Err(EngineError::new(
+                        SqlState::ACTIVE_SQL_TRANSACTION,
+                        "DISCARD ALL cannot run inside a transaction block",
+                    )
+                    .into());
+                }
+                self.prepared.deallocate(None);
+                self.configure(&statement.kind, Command::ResetAll, described)
+            }
+            StatementKind::Discard(_) | StatementKind::Unlisten => {
+                self.complete(&statement.kind);
+                Ok(())
+            }
+            StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
+            StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
+            StatementKind::Cursor(_) => self.cursors(statement),
+            kind => match settings::command(kind) {
+                Some(command) => self.configure(kind, command, described),
+                None => self.execute(statement),
+            },
+        }
+    }
+
+    /// What was not prepared through the protocol was prepared with PREPARE, in the engine.
+    pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
+        if !self.prepared.deallocate(name) {
+            return self.execute(statement);
+        }
+        self.complete(&statement.kind);
+        Ok(())
+    }
+
+    /// Tells the client that a statement without rows is done.
+    pub fn complete(&mut self, kind: &StatementKind) {
+        backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
+    }
+}

@@ -1,0 +1,119 @@
+//! A session in front of another database: statements go there as the client wrote them, and transactions, settings and the
+//! catalog are that database's.
+//!
+//! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
+//! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
+
+use colonnade_sql::{Dialect, Statement, StatementKind, quote};
+
+use crate::copy::Parsed;
+use crate::engine::EngineError;
+use crate::error::{Failure, SqlState};
+use crate::message::backend::{self, Status};
+use crate::message::frontend::Target;
+use crate::rows::Formats;
+use crate::session::execute::Outcome;
+use crate::session::request::{Request, Step};
+use crate::session::settings;
+use crate::session::state::Session;
+
+impl Session {
+    /// Runs one statement of a session that is in front of a source.
+    pub fn pass(
+        &mut self,
+        statement: &Statement<'_>,
+        dialect: Dialect,
+        described: Option<Target>,
+    ) -> Result<(), Failure> {
+        self.follow();
+        match &statement.kind {
+            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
+                Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
+                Parsed::FromStdin(_) => Err(refused(
+                    "COPY … FROM STDIN is not passed to a source",
+                    "Insert the rows with statements, or copy them into the source itself.",
+                )),
+                Parsed::Engine => self.execute(statement),
+            },
+            StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
+            StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
+            kind => match settings::kept(kind, Some(dialect)) {
+                Some(command) => self.configure(kind, command, described),
+                None => {
+                    if *kind == StatementKind::Reset(None) {
+                        self.reset_settings()?;
+                    }
+                    self.execute(statement)
+                }
+            },
+        }
+    }
+
+    fn discard_all(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
+        if !dialect.is_postgres() {
+            return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
+        }
+        self.execute(statement)?;
+        self.prepared.deallocate(None);
+        self.reset_settings()
+    }
+
+    /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
+    pub fn is_elsewhere(&self, name: &str) -> bool {
+        self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
+    }
+
+    /// Says the columns of such a cursor.
+    pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
+        let _running = self.start()?;
+        let formats = Formats::default();
+        let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
+        match self.run_engine(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
+            Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
+            Outcome::Done(_) => backend::no_data(self.output.buffer()),
+        }
+        Ok(())
+    }
+
+    /// Learns from the source whether a transaction is open, and tells the client if values are to be written otherwise.
+    pub fn follow(&mut self) {
+        let Some(dialect) = self.engine.source() else { return };
+        if self.told.dialect != dialect.name() {
+            self.told.dialect = dialect.name();
+            backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
+        }
+        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.told.time_zone) {
+            backend::parameter_status(self.output.buffer(), "TimeZone", &zone);
+            self.told.time_zone = zone;
+        }
+        // A transaction that the session has begun itself is not the client's.
+        if let Some(status) = self.engine.status()
+            && !self.transaction.is_pipeline
+        {
+            if status == Status::Idle && self.transaction.status != Status::Idle {
+                self.forget_portals(true);
+            }
+            self.transaction.status = status;
+        }
+    }
+
+    /// A client that wants to know a statement's columns and then runs it is told when it runs: only then are they known. Any
+    /// other request finds them unknown.
+    pub fn end_wait_for_columns(&mut self, request: &Request) -> Result<(), Failure> {
+        let Some(portal) = self.prepared.waiting.take() else { return Ok(()) };
+        match request {
+            Request::Extended(Step::Execute { portal: name, .. }) if *name == portal => {
+                self.prepared.waiting = Some(portal);
+                Ok(())
+            }
+            _ => Err(Failure::LateColumns),
+        }
+    }
+}
+
+fn refused(what: &str, instead: &str) -> Failure {
+    let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, what);
+    EngineError { hint: Some(instead.to_owned()), ..error }.into()
+}

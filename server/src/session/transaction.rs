@@ -1,0 +1,278 @@
+//! Whether a session is in a transaction, and what its transaction statements do.
+//!
+//! PostgreSQL forgives what other databases do not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
+//! COMMIT of a failed transaction rolls it back. Drivers count on that.
+
+use std::thread;
+use std::time::Duration;
+
+use colonnade_sql::statement::Modes;
+use colonnade_sql::{Dialect, Statement, StatementKind};
+
+use crate::error::{Failure, SqlState};
+use crate::message::backend::{self, Report, Status};
+use crate::session::execute::BATCH;
+use crate::session::query;
+use crate::session::settings;
+use crate::session::state::Session;
+use crate::supervise::memory::with_reserve;
+
+/// What to do about a transaction statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Let the engine run it as it is.
+    Run,
+    /// Have the engine roll back, and report that.
+    RollBack,
+    /// Only warn, and report it done.
+    Warn(SqlState, &'static str),
+}
+
+/// What `kind`, a transaction statement, means in a session that is `status`.
+pub fn step(status: Status, kind: &StatementKind) -> Step {
+    match (status, kind) {
+        (Status::InTransaction, StatementKind::Begin(_)) => {
+            Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
+        }
+        (Status::Idle, StatementKind::Commit | StatementKind::Rollback) => {
+            Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+        }
+        (Status::Failed, StatementKind::Commit | StatementKind::Rollback) => Step::RollBack,
+        _ => Step::Run,
+    }
+}
+
+impl Session {
+    /// Runs BEGIN, COMMIT or ROLLBACK.
+    pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
+        let Statement { text, kind, .. } = statement;
+        match (step(self.transaction.status, kind), kind) {
+            (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
+            (Step::Warn(code, message), _) => {
+                match kind {
+                    StatementKind::Commit => {
+                        self.end_begun("COMMIT")?;
+                        self.keep_settings();
+                    }
+                    StatementKind::Rollback => {
+                        self.end_begun("ROLLBACK")?;
+                        self.undo_settings(0);
+                    }
+                    _ => {}
+                }
+                let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
+                backend::notice_response(self.output.buffer(), &report);
+            }
+            (Step::RollBack, _) => {
+                self.roll_back()?;
+                self.undo_settings(0);
+                backend::command_complete(self.output.buffer(), "ROLLBACK");
+                return Ok(());
+            }
+            (Step::Run, StatementKind::Begin(modes)) => {
+                // What a pipeline has done so far is a part of the transaction that it begins.
+                if !self.transaction.take_pipeline() {
+                    let begin = match self.engine.source() {
+                        None => own_begin(*modes)?,
+                        // As every source takes it, unless it asks for more than that.
+                        Some(_) if modes.are_any => text,
+                        Some(_) => "BEGIN",
+                    };
+                    let _running = self.start()?;
+                    self.begin_or_end(begin)?;
+                }
+                self.transaction.status = Status::InTransaction;
+            }
+            (Step::Run, _) => {
+                let is_commit = *kind == StatementKind::Commit;
+                // Whether it succeeds or not, no transaction is left after it, and no portal.
+                self.transaction.status = Status::Idle;
+                self.forget_portals(is_commit);
+                let _running = self.start()?;
+                let ended = self.begin_or_end(match self.engine.source() {
+                    Some(Dialect::Postgres { .. }) => text,
+                    // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
+                    _ if is_commit => "COMMIT",
+                    _ => "ROLLBACK",
+                });
+                match is_commit && ended.is_ok() {
+                    true => self.keep_settings(),
+                    false => self.undo_settings(0),
+                }
+                ended?;
+            }
+        }
+        self.complete(kind);
+        Ok(())
+    }
+
+    /// Ends the transaction that the session has begun for a pipeline, if there is one.
+    fn end_begun(&mut self, text: &str) -> Result<(), Failure> {
+        if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
+    }
+
+    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
+    /// "Pipelining"). A statement that Sync follows is one by itself.
+    pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
+        let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
+        let is_outside = !self.transaction.is_any();
+        if is_able && is_outside && !self.input.is_sync_next() {
+            self.begin_or_end("BEGIN")?;
+            self.transaction.is_pipeline = true;
+        }
+        Ok(())
+    }
+
+    /// It has reached its end.
+    ///
+    /// # Errors
+    /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
+    pub fn end_pipeline(&mut self) -> Result<(), Failure> {
+        if !self.transaction.is_open() {
+            self.forget_portals(true);
+        }
+        if self.transaction.take_pipeline()
+            && let Err(failure) = self.begin_or_end("COMMIT")
+        {
+            self.undo_settings(0);
+            if failure.is_fatal() {
+                return Err(failure);
+            }
+            self.fail(&failure, None);
+        }
+        if !self.transaction.is_open() {
+            self.keep_settings();
+        }
+        Ok(())
+    }
+
+    /// One of its statements has failed.
+    pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
+        if !self.transaction.is_open() {
+            self.forget_portals(false);
+        }
+        let ended = if self.transaction.take_pipeline() { self.roll_back() } else { Ok(()) };
+        if !self.transaction.is_open() {
+            self.undo_settings(0);
+        }
+        ended
+    }
+
+    /// Several statements in one query string are one transaction, unless they say otherwise themselves
+    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one. Where the transaction cannot begin, each
+    /// is one by itself.
+    ///
+    /// # Errors
+    /// If it is not certain that none has begun.
+    pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
+        let source = self.engine.source();
+        let is_ordinary = |Statement { kind, .. }: &Statement<'_>| {
+            query::is_ordinary(kind, source) || source.is_none() && settings::command(kind).is_some()
+        };
+        let is_able = !self.is_opaque() && statements.len() > 1;
+        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(is_ordinary);
+        if wanted {
+            match self.begin_or_end("BEGIN") {
+                Err(failure) if failure.is_fatal() => return Err(failure),
+                begun => self.transaction.is_pipeline = begun.is_ok(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
+    pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.transaction.is_any() {
+            return work(self);
+        }
+        self.begin_or_end("BEGIN")?;
+        let done = work(self);
+        match done {
+            Ok(_) => self.begin_or_end("COMMIT")?,
+            // Without this the next statement would meet a transaction that nobody knows of.
+            Err(_) => self.roll_back()?,
+        }
+        done
+    }
+
+    /// Whether nobody knows if a transaction is open.
+    fn is_opaque(&self) -> bool {
+        self.engine.source() == Some(Dialect::Unknown)
+    }
+
+    /// Runs BEGIN, COMMIT or ROLLBACK. If it fails, no transaction is open.
+    pub fn begin_or_end(&mut self, text: &str) -> Result<(), Failure> {
+        let done = self.run_plain(text);
+        if done.is_err() {
+            self.leave()?;
+        }
+        done
+    }
+
+    pub fn roll_back(&mut self) -> Result<(), Failure> {
+        self.transaction.status = Status::Idle;
+        self.forget_portals(false);
+        self.leave()
+    }
+
+    /// Sees that no transaction is open: what the client does next would be a part of it, and be lost with it.
+    ///
+    /// # Errors
+    /// If that cannot be done. Then the session has to end.
+    fn leave(&mut self) -> Result<(), Failure> {
+        let is_known = !self.is_opaque();
+        let rollback = Statement::of("ROLLBACK", self.engine.dialect());
+        let mut waited = Duration::ZERO;
+        let mut pause = PAUSE;
+        while is_known && self.engine.status() != Some(Status::Idle) {
+            let ended = if waited.is_zero() {
+                self.engine.execute(&rollback, &[], BATCH)
+            } else {
+                with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
+            };
+            match ended {
+                // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
+                Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < LONGEST_WAIT => {
+                    thread::sleep(pause);
+                    (waited, pause) = (waited + pause, pause * 2);
+                }
+                // The engine may have rolled back of its own accord.
+                Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => {
+                    return Err(Failure::TransactionLeft(error));
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long a ROLLBACK for which there is no memory waits before it is tried again, the first time; then twice as long each time.
+const PAUSE: Duration = Duration::from_millis(20);
+/// It is not tried again after this time.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// How an engine that is no source is told to begin.
+fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
+    if modes.serializable {
+        return Err(settings::SettingError::Transaction.into());
+    }
+    Ok(if modes.read_only { "BEGIN TRANSACTION READ ONLY" } else { "BEGIN TRANSACTION" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgives_what_postgresql_forgives() {
+        use StatementKind::{Commit, Rollback};
+        let begin = StatementKind::Begin(Modes::default());
+        assert_eq!(step(Status::Idle, &begin), Step::Run);
+        assert!(matches!(step(Status::InTransaction, &begin), Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)));
+        assert!(matches!(step(Status::Idle, &Commit), Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
+        assert_eq!(step(Status::InTransaction, &Commit), Step::Run);
+        assert_eq!(step(Status::Failed, &Commit), Step::RollBack);
+        assert_eq!(step(Status::Failed, &Rollback), Step::RollBack);
+    }
+}

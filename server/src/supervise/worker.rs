@@ -1,0 +1,137 @@
+//! The process that runs the engine. It gets its clients from the supervisor, which survives its death.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::connection::alarm::Cause;
+use crate::connection::socket::Socket;
+use crate::engine::Engine;
+use crate::observe::Log;
+use crate::serve::{Options, ServeError, Server};
+use crate::supervise::{
+    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED, Received, STATEMENT_STUCK, Setup, Slot,
+};
+
+/// A worker before it has its engine.
+pub struct Worker {
+    channel: Arc<Channel>,
+    board: Arc<Board>,
+    setup: Setup,
+    credentials: Credentials,
+    log: Option<Log>,
+}
+
+/// Why a worker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The supervisor has stopped it.
+    Stopped {
+        /// Whether all sessions have ended.
+        is_clean: bool,
+    },
+    /// This process cannot continue; a new one can.
+    Failed(Cause),
+    /// The supervisor is gone.
+    Orphaned,
+}
+
+impl End {
+    /// The exit status that tells the supervisor the reason.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Self::Stopped { is_clean: true } => 0,
+            Self::Stopped { is_clean: false } | Self::Orphaned => 1,
+            Self::Failed(Cause::EngineFailed) => ENGINE_FAILED,
+            Self::Failed(Cause::Stuck) => STATEMENT_STUCK,
+        }
+    }
+}
+
+impl Worker {
+    /// Starts the worker of this process, whose standard input is the socket to its supervisor.
+    ///
+    /// # Errors
+    /// If there is no supervisor.
+    pub fn begin() -> Result<Self, ServeError> {
+        // A worker that outlived its supervisor would keep the database locked.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
+        let channel = Channel::from_descriptor(io::stdin().as_fd().try_clone_to_owned()?);
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, "this process is started by `colonnade serve`");
+        let received =
+            channel.receive()?.filter(|received| received.message == ChannelMessage::Setup).ok_or_else(missing)?;
+        let mut descriptors = received.descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(missing);
+        let (board, setup, credentials) = (Board::from_descriptor(next()?), Setup::read(next()?)?, next()?);
+        let credentials = Credentials::take(credentials)?;
+        let log = descriptors.next().map(Log::from);
+        Ok(Self { channel: Arc::new(channel), board: Arc::new(board), setup, credentials, log })
+    }
+
+    /// The settings that the supervisor passes on.
+    pub fn settings(&self) -> &[u8] {
+        &self.setup.settings
+    }
+
+    /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the supervisor.
+    ///
+    /// # Errors
+    /// If the operating system provides no threads or descriptors.
+    pub fn serve(self, engine: Arc<dyn Engine>, options: Options) -> Result<End, ServeError> {
+        let Self { channel, board, setup, credentials, log } = self;
+        let mut server =
+            Server::start(engine, credentials, Options { log, metrics: setup.metrics.clone(), ..options })?;
+        let waking = Arc::clone(&channel);
+        server.when_it_must_end(move || waking.stop_receiving());
+        channel.send(ChannelMessage::Ready, 0, &[])?;
+        loop {
+            let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
+                let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
+                server.stop();
+                return Ok(End::Failed(cause));
+            };
+            let descriptor = descriptors.pop();
+            match message {
+                ChannelMessage::Client => {
+                    let end = Ended { channel: Arc::clone(&channel), slot };
+                    if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
+                        server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
+                    }
+                }
+                ChannelMessage::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
+                ChannelMessage::Reload => replace(&server, descriptor),
+                ChannelMessage::Drain => {
+                    let channel = Arc::clone(&channel);
+                    server.drain(move || drop(channel.send(ChannelMessage::Drained, 0, &[])));
+                }
+                ChannelMessage::Stop => {
+                    server.stop();
+                    return Ok(End::Stopped { is_clean: server.sessions() == 0 });
+                }
+                ChannelMessage::Setup | ChannelMessage::Ready | ChannelMessage::Ended | ChannelMessage::Drained => {}
+            }
+        }
+    }
+}
+
+/// Replaces users and certificates. The supervisor has checked them, so only a lack of descriptors can fail; then nothing changes.
+fn replace(server: &Server, parcel: Option<OwnedFd>) {
+    if let Some(Ok(credentials)) = parcel.map(Credentials::take) {
+        server.replace(credentials);
+    }
+}
+
+/// Tells the supervisor, when it is dropped, that a connection has ended.
+struct Ended {
+    channel: Arc<Channel>,
+    slot: u32,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // If the supervisor is gone, nothing is lost.
+        let _ = self.channel.send(ChannelMessage::Ended, self.slot, &[]);
+    }
+}

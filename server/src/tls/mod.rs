@@ -1,8 +1,0 @@
-//! TLS from the server's side: certificates from files, and the encryption of one connection.
-
-mod config;
-mod stream;
-
-pub(crate) use config::{Config, Pem};
-pub use config::{TlsError, TlsFiles};
-pub(crate) use stream::Tls;

@@ -1,0 +1,184 @@
+//! PostgreSQL's type numbers (`pg_type.dat`), and the number of a column's type.
+
+use arrow_schema::{DataType, Field};
+
+use crate::value::{DATABASE_TYPE, Logical, logical};
+
+/// What RowDescription says of a column's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// The type's number.
+    pub oid: u32,
+    /// Bytes of a value, or −1.
+    pub size: i16,
+    /// Precision and scale of a NUMERIC; −1 otherwise.
+    pub modifier: i32,
+}
+
+#[allow(missing_docs, reason = "the names are PostgreSQL's")]
+mod numbers {
+    pub const BOOL: u32 = 16;
+    pub const BYTEA: u32 = 17;
+    pub const CHAR: u32 = 18;
+    pub const NAME: u32 = 19;
+    pub const INT8: u32 = 20;
+    pub const INT2: u32 = 21;
+    pub const INT2VECTOR: u32 = 22;
+    pub const INT4: u32 = 23;
+    pub const TEXT: u32 = 25;
+    pub const OID: u32 = 26;
+    pub const OIDVECTOR: u32 = 30;
+    pub const JSON: u32 = 114;
+    pub const FLOAT4: u32 = 700;
+    pub const FLOAT8: u32 = 701;
+    pub const BPCHAR: u32 = 1042;
+    pub const VARCHAR: u32 = 1043;
+    pub const DATE: u32 = 1082;
+    pub const TIME: u32 = 1083;
+    pub const TIMESTAMP: u32 = 1114;
+    pub const TIMESTAMPTZ: u32 = 1184;
+    pub const INTERVAL: u32 = 1186;
+    pub const TIMETZ: u32 = 1266;
+    pub const BIT: u32 = 1560;
+    pub const VARBIT: u32 = 1562;
+    pub const NUMERIC: u32 = 1700;
+    pub const RECORD: u32 = 2249;
+    pub const UUID: u32 = 2950;
+    pub const JSONB: u32 = 3802;
+}
+pub use numbers::*;
+
+/// Each type's size, and its array type.
+const TYPES: [(u32, i16, u32); 28] = [
+    (BOOL, 1, 1000),
+    (BYTEA, -1, 1001),
+    (INT8, 8, 1016),
+    (INT2, 2, 1005),
+    (INT4, 4, 1007),
+    (TEXT, -1, 1009),
+    (JSON, -1, 199),
+    (FLOAT4, 4, 1021),
+    (FLOAT8, 8, 1022),
+    (DATE, 4, 1182),
+    (TIME, 8, 1183),
+    (TIMESTAMP, 8, 1115),
+    (TIMESTAMPTZ, 8, 1185),
+    (INTERVAL, 16, 1187),
+    (TIMETZ, 12, 1270),
+    (VARBIT, -1, 1563),
+    (NUMERIC, -1, 1231),
+    (RECORD, -1, 2287),
+    (UUID, 16, 2951),
+    (CHAR, 1, 1002),
+    (NAME, 64, 1003),
+    (OID, 4, 1028),
+    (BPCHAR, -1, 1014),
+    (VARCHAR, -1, 1015),
+    (BIT, -1, 1561),
+    (JSONB, -1, 3807),
+    (INT2VECTOR, -1, 1006),
+    (OIDVECTOR, -1, 1013),
+];
+
+/// The type of arrays of a type.
+pub fn array_of(oid: u32) -> Option<u32> {
+    TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, _, array)| *array)
+}
+
+/// The type of an array's items.
+pub fn item_of(oid: u32) -> Option<u32> {
+    TYPES.iter().find(|(_, _, array)| *array == oid).map(|(item, _, _)| *item)
+}
+
+/// Bytes of a value of a type, or −1.
+pub fn size(oid: u32) -> i16 {
+    TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size)
+}
+
+/// What RowDescription says of a NUMERIC with this precision and scale.
+pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
+    /// VARHDRSZ, which PostgreSQL adds to tell 0 from "none".
+    const HEADER: i32 = 4;
+    (precision << 16 | scale) + HEADER
+}
+
+/// The type of a column of rows, for RowDescription.
+pub fn of(field: &Field) -> TypeInfo {
+    let oid = oid(field);
+    // A 128-bit integer (DuckDB's HUGEINT) has up to 39 digits, more than the precision of decimal128.
+    let is_hugeint = field.metadata().get(DATABASE_TYPE).is_some_and(|name| name == "HUGEINT");
+    let modifier = match field.data_type() {
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale)
+            if *scale >= 0 && !is_hugeint =>
+        {
+            numeric_modifier(i32::from(*precision), i32::from(*scale))
+        }
+        _ => -1,
+    };
+    TypeInfo { oid, size: size(oid), modifier }
+}
+
+fn oid(field: &Field) -> u32 {
+    match logical(field) {
+        Logical::Bool8 => return BOOL,
+        Logical::Uuid => return UUID,
+        Logical::Json => return JSON,
+        Logical::Integer | Logical::Numeric => return NUMERIC,
+        Logical::TimeTz => return TIMETZ,
+        Logical::Bits => return VARBIT,
+        Logical::Name => return NAME,
+        Logical::Vector(vector) => return vector,
+        Logical::Storage | Logical::Opaque => {}
+    }
+    match field.data_type() {
+        DataType::Boolean => BOOL,
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 => INT2,
+        DataType::Int32 | DataType::UInt16 => INT4,
+        DataType::Int64 | DataType::UInt32 => INT8,
+        DataType::UInt64
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => NUMERIC,
+        DataType::Float16 | DataType::Float32 => FLOAT4,
+        DataType::Float64 => FLOAT8,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => BYTEA,
+        DataType::Date32 | DataType::Date64 => DATE,
+        DataType::Time32(_) | DataType::Time64(_) => TIME,
+        DataType::Timestamp(_, None) => TIMESTAMP,
+        DataType::Timestamp(_, Some(_)) => TIMESTAMPTZ,
+        DataType::Interval(_) | DataType::Duration(_) => INTERVAL,
+        DataType::Struct(_) => RECORD,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => list(item),
+        DataType::Map(entries, _) => array_of(oid(entries)).unwrap_or(TEXT),
+        DataType::Dictionary(_, values) => oid(&Field::new(field.name(), values.as_ref().clone(), true)),
+        _ => TEXT,
+    }
+}
+
+/// An array of arrays has the type of an array: PostgreSQL's arrays may have any number of dimensions.
+fn list(item: &Field) -> u32 {
+    let item = oid(item);
+    let is_array = TYPES.iter().any(|(_, _, array)| *array == item);
+    if is_array { item } else { array_of(item).unwrap_or(TEXT) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn columns_are_announced_as_postgresqls_types() {
+        let info = |data_type| of(&Field::new("c", data_type, true));
+        assert_eq!(info(DataType::Int32), TypeInfo { oid: INT4, size: 4, modifier: -1 });
+        assert_eq!(info(DataType::Decimal128(15, 2)).modifier, (15 << 16 | 2) + 4);
+        let list = |item| DataType::List(Arc::new(Field::new("item", item, true)));
+        assert_eq!(info(list(DataType::Int32)).oid, 1007);
+        assert_eq!(info(list(list(DataType::Int32))).oid, 1007);
+        assert_eq!(info(DataType::Null).oid, TEXT);
+    }
+}

@@ -1,0 +1,245 @@
+//! What a statement is, read once when it arrives.
+//!
+//! A statement is read as far as its kind needs it: a query to its first word, SET and COPY to their end. What is read is the grammar
+//! that PostgreSQL's clients share; which settings, options and types there are is the caller's matter. No token is kept: a statement
+//! may be megabytes long, and its tokens several times that.
+
+mod copy;
+mod create_table;
+mod cursor;
+mod parser;
+mod setting;
+
+use crate::split::Span;
+use crate::{Dialect, Token};
+
+pub use copy::{Copy, CopyOption, CopySource, OptionValue};
+pub use create_table::{CreateTable, NumberedColumn, Numbering};
+pub use cursor::{Cursor, Direction};
+use parser::Parser;
+pub use parser::SyntaxError;
+pub use setting::{Modes, Set};
+
+/// A statement of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// Without the semicolon that ends it, and without what surrounds it.
+    pub text: &'a str,
+    /// Where it starts in the text, in bytes.
+    pub start: usize,
+    /// What it is.
+    pub kind: StatementKind,
+}
+
+/// What a statement is. Words are in upper case, names as PostgreSQL folds them, places are bytes of the statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// SELECT, VALUES, TABLE, FROM, or a parenthesis.
+    Query {
+        /// Whether WITH stands in front, whose queries may change something.
+        has_with: bool,
+    },
+    /// INSERT, like the next three also behind WITH.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// MERGE.
+    Merge,
+    /// COPY.
+    Copy(Result<Copy, SyntaxError>),
+    /// DECLARE, FETCH, MOVE or CLOSE.
+    Cursor(Result<Cursor, SyntaxError>),
+    /// SET of a setting.
+    Set(Set),
+    /// RESET of a setting, or of all.
+    Reset(Option<String>),
+    /// SHOW of a setting, or of all.
+    Show(Option<String>),
+    /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
+    SetTransaction(Modes),
+    /// BEGIN or START TRANSACTION.
+    Begin(Modes),
+    /// COMMIT or END.
+    Commit,
+    /// ROLLBACK or ABORT.
+    Rollback,
+    /// SAVEPOINT, RELEASE or ROLLBACK TO.
+    Savepoint(Savepoint),
+    /// CREATE TABLE with a list of columns.
+    CreateTable(CreateTable),
+    /// CREATE, DROP or ALTER of anything else.
+    Define {
+        /// CREATE, DROP or ALTER.
+        verb: String,
+        /// The kind of thing: TABLE, VIEW.
+        object: String,
+        /// Whether a query may fill it: AS is one of its first words.
+        has_query: bool,
+    },
+    /// PREPARE.
+    Prepare,
+    /// DEALLOCATE of a prepared statement, or of all.
+    Deallocate(Option<String>),
+    /// DISCARD, and of what: ALL.
+    Discard(String),
+    /// LISTEN or NOTIFY, by that word.
+    Notification(String),
+    /// UNLISTEN.
+    Unlisten,
+    /// EXPLAIN.
+    Explain {
+        /// Whether the statement runs: ANALYZE.
+        runs: bool,
+    },
+    /// Anything else, by its first word; empty if it begins with something else.
+    Other(String),
+}
+
+/// A statement about a savepoint, with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Savepoint {
+    /// SAVEPOINT.
+    Set(String),
+    /// RELEASE.
+    Release(String),
+    /// ROLLBACK TO.
+    RollBackTo(String),
+}
+
+impl Default for StatementKind {
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
+impl<'a> Statement<'a> {
+    /// Reads a statement that was cut out of a text.
+    pub fn read(span: Span<'a>, dialect: Dialect) -> Self {
+        Self { text: span.text, start: span.start, kind: kind(span.text, dialect) }
+    }
+
+    /// Reads a text that is one statement.
+    pub fn of(text: &'a str, dialect: Dialect) -> Self {
+        Self::read(Span { text, start: 0 }, dialect)
+    }
+}
+
+/// Words between CREATE and the kind of thing that is created.
+const MODIFIERS: [&str; 7] = ["or", "replace", "temp", "temporary", "unique", "persistent", "recursive"];
+/// In how many of its first tokens a definition has its AS: `CREATE OR REPLACE TEMP TABLE a.b AS`.
+const HEAD: usize = 12;
+
+fn kind(text: &str, dialect: Dialect) -> StatementKind {
+    let mut parser = Parser::new(text, dialect);
+    let Some(first) = parser.take() else { return StatementKind::default() };
+    let word = upper(&first);
+    match word.as_str() {
+        "" if first.is_symbol(b'(') => StatementKind::Query { has_with: false },
+        "SELECT" | "VALUES" | "TABLE" | "FROM" => StatementKind::Query { has_with: false },
+        "WITH" => behind_with(parser),
+        "INSERT" => StatementKind::Insert,
+        "UPDATE" => StatementKind::Update,
+        "DELETE" => StatementKind::Delete,
+        "MERGE" => StatementKind::Merge,
+        "COPY" => StatementKind::Copy(copy::read(parser, text, dialect)),
+        "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => StatementKind::Cursor(cursor::read(parser, &word)),
+        "SET" => setting::set(parser).unwrap_or(StatementKind::Other(word)),
+        "RESET" => setting::reset(parser).unwrap_or(StatementKind::Other(word)),
+        "SHOW" => setting::show(parser).unwrap_or(StatementKind::Other(word)),
+        "START" if !parser.is_next("transaction") => StatementKind::Other(word),
+        "BEGIN" | "START" => StatementKind::Begin(setting::modes(parser)),
+        "COMMIT" | "END" => StatementKind::Commit,
+        "ROLLBACK" => match parser.clone().take_while_some().take(HEAD).any(|token| token.is_word("to")) {
+            true => StatementKind::Savepoint(Savepoint::RollBackTo(parser.last_name())),
+            false => StatementKind::Rollback,
+        },
+        "ABORT" => StatementKind::Rollback,
+        "SAVEPOINT" => StatementKind::Savepoint(Savepoint::Set(parser.last_name())),
+        "RELEASE" => StatementKind::Savepoint(Savepoint::Release(parser.last_name())),
+        "CREATE" => create_table::read(parser.clone())
+            .map_or_else(|| definition(word, parser, &MODIFIERS), StatementKind::CreateTable),
+        "DROP" | "ALTER" => definition(word, parser, &[]),
+        "PREPARE" => StatementKind::Prepare,
+        "DEALLOCATE" => match parser.take_while_some().last() {
+            Some(last) if last.is_word("all") => StatementKind::Deallocate(None),
+            last => StatementKind::Deallocate(last.map(|last| last.folded().into_owned())),
+        },
+        "DISCARD" => StatementKind::Discard(parser.take().map(|what| upper(&what)).unwrap_or_default()),
+        "LISTEN" | "NOTIFY" => StatementKind::Notification(word),
+        "UNLISTEN" => StatementKind::Unlisten,
+        "EXPLAIN" => StatementKind::Explain { runs: explain_runs(parser) },
+        _ => StatementKind::Other(word),
+    }
+}
+
+/// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.
+fn upper(token: &Token<'_>) -> String {
+    const LONGEST: usize = 64;
+    let word = if token.kind == crate::Kind::Word { token.text } else { "" };
+    word[..word.floor_char_boundary(LONGEST)].to_ascii_uppercase()
+}
+
+fn definition(verb: String, parser: Parser<'_>, modifiers: &[&str]) -> StatementKind {
+    let head: Vec<_> = parser.take_while_some().take(HEAD).filter(|token| token.kind == crate::Kind::Word).collect();
+    let object = head.iter().find(|token| !token.is_one_of(modifiers));
+    let has_query = head.iter().any(|token| token.is_word("as"));
+    StatementKind::Define { verb, object: object.map(upper).unwrap_or_default(), has_query }
+}
+
+/// What WITH belongs to: what comes after its queries. A query may be called like a keyword.
+fn behind_with(mut parser: Parser<'_>) -> StatementKind {
+    let query = StatementKind::Query { has_with: true };
+    parser.word("recursive");
+    loop {
+        if parser.name().is_none() || parser.symbol(b'(') && !parser.closes() {
+            return query;
+        }
+        // USING KEY (…) in DuckDB; MATERIALIZED or NOT MATERIALIZED.
+        while !parser.symbol(b'(') {
+            if parser.take().is_none() {
+                return query;
+            }
+            if parser.is_next("key") {
+                parser.take();
+                parser.symbol(b'(');
+                parser.closes();
+            }
+        }
+        if !parser.closes() {
+            return query;
+        }
+        if !parser.symbol(b',') {
+            break;
+        }
+    }
+    match parser.take().map(|verb| upper(&verb)).as_deref() {
+        Some("INSERT") => StatementKind::Insert,
+        Some("UPDATE") => StatementKind::Update,
+        Some("DELETE") => StatementKind::Delete,
+        Some("MERGE") => StatementKind::Merge,
+        _ => query,
+    }
+}
+
+/// Whether EXPLAIN runs its statement. A parenthesis that begins a query is taken for one of options.
+fn explain_runs(mut parser: Parser<'_>) -> bool {
+    loop {
+        if parser.word("analyze") {
+            return true;
+        }
+        if parser.symbol(b'(') {
+            return parser
+                .take_while_some()
+                .take_while(|token| !token.is_symbol(b')'))
+                .any(|token| token.is_word("analyze"));
+        }
+        if !parser.word("verbose") {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn kind(sql: &str) -> StatementKind {
+    Statement::of(sql, Dialect::DuckDb).kind
+}
+
+fn cursor(sql: &str) -> Cursor {
+    match kind(sql) {
+        StatementKind::Cursor(Ok(cursor)) => cursor,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+fn table(sql: &str) -> Option<CreateTable> {
+    match kind(sql) {
+        StatementKind::CreateTable(table) => Some(table),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_statement_is_known_by_its_first_words() {
+    use StatementKind::*;
+    let other = |word: &str| Other(word.to_owned());
+    let define = |verb: &str, object: &str, has_query| Define { verb: verb.into(), object: object.into(), has_query };
+    for (sql, expected) in [
+        ("/* x */ select 'begin'", Query { has_with: false }),
+        ("(select 1)", Query { has_with: false }),
+        ("from t", Query { has_with: false }),
+        ("insert into t values (1)", Insert),
+        ("MERGE into t", Merge),
+        ("begin", Begin(Modes::default())),
+        ("end", Commit),
+        ("/* x */ rollback work", Rollback),
+        ("abort", Rollback),
+        ("rollback work to savepoint X", Savepoint(self::Savepoint::RollBackTo("x".to_owned()))),
+        ("savepoint \"A b\"", Savepoint(self::Savepoint::Set("A b".to_owned()))),
+        ("release savepoint x", Savepoint(self::Savepoint::Release("x".to_owned()))),
+        ("start", other("START")),
+        ("deallocate all", Deallocate(None)),
+        ("DEALLOCATE PREPARE \"Mine\"", Deallocate(Some("Mine".to_owned()))),
+        ("discard all", Discard("ALL".to_owned())),
+        ("listen a", Notification("LISTEN".to_owned())),
+        ("unlisten *", Unlisten),
+        ("explain select analyze", Explain { runs: false }),
+        ("explain verbose analyze select 1", Explain { runs: true }),
+        ("explain (format json, analyze) select 1", Explain { runs: true }),
+        ("create or replace temp view v as select 1", define("CREATE", "VIEW", true)),
+        ("create table t as select 1 as serial", define("CREATE", "TABLE", true)),
+        ("drop table t", define("DROP", "TABLE", false)),
+        ("prepare p as select 1", Prepare),
+        ("use x", other("USE")),
+        ("$1", other("")),
+        ("", other("")),
+    ] {
+        assert_eq!(kind(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn with_belongs_to_what_follows_its_queries() {
+    let query = StatementKind::Query { has_with: true };
+    for (sql, expected) in [
+        ("with a as (select 1) from a", query.clone()),
+        (
+            "with recursive a(i, j) as not materialized (select ')'), \"b\" as (select (2)) insert into t",
+            StatementKind::Insert,
+        ),
+        ("with insert as (select 1) select * from insert", query.clone()),
+        ("with a as (delete from t returning i) update u set i = 1", StatementKind::Update),
+        ("with recursive a(i) using key (i) as (select 1) delete from t", StatementKind::Delete),
+        ("with a as (select 1) merge into t", StatementKind::Merge),
+        ("with a as (select 1", query.clone()),
+        ("with", query),
+    ] {
+        assert_eq!(kind(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn settings_have_a_name_and_a_value() {
+    let set = |name: &str, value: Option<&str>, is_local| {
+        StatementKind::Set(Set { name: name.to_owned(), value: value.map(ToOwned::to_owned), is_local })
+    };
+    for (sql, expected) in [
+        ("SET DateStyle = ISO, 'MDY'", set("datestyle", Some("iso, MDY"), false)),
+        ("set session x to default", set("x", None, false)),
+        ("set local \"X\" to 'it''s'", set("X", Some("it's"), true)),
+        ("set time zone local", set("timezone", None, false)),
+        ("set time zone interval '+02:00' hour to minute", set("timezone", Some("2"), false)),
+        ("set timezone 'UTC'", set("timezone", Some("UTC"), false)),
+        ("set names 'utf8'", set("client_encoding", Some("utf8"), false)),
+        ("set x = -1.5", set("x", Some("-1.5"), false)),
+        ("set variable x = 1", StatementKind::Other("SET".to_owned())),
+        ("reset all", StatementKind::Reset(None)),
+        ("reset DateStyle", StatementKind::Reset(Some("datestyle".to_owned()))),
+        ("show all", StatementKind::Show(None)),
+        ("show transaction isolation level", StatementKind::Show(Some("transaction_isolation".to_owned()))),
+        ("show time zone", StatementKind::Show(Some("timezone".to_owned()))),
+        ("show all tables", StatementKind::Other("SHOW".to_owned())),
+    ] {
+        assert_eq!(kind(sql), expected, "{sql}");
+    }
+    let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
+    assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
+    assert_eq!(kind("start transaction read only"), StatementKind::Begin(modes(true, false)));
+    assert_eq!(
+        kind("set session characteristics as transaction isolation level serializable"),
+        StatementKind::SetTransaction(modes(false, true))
+    );
+}
+
+#[test]
+fn cursors_are_read_as_drivers_write_them() {
+    for (sql, name, is_held, query) in [
+        ("DECLARE c1 CURSOR FOR\nSELECT 1", "c1", false, "SELECT 1"),
+        ("declare \"My c\" no scroll cursor with hold for (values (1))", "My c", true, "(values (1))"),
+        (
+            "declare c insensitive cursor without hold for with x as (select 1) from x",
+            "c",
+            false,
+            "with x as (select 1) from x",
+        ),
+    ] {
+        let Cursor::Declare { name: found, is_scroll, is_binary, is_held: held, query: place } = cursor(sql) else {
+            panic!("{sql}")
+        };
+        assert_eq!((&*found, is_scroll, is_binary, held, &sql[place]), (name, false, false, is_held, query));
+    }
+    assert!(matches!(
+        cursor("declare c binary scroll cursor for select 1"),
+        Cursor::Declare { is_scroll: true, is_binary: true, .. }
+    ));
+    for (sql, name, expected) in [
+        ("FETCH 100 FROM c1", "c1", Direction::Forward(Some(100))),
+        ("fetch forward 7 in \"C\"", "C", Direction::Forward(Some(7))),
+        ("fetch forward all from c", "c", Direction::Forward(None)),
+        ("fetch all from c", "c", Direction::Forward(None)),
+        ("fetch from c", "c", Direction::Forward(Some(1))),
+        ("fetch c", "c", Direction::Forward(Some(1))),
+        ("fetch next", "next", Direction::Forward(Some(1))),
+        ("fetch -1 from c", "c", Direction::Other),
+        ("fetch 0 from c", "c", Direction::Other),
+        ("fetch prior from c", "c", Direction::Other),
+        ("fetch relative -2 c", "c", Direction::Other),
+        ("fetch backward all in c", "c", Direction::Other),
+    ] {
+        assert_eq!(cursor(sql), Cursor::Fetch { name: name.to_owned(), direction: expected, is_move: false }, "{sql}");
+    }
+    assert!(matches!(cursor("move 2 in c"), Cursor::Fetch { is_move: true, .. }));
+    assert_eq!((cursor("close all"), cursor("CLOSE C")), (Cursor::Close(None), Cursor::Close(Some("c".to_owned()))));
+    for (sql, position) in [
+        ("declare c cursor for insert into t values (1)", 21),
+        ("declare é cursor", 16),
+        ("fetch 1 from", 12),
+        ("fetch 1.5 from c", 10),
+        ("close a b", 8),
+    ] {
+        let StatementKind::Cursor(Err(error)) = kind(sql) else { panic!("{sql}") };
+        assert_eq!(error.position, position, "{sql}: {error}");
+    }
+}
+
+#[test]
+fn a_table_has_columns_that_number_their_rows() {
+    let sql = "create table s.\"T\" (Id serial primary key, b integer default f(1, 2), \"C\" BigSerial)";
+    let found = table(sql).unwrap();
+    assert_eq!((&found.schema[..], &*found.name), (&["s".to_owned()][..], "T"));
+    let columns: Vec<_> = found.numbered.iter().map(|column| (&*column.name, &sql[column.place.clone()])).collect();
+    assert_eq!(columns, [("Id", "serial"), ("C", "BigSerial")]);
+    assert_eq!(found.numbered[1].numbering, Numbering::Serial(8));
+    let sql = "CREATE TEMP TABLE IF NOT EXISTS t (i INT GENERATED BY DEFAULT AS IDENTITY (START WITH -5) UNIQUE)";
+    let found = table(sql).unwrap();
+    assert!(found.is_temporary && found.if_not_exists);
+    assert_eq!(&sql[found.numbered[0].place.clone()], "GENERATED BY DEFAULT AS IDENTITY (START WITH -5)");
+    let options = ["START", "WITH", "-", "5"].map(ToOwned::to_owned).to_vec();
+    assert_eq!(found.numbered[0].numbering, Numbering::ByDefault(options));
+    let always = table("create table t (i int generated always as identity)").unwrap();
+    assert_eq!(always.numbered[0].numbering, Numbering::Always);
+    for sql in [
+        "create table t (i integer, serial integer)",
+        "create table t (\"i\" \"serial\")",
+        "create table t (i integer generated always as (j + 1), j integer)",
+        "create table t (i s.serial)",
+        "create table t (",
+    ] {
+        assert_eq!(table(sql).unwrap().numbered, [], "{sql}");
+    }
+    for sql in ["create view serial as select 1", "create table", "create table if t (i serial)", "select serial"] {
+        assert_eq!(table(sql), None, "{sql}");
+    }
+}
+
+#[test]
+fn copy_has_a_source_and_options() {
+    let to_stdout = |sql: &str, dialect| match Statement::of(sql, dialect).kind {
+        StatementKind::Copy(Ok(Copy::ToStdout(source, options))) => (source, options),
+        other => panic!("{sql}: {other:?}"),
+    };
+    let sql = "copy (select ')', \"a)\" from t /* ) */) to stdout";
+    let (CopySource::Query(query), options) = to_stdout(sql, Dialect::DuckDb) else { panic!("{sql}") };
+    assert_eq!((&sql[query], options), ("select ')', \"a)\" from t /* ) */", Vec::new()));
+    let sql = "COPY s.\"T\" (a, \"B\") TO STDOUT (FORMAT csv)";
+    let (CopySource::Table { table, columns }, options) = to_stdout(sql, Dialect::DuckDb) else { panic!("{sql}") };
+    assert_eq!((&sql[table], &sql[columns.unwrap()], options.len()), ("s.\"T\"", "a, \"B\"", 1));
+    let new = "COPY t TO STDOUT WITH (FORMAT 'csv', HEADER, DELIMITER ';', FORCE_QUOTE (a, \"B\"))";
+    let old = "COPY t TO STDOUT WITH CSV HEADER DELIMITER AS ';' FORCE QUOTE a, \"B\"";
+    assert_eq!(to_stdout(new, Dialect::DuckDb), to_stdout(old, Dialect::DuckDb));
+    for (query, rest) in [
+        (r"select '') to stdout (format csv)'", " to stdout"),
+        ("select `)`", " TO STDOUT (FORMAT colonnade, chunk_rows 5)"),
+        ("select 1", " to stdout (format csv, null ') to stdout', force_quote (a, b))"),
+    ] {
+        let sql = format!("copy ({query}){rest}");
+        let (CopySource::Query(place), _) = to_stdout(&sql, Dialect::Unknown) else { panic!("{sql}") };
+        assert_eq!(&sql[place], query);
+    }
+    for sql in
+        ["copy t to 'x.csv'", "copy (select 1) to 'x' (format parquet)", "copy t from 'x'", "COPY FROM DATABASE a TO b"]
+    {
+        assert_eq!(kind(sql), StatementKind::Copy(Ok(Copy::Other)), "{sql}");
+    }
+    let sql = "copy a.\"B\" (x, y) from stdin with csv header";
+    let StatementKind::Copy(Ok(Copy::FromStdin { table, columns, options })) = kind(sql) else { panic!("{sql}") };
+    assert_eq!((&sql[table], &sql[columns.unwrap()], options.unwrap().len()), ("a.\"B\"", "x, y", 2));
+    for (sql, position) in [
+        ("copy (select 1 to stdout", 24),
+        ("copy t to stdout (format csv", 28),
+        ("copy t to stdout (format csv) x", 30),
+        ("copy t to stdout wit csv", 17),
+        ("copy 1 to stdout", 5),
+        ("copy t from stdin csv force a", 28),
+    ] {
+        let StatementKind::Copy(Err(error)) = kind(sql) else { panic!("{sql}") };
+        assert_eq!(error.position, position, "{sql}: {error}");
+    }
+}
+
+proptest! {
+    /// Every place is one of the statement's own.
+    #[test]
+    fn any_statement_is_read(
+        verb in "(copy|copy \\(|copy t (to stdout|from stdin)|declare|fetch|create table|create table t \\(|with|set|show|explain|rollback)",
+        rest in "(cursor|for|from|to|with|as|hold|select|all|csv|null|serial|generated|by default|identity|temp|if not exists|\
+                 stdout| |a|\"b|'c|\\.|\\(|\\)|,|;|-|1|é|=){0,16}"
+    ) {
+        let sql = format!("{verb} {rest}");
+        for dialect in [Dialect::DuckDb, Dialect::POSTGRES, Dialect::Sqlite, Dialect::MYSQL, Dialect::Unknown] {
+            match Statement::of(&sql, dialect).kind {
+                StatementKind::Copy(Ok(Copy::ToStdout(CopySource::Query(place), _)))
+                | StatementKind::Cursor(Ok(Cursor::Declare { query: place, .. })) => {
+                    prop_assert!(sql.get(place).is_some());
+                }
+                StatementKind::Copy(Ok(
+                    Copy::ToStdout(CopySource::Table { table, columns }, _) | Copy::FromStdin { table, columns, .. },
+                )) => prop_assert!(sql.get(table).is_some() && columns.is_none_or(|place| sql.get(place).is_some())),
+                StatementKind::CreateTable(table) => {
+                    let mut end = 0;
+                    for column in table.numbered {
+                        prop_assert!(column.place.start >= end && sql.get(column.place.clone()).is_some());
+                        end = column.place.end;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

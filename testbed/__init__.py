@@ -1,0 +1,1 @@
+"""Servers that tests and benchmarks start: PostgreSQL, MariaDB and `colonnade serve`."""

@@ -1,0 +1,1 @@
+"""Hostile clients, servers, statements and values."""

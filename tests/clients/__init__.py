@@ -1,0 +1,1 @@
+"""Other projects' drivers and tools against `colonnade serve`."""

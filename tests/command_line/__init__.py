@@ -1,0 +1,1 @@
+"""The commands `colonnade read`, `bench` and `demo`."""

@@ -1,0 +1,1 @@
+"""What a result becomes: Arrow, pandas, polars, NumPy, DuckDB, files."""

@@ -1,0 +1,31 @@
+"""A cluster, a connection and a session for the tests of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import colonnade
+import psycopg
+import pytest
+
+from testbed import postgres as pg
+
+
+@pytest.fixture(scope="session")
+def postgres(extended: pg.Cluster) -> pg.Cluster:
+    """The cluster that a module's tests are about; another one in modules that say so."""
+    return extended
+
+
+@pytest.fixture
+def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
+    """A connection to PostgreSQL."""
+    with colonnade.connect(postgres.uri()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(postgres: pg.Cluster) -> Iterator[psycopg.Connection]:
+    """A session of psycopg's beside it."""
+    with postgres.connect() as opened:
+        yield opened

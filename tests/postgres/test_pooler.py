@@ -1,0 +1,138 @@
+"""Through pgbouncer, which may give every transaction another backend."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import colonnade
+import psycopg
+import pytest
+
+from testbed import postgres as pg
+from tests.support import fronts
+
+# Debian keeps it where only root looks.
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+
+
+@contextmanager
+def pooled(cluster: pg.Cluster, mode: str, **settings: object) -> Iterator[str]:
+    """The URI of a pgbouncer before the cluster."""
+    with pg.scratch() as directory:
+        port = pg.free_port()
+        (directory / "users").write_text(f'"{pg.SUPERUSER}" ""\n')
+        lines = {
+            "listen_addr": "127.0.0.1",
+            "listen_port": port,
+            "unix_socket_dir": "",
+            "auth_type": "trust",
+            "auth_file": directory / "users",
+            "pool_mode": mode,
+            **settings,
+        }
+        text = "\n".join(f"{name} = {value}" for name, value in lines.items())
+        file = directory / "pgbouncer.ini"
+        file.write_text(f"[databases]\n* = host={cluster.directory} port={cluster.port}\n[pgbouncer]\n{text}\n")
+        for path in directory.iterdir():
+            pg.give(path)
+        command = [str(PGBOUNCER), str(file)]
+        with (directory / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=pg.drop_root())
+        try:
+            uri = f"postgresql://{pg.SUPERUSER}@127.0.0.1:{port}/postgres"
+            _wait(uri, process, directory / "log")
+            yield uri
+        finally:
+            process.terminate()
+            process.wait(pg.PATIENCE)
+
+
+def _wait(uri: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(pg.PATIENCE * 20):
+        try:
+            colonnade.connect(uri).close()
+        except colonnade.OperationalError:
+            assert process.poll() is None, log.read_text()
+            threading.Event().wait(0.05)
+        else:
+            return
+    raise RuntimeError(f"pgbouncer does not answer:\n{log.read_text()}")
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
+def test_results_through_a_pooler(postgres: pg.Cluster, mode: str) -> None:
+    with pooled(postgres, mode, default_pool_size=2) as uri, colonnade.connect(uri) as connection:
+        for _ in range(5):
+            table = connection.query("select i, 'row ' || i as t from generate_series(1, 100000) i").to_arrow()
+            assert table.column("i").to_pylist() == list(range(1, 100_001))
+            with pytest.raises(colonnade.DataError):
+                connection.query("select 1 / (i - 50000) as q from generate_series(1, 100000) i").to_arrow()
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_in_front_of_a_pooler(stock: pg.Cluster, mode: str) -> None:
+    """What one client changes reaches no other one through the pool, and ends its own session."""
+    with pooled(stock, mode, default_pool_size=1) as uri, fronts.front(uri) as front:
+        for _ in range(3):
+            with fronts.connect(front.server) as client:
+                assert client.execute("select '\\', %s, %s", ["\\'", [1, 2]]).fetchall() == [("\\", "\\'", [1, 2])]
+                with pytest.raises(psycopg.Error, match="how statements are read"):
+                    client.execute("select set_config('standard_conforming_strings', 'off', false)")
+
+
+def test_every_query_on_a_fresh_backend(postgres: pg.Cluster) -> None:
+    """The extension is loaded again where it has to be, with the query and before it."""
+    with pooled(postgres, "transaction", server_lifetime=0) as uri, colonnade.connect(uri) as connection:
+        backends = set()
+        for number in range(10):
+            [row] = connection.query("select pg_backend_pid() as pid, $1 as n", [number]).to_arrow().to_pylist()
+            assert row["n"] == number
+            backends.add(row["pid"])
+        assert len(backends) == 10
+
+
+def test_a_pinned_backend_within_a_transaction(postgres: pg.Cluster) -> None:
+    with pooled(postgres, "transaction", server_lifetime=0) as uri, colonnade.connect(uri) as connection:
+        connection.execute("begin")
+        # In a transaction block nothing can be tried again: the user is told, and told what to do.
+        with pytest.raises(colonnade.DataError, match="colonnade") as caught:
+            connection.query("select 1 as one")
+        assert caught.value.sqlstate == "22023"
+        assert "session_preload_libraries" in (caught.value.hint or "")
+        connection.execute("rollback")
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1
+
+
+def test_clients_at_the_same_time(postgres: pg.Cluster) -> None:
+    failures: list[BaseException] = []
+
+    def read(uri: str) -> None:
+        try:
+            with colonnade.connect(uri) as connection:
+                for _ in range(10):
+                    assert connection.query("select generate_series(1, 10000) as i").to_arrow().num_rows == 10_000
+        except BaseException as error:
+            failures.append(error)
+
+    with pooled(postgres, "transaction", default_pool_size=2) as uri:
+        threads = [threading.Thread(target=read, args=(uri,)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(pg.PATIENCE)
+    assert failures == []
+
+
+def test_cancelling_through_a_pooler(postgres: pg.Cluster) -> None:
+    with pooled(postgres, "transaction", default_pool_size=1) as uri, colonnade.connect(uri) as connection:
+        result = connection.query("select generate_series(1, 1000000000) as i")
+        next(iter(result))
+        result.close()
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1

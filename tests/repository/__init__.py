@@ -1,0 +1,1 @@
+"""The repository itself: layering, documentation, types of the public names."""

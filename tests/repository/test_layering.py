@@ -1,0 +1,156 @@
+"""Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← duckdb ← python`,
+`sql ← duckdb, python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`. Then the rooms of the Python package."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Each crate of the workspace, and those of its neighbours that it may depend on.
+MAY_KNOW = {
+    "colonnade-wire": set[str](),
+    "colonnade-login": set[str](),
+    "colonnade-sql": set[str](),
+    "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
+    "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
+    "colonnade-bench": {"colonnade-wire"},
+    "colonnade-shaper": set[str](),
+    "colonnade-encoder": {"colonnade-wire"},
+}
+
+# What must not come in, however deep. Wire is linked into PostgreSQL backends: no I/O, no threads of its own, no
+# foreign format. Client and server know no Python and no async stack.
+NEVER = {
+    "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
+    "colonnade-login": {"pyo3", "tokio", "mio", "socket2", "rustls"},
+    "colonnade-client": {"pyo3", "tokio", "mio"},
+    "colonnade-server": {"pyo3", "tokio", "mio"},
+    "colonnade-duckdb": {"pyo3", "tokio", "mio"},
+    "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon"},
+}
+
+PACKAGE = ROOT / "python" / "colonnade"
+
+# Each room of the Python package, or module at its top, and what of those above it its modules may import; "" is the
+# package itself. `_core` is the stub of the extension module.
+ROOMS = {
+    "_options": set[str](),
+    "_libraries": set[str](),
+    "_core": {"_options"},
+    "_errors": {"_core"},
+    "_duckdb": {"_core"},
+    "_sources": {"_options", "_libraries", "_core", "_errors", "_duckdb"},
+    "_frames": {"_options", "_libraries", "_core", "_errors"},
+    "_connection": {"_options", "_core", "_sources", "_frames"},
+    "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
+    "": {"_options", "_core", "_errors", "_frames", "_connection", "_read"},
+    "_serve": {"_core", "_duckdb", "_sources"},
+    "_cli": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "", "_serve"},
+    "__main__": {"_cli"},
+}
+
+
+@pytest.fixture(scope="module")
+def metadata() -> dict[str, Any]:
+    command = ["cargo", "metadata", "--format-version=1", "--all-features", "--locked"]
+    return json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+
+
+def reached(metadata: dict[str, Any], crate: str) -> set[str]:
+    """The crates that end up in a build of `crate`: its normal and build dependencies, not those of its tests."""
+    names = {package["id"]: package["name"] for package in metadata["packages"]}
+    below = {
+        node["id"]: [dep["pkg"] for dep in node["deps"] if any(kind["kind"] != "dev" for kind in dep["dep_kinds"])]
+        for node in metadata["resolve"]["nodes"]
+    }
+    todo = [next(id_ for id_, name in names.items() if name == crate)]
+    seen: set[str] = set()
+    while todo:
+        for id_ in below[todo.pop()]:
+            if id_ not in seen:
+                seen.add(id_)
+                todo.append(id_)
+    return {names[id_] for id_ in seen}
+
+
+def test_every_crate_has_its_place(metadata: dict[str, Any]) -> None:
+    names = {package["id"]: package["name"] for package in metadata["packages"]}
+    assert {names[id_] for id_ in metadata["workspace_members"]} == set(MAY_KNOW)
+
+
+@pytest.mark.parametrize("crate", MAY_KNOW)
+def test_a_crate_knows_only_its_lower_neighbours(metadata: dict[str, Any], crate: str) -> None:
+    declared = next(package["dependencies"] for package in metadata["packages"] if package["name"] == crate)
+    known = {dependency["name"] for dependency in declared if dependency["name"] in MAY_KNOW}
+    assert known <= MAY_KNOW[crate]
+
+
+def test_sql_has_no_dependencies(metadata: dict[str, Any]) -> None:
+    assert reached(metadata, "colonnade-sql") == set()
+
+
+@pytest.mark.parametrize("crate", NEVER)
+def test_what_must_not_come_in_does_not(metadata: dict[str, Any], crate: str) -> None:
+    assert not reached(metadata, crate) & NEVER[crate]
+
+
+def modules() -> dict[str, Path]:
+    """The files of the Python package by the names of their modules."""
+    files = {path.relative_to(PACKAGE.parent): path for kind in ("*.py", "*.pyi") for path in PACKAGE.rglob(kind)}
+    return {".".join(name.with_suffix("").parts).removesuffix(".__init__"): path for name, path in files.items()}
+
+
+def imported(module: str) -> set[str]:
+    """The modules of the package that one of them imports, wherever it does."""
+    known = modules()
+    package = module if known[module].name == "__init__.py" else module.rpartition(".")[0]
+    found = set[str]()
+    for node in ast.walk(ast.parse(known[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            # A name is a module, or is in one.
+            found |= {name if name in known else base for name in (f"{base}.{name.name}" for name in node.names)}
+    return found & known.keys()
+
+
+def room(module: str) -> str:
+    return module.removeprefix("colonnade").removeprefix(".").partition(".")[0]
+
+
+def test_every_room_of_the_package_has_its_place() -> None:
+    assert {room(module) for module in modules()} == set(ROOMS)
+    above = set[str]()
+    for name, may_know in ROOMS.items():
+        assert may_know <= above, name
+        above.add(name)
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_a_module_of_the_package_knows_only_the_rooms_above(module: str) -> None:
+    others = {room(name) for name in imported(module)} - {room(module)}
+    assert others <= ROOMS[room(module)]
+
+
+def test_what_stands_in_no_room_is_little() -> None:
+    assert len([path for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi")]) <= 8
+
+
+def test_the_server_does_not_name_its_engine() -> None:
+    files = sorted((ROOT / "server/src").rglob("*.rs"))
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    # A comment may say whose behaviour is the reason for something.
+    named = [line for line in lines if "duckdb" in line.partition("//")[0].lower()]
+    assert len(files) > 80
+    assert named == []

@@ -1,0 +1,1 @@
+"""`colonnade serve`: what it answers, refuses and reports."""

@@ -1,0 +1,138 @@
+"""Statements that run again and again: what the server remembers of them must not outlive what has made it true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from colonnade._duckdb import engine as _engine
+
+from testbed.serving import Server
+from tests.support.every_type import EVERY_TYPE
+
+LIMITS = (1000, 1 << 20)
+
+
+@pytest.fixture(params=["simple", "parameters"])
+def ask(request: pytest.FixtureRequest, server: Server) -> Iterator[Callable[[str], list[tuple[object, ...]]]]:
+    """Runs a statement twice, so that the second time is one of what was seen before."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+
+        def twice(statement: str) -> list[tuple[object, ...]]:
+            def once() -> list[tuple[object, ...]]:
+                if request.param == "simple":
+                    return psycopg.ClientCursor(connection).execute(statement).fetchall()
+                return connection.execute(f"{statement} where 'x' = %s", ["x"], prepare=False).fetchall()
+
+            first, second = once(), once()
+            assert first == second
+            return second
+
+        connection.execute("create schema if not exists again")
+        connection.execute("create or replace table again.a as select 1::integer as v")
+        connection.execute("create schema if not exists again2")
+        connection.execute("create or replace table again2.a as select 'two' as v")
+        connection.execute("set search_path = again")
+        twice.connection = connection  # type: ignore[attr-defined]
+        yield twice
+
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+
+
+def session_of(ask: Ask) -> psycopg.Connection:
+    return ask.connection  # type: ignore[attr-defined]
+
+
+def test_another_session_changes_the_table(ask: Ask, server: Server) -> None:
+    assert ask("select * from a") == [(1,)]
+    with psycopg.connect(server.dsn, autocommit=True) as other:
+        other.execute("alter table again.a alter v type varchar using 'now ' || v")
+        assert ask("select * from a") == [("now 1",)]
+        other.execute("alter table again.a add column w date default '2024-02-29'::date")
+        assert [len(row) for row in ask("select * from a")] == [2]
+        other.execute("drop table again.a")
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            ask("select * from a")
+        other.execute("create table again.a as select '1 day'::interval as v")
+    assert [str(v) for (v,) in ask("select * from a")] == ["1 day, 0:00:00"]
+
+
+def test_the_session_looks_elsewhere(ask: Ask) -> None:
+    connection = session_of(ask)
+    assert ask("select v from a") == [(1,)]
+    connection.execute("set search_path = again2")
+    assert ask("select v from a") == [("two",)]
+    connection.execute("set search_path = again")
+    connection.execute("create temporary table a as select true as v")
+    assert ask("select v from temp.a") == [(True,)]
+    connection.execute("drop table temp.a")
+    assert ask("select v from a") == [(1,)]
+
+
+def test_a_transaction_is_undone(ask: Ask) -> None:
+    connection = session_of(ask)
+    assert ask("select v from a") == [(1,)]
+    connection.execute("begin")
+    connection.execute("alter table a alter v type varchar")
+    assert ask("select v from a") == [("1",)]
+    connection.execute("rollback")
+    assert ask("select v from a") == [(1,)]
+
+
+def test_what_a_function_gives_depends_on_a_setting(ask: Ask) -> None:
+    connection = session_of(ask)
+    assert ask("select 7 / 2 as v from a") == [(3.5,)]
+    connection.execute("set integer_division = true")
+    assert ask("select 7 / 2 as v from a") == [(3,)]
+
+
+def test_what_writes_runs_once(server: Server) -> None:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("create or replace sequence counted")
+        connection.execute("create or replace table counted_rows (i integer)")
+        found = [connection.execute("select nextval('counted')").fetchone() for _ in range(3)]
+        assert found == [(1,), (2,), (3,)]
+        for _ in range(3):
+            assert connection.execute("insert into counted_rows values (7) returning i").fetchall() == [(7,)]
+        assert connection.execute("select count(*) from counted_rows").fetchone() == (3,)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[_engine.Session]:
+    engine = _engine.Engine(":memory:")
+    session = engine.session()
+    yield session
+    session.close()
+    engine.close()
+
+
+def drained(answer: _engine.Answer) -> list[object]:
+    import pyarrow as pa
+
+    assert answer.stream is not None
+    return pa.RecordBatchReader.from_stream(answer.stream).read_all().to_pylist()
+
+
+@pytest.mark.parametrize(("type_name", "query"), [*EVERY_TYPE, ("twice", "select 1 as a, 2 as a, 3 as A")])
+def test_every_type_is_the_same_again(session: _engine.Session, type_name: str, query: str) -> None:
+    first = session.execute(query, *LIMITS, None)
+    rows = drained(first)
+    seen = session._seen.get(query)
+    # What is cast on its way is looked at each time; long statements are not worth it.
+    assert (seen is None) == bool(first.cast or type_name == "INTERVAL")
+    again = session.execute(query, *LIMITS, None)
+    assert isinstance(again.stream, _engine.Capsule) == (seen is not None)
+    assert (again.types, again.cast) == (first.types, first.cast)
+    assert repr(drained(again)) == repr(rows)
+
+
+def test_only_so_much_is_remembered(session: _engine.Session) -> None:
+    for number in range(2 * _engine.SEEN):
+        drained(session.execute(f"select {number} as v", *LIMITS, None))
+    assert len(session._seen) == _engine.SEEN
+    assert f"select {2 * _engine.SEEN - 1} as v" in session._seen
+    for large in (f"select '{'x' * _engine.SEEN_CHARACTERS}'", f"select {'1, ' * _engine.SEEN_COLUMNS} 1"):
+        drained(session.execute(large, *LIMITS, None))
+        assert large not in session._seen

@@ -1,0 +1,1 @@
+"""What `read_sql` and `connect` do with a source, whichever it is."""

@@ -1,0 +1,125 @@
+"""ADBC drivers as sources."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import quote
+
+import adbc_driver_postgresql
+import adbc_driver_sqlite
+import colonnade
+import duckdb
+import pyarrow as pa
+import pytest
+
+from testbed import postgres as pg
+from tests.support.sqlite_files import make
+
+SQLITE = adbc_driver_sqlite._driver_path()
+POSTGRES = adbc_driver_postgresql._driver_path()
+
+
+def uri(driver: str, **options: str) -> str:
+    pairs = "&".join(f"{key}={quote(value, safe='')}" for key, value in options.items())
+    return f"adbc:{quote(driver)}?{pairs}"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    script = "create table t (i INTEGER, v TEXT); insert into t values (1, 'x'), (2, NULL), (3, 'ß漢🧀')"
+    make(tmp_path / "a db.sqlite", script)
+    return uri(SQLITE, uri=str(tmp_path / "a db.sqlite"))
+
+
+def test_every_destination(shop: str) -> None:
+    table = colonnade.read_sql(shop, "select * from t", return_type="arrow")
+    assert table.to_pylist() == [{"i": 1, "v": "x"}, {"i": 2, "v": None}, {"i": 3, "v": "ß漢🧀"}]
+    assert list(colonnade.read_sql(shop, "select i from t")["i"]) == [1, 2, 3]
+    assert colonnade.read_sql(shop, "select i from t", return_type="polars")["i"].to_list() == [1, 2, 3]
+    with colonnade.connect(shop) as connection:
+        assert connection.name == f"adbc:{SQLITE}"
+        assert connection.server.startswith("SQLite 3.")
+
+
+def test_statements_and_parameters(shop: str) -> None:
+    with colonnade.connect(shop) as connection:
+        assert connection.execute("insert into t values (4, 'y'), (5, 'z')") in (2, None)
+        assert connection.execute("update t set v = ? where i = ?", ["new", 4]) in (1, None)
+        assert connection.query("select v from t where i = ?", [4]).to_arrow().to_pylist() == [{"v": "new"}]
+        with pytest.raises(colonnade.InterfaceError, match="parameters in order"):
+            connection.query("select :a", {"a": 1})
+        with pytest.raises(colonnade.NotSupportedError, match="as_text is for PostgreSQL"):
+            connection.query("select 1", as_text=["x"])
+
+
+def test_errors(shop: str) -> None:
+    with colonnade.connect(shop) as connection:
+        with pytest.raises(colonnade.Error, match="no such table: nowhere") as caught:
+            connection.query("select * from nowhere")
+        assert caught.value.source == f"adbc:{SQLITE}"
+    with pytest.raises(colonnade.OperationalError, match="no_such_driver"):
+        colonnade.connect("adbc:no_such_driver_at_all")
+    with pytest.raises(colonnade.InterfaceError, match="names a driver"):
+        colonnade.connect("adbc:?uri=x")
+
+
+def test_options_go_where_they_belong(shop: str) -> None:
+    with colonnade.connect(shop + "&adbc.connection.autocommit=true") as connection:
+        assert connection.query("select 1").to_arrow().num_rows == 1
+    for wrong in ["adbc.connection.nonsense=1", "nonsense=1"]:
+        with pytest.raises(colonnade.OperationalError):
+            colonnade.connect(f"{shop}&{wrong}")
+    with (
+        colonnade.connect(shop + "&adbc.statement.nonsense=1") as connection,
+        pytest.raises(colonnade.Error, match="nonsense"),
+    ):
+        connection.query("select 1")
+
+
+def test_types_pass_as_the_driver_gives_them() -> None:
+    """Those too that the wire does not have: nothing is encoded here."""
+    path = duckdb.__file__
+    from adbc_driver_duckdb import driver_path
+
+    sql = """select union_value(a := 1) as u, 12.5::decimal(5, 2) as d, interval '1 day' as i, [1, NULL]::int[] as l,
+                    'a'::enum('a', 'b') as e, 7::uhugeint as h, map {'k': 1} as m"""
+    table = colonnade.read_sql(uri(driver_path(), entrypoint="duckdb_adbc_init"), sql, return_type="arrow")
+    assert path and pa.types.is_union(table.schema.field("u").type)
+    assert table.column("d").to_pylist() == [Decimal("12.50")]
+    assert table.column("l").to_pylist() == [[1, None]]
+    assert table.num_rows == 1
+
+
+# --- PostgreSQL -------------------------------------------------------------------------------------------------------
+
+
+def test_postgres(stock: pg.Cluster) -> None:
+    conn = uri(POSTGRES, uri=stock.uri())
+    table = colonnade.read_sql(conn, "select i, i::text as t from generate_series(1, 100000) i", return_type="arrow")
+    assert table.column("i").to_pylist() == list(range(1, 100_001))
+    with colonnade.connect(conn) as connection:
+        assert connection.server.startswith("PostgreSQL")
+        with pytest.raises(colonnade.Error, match="division by zero") as caught:
+            connection.query("select 1 / (i - 50000) from generate_series(1, 100000) i").to_arrow()
+        assert connection.query("select $1::int8 + 1 as n", [41]).to_arrow().to_pylist() == [{"n": 42}]
+        with pytest.raises(colonnade.ProgrammingError, match="nowhere") as caught:
+            connection.query("select * from nowhere")
+        assert caught.value.sqlstate == "42P01"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"uri": "postgresql://tester:hunter2%21@127.0.0.1:1/x"},
+        {"uri": "host=127.0.0.1 port=1 password=hunter2! user=tester"},
+        {"uri": "host=127.0.0.1 password=hunter2! hunter2! port"},
+        {"uri": "postgresql://127.0.0.1:hunter2!/x?password=hunter2!"},
+        {"uri": "postgresql://127.0.0.1:1/x", "password": "hunter2!"},
+        {"uri": "postgresql://127.0.0.1:1/x", "adbc.connection.auth_token": "hunter2!"},
+    ],
+)
+def test_no_error_holds_a_password(options: dict[str, str]) -> None:
+    with pytest.raises(colonnade.OperationalError) as caught:
+        colonnade.connect(uri(POSTGRES, **options))
+    assert "hunter2" not in str(caught.value) + repr(caught.value.__context__) + repr(caught.value.__cause__)

@@ -1,0 +1,372 @@
+"""ODBC data sources as sources: Debian's drivers against real servers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import colonnade
+import pyarrow as pa
+import pytest
+
+from testbed import mariadb
+from testbed import postgres as pg
+
+
+def odbc(server: pg.Cluster, **more: str) -> str:
+    parts = {
+        "Driver": "{PostgreSQL Unicode}",
+        "Server": "127.0.0.1",
+        "Port": str(server.port),
+        "Database": "postgres",
+        "UID": pg.SUPERUSER,
+        "PWD": "{hunter2;!}",
+        **more,
+    }
+    return "odbc:" + ";".join(f"{key}={value}" for key, value in parts.items())
+
+
+def read(server: pg.Cluster, sql: str, more: dict[str, str] | None = None, **options: Any) -> pa.Table:
+    with colonnade.connect(odbc(server, **(more or {}))) as connection:
+        table = connection.query(sql, **options).to_arrow()
+        table.validate(full=True)
+        return table
+
+
+def test_an_option_of_postgresql_is_refused_by_name(stock: pg.Cluster) -> None:
+    refused: list[dict[str, Any]] = [{"numeric": (10, 2)}, {"compression": "light"}, {"parallel": "on"}]
+    for options in refused:
+        with pytest.raises(colonnade.NotSupportedError, match=f"the option {next(iter(options))} is"):
+            read(stock, "select 1 as a", **options)
+
+
+def test_every_destination(stock: pg.Cluster) -> None:
+    conn = odbc(stock)
+    sql = "select i, i::text as t from generate_series(1, 100000) i"
+    table = colonnade.read_sql(conn, sql, return_type="arrow")
+    assert table.column("i").to_pylist() == list(range(1, 100_001))
+    assert table.column("t").to_pylist()[-1] == "100000"
+    assert list(colonnade.read_sql(conn, "select 1 as one")["one"]) == [1]
+    with colonnade.connect(conn) as connection:
+        assert (
+            connection.name
+            == f"odbc:driver={{PostgreSQL Unicode}};server=127.0.0.1;port={stock.port};database=postgres"
+        )
+        assert connection.server == "ODBC PostgreSQL Unicode"
+
+
+#: An expression, its Arrow type, and what arrives or the text of the refusal.
+VALUES: list[tuple[str, pa.DataType, Any]] = [
+    ("1::int2", pa.int32(), 1),
+    ("(-2147483648)::int4", pa.int64(), -(2**31)),
+    ("4294967295::oid", pa.int64(), 2**32 - 1),
+    ("9223372036854775807::int8", pa.int64(), 2**63 - 1),
+    ("0.1::float8", pa.float64(), 0.1),
+    ("1.7976931348623157e308::float8", pa.float64(), 1.7976931348623157e308),
+    ("5e-324::float8", pa.float64(), 5e-324),
+    ("'-infinity'::float8", pa.float64(), float("-inf")),
+    ("12.34::numeric(10,2)", pa.decimal128(10, 2), Decimal("12.34")),
+    (
+        "'-9999999999999999999999999999.9999999999'::numeric(38,10)",
+        pa.decimal128(38, 10),
+        Decimal("-9999999999999999999999999999.9999999999"),
+    ),
+    ("1.5::numeric(50,10)", pa.utf8(), "1.5000000000"),
+    ("'NaN'::numeric(5,2)", None, "a value that decimal128\\(5, 2\\) does not hold"),
+    ("'käse 🧀'::text", pa.utf8(), "käse 🧀"),
+    ("''::varchar(3)", pa.utf8(), ""),
+    ("'a'::char(3)", pa.utf8(), "a  "),
+    ("'\\x00ff'::bytea", pa.binary(), b"\0\xff"),
+    ("date '0001-01-01'", pa.date32(), dt.date(1, 1, 1)),
+    ("date '9999-12-31'", pa.date32(), dt.date(9999, 12, 31)),
+    ("date 'infinity'", None, "a value that date32\\[day\\] does not hold"),
+    ("time '12:34:56.789123'", pa.time64("us"), dt.time(12, 34, 56, 789123)),
+    ("timestamp '0001-01-01 00:00:00'", pa.timestamp("us"), dt.datetime(1, 1, 1)),
+    ("timestamp '9999-12-31 23:59:59.999999'", pa.timestamp("us"), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)),
+    ("timestamp(0) '2024-01-01 01:02:03'", pa.timestamp("us"), dt.datetime(2024, 1, 1, 1, 2, 3)),
+    ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", pa.utf8(), "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
+    ("interval '1 day'", pa.utf8(), "1 day"),
+    ("array[1, 2]", pa.utf8(), "{1,2}"),
+]
+
+
+@pytest.mark.parametrize(("expression", "arrow", "expected"), VALUES, ids=[value[0] for value in VALUES])
+def test_a_value_is_exact_or_refused(
+    stock: pg.Cluster, expression: str, arrow: pa.DataType | None, expected: Any
+) -> None:
+    sql = f"select v, k from generate_series(1, 3) k left join (select {expression} as v) t on k <> 2 order by k"
+    if arrow is None:
+        with pytest.raises(colonnade.DatabaseError, match=f'column "v", row 1: {expected}') as caught:
+            read(stock, sql)
+        assert "as_text=['v']" in str(caught.value)
+        return
+    table = read(stock, sql)
+    assert table.schema.field("v").type == arrow
+    assert table.column("v").to_pylist() == [expected, None, expected]
+
+
+def test_booleans_are_bits_if_the_driver_is_told(stock: pg.Cluster) -> None:
+    table = read(stock, "select true as a, false as b, null::bool as c", {"BoolsAsChar": "0"})
+    assert table.schema.types == [pa.bool_()] * 3
+    assert table.to_pylist() == [{"a": True, "b": False, "c": None}]
+
+
+def test_every_column_can_arrive_as_text(stock: pg.Cluster) -> None:
+    table = read(stock, "select 'NaN'::numeric(5,2) as a, 1.5::float8 as b, 2 as c", as_text=["a", "b"])
+    assert table.to_pylist() == [{"a": "NaN", "b": "1.5", "c": 2}]
+    assert table.schema.field("a").metadata == {b"colonnade.type": b"decimal128(5, 2)"}
+    with pytest.raises(colonnade.InterfaceError, match="'x', which the result does not have"):
+        read(stock, "select 1 as a", as_text=["x"])
+
+
+def test_digits_beyond_what_the_driver_announced_are_not_cut_off(stock: pg.Cluster) -> None:
+    """With a cursor, psqlODBC takes a bare numeric's scale from the first rows."""
+    sql = "select (i || '.' || repeat('1', i / 100))::numeric as v from generate_series(100, 1000) i"
+    with pytest.raises(colonnade.DatabaseError, match='column "v", row 101: a value that decimal128'):
+        read(stock, sql, {"UseDeclareFetch": "1", "Fetch": "100"})
+    table = read(stock, sql, {"UseDeclareFetch": "1", "Fetch": "100"}, as_text=["v"])
+    assert table.column("v").to_pylist()[-1] == "1000.1111111111"
+
+
+def test_text_is_never_truncated(stock: pg.Cluster) -> None:
+    for expression, size in [("repeat('ä', 8190)", 8190), ("repeat('x', 100000)::varchar(100000)", 100_000)]:
+        assert len(read(stock, f"select {expression} as v").column("v")[0].as_py()) == size
+    with pytest.raises(colonnade.DatabaseError, match="without truncation"):
+        read(stock, "select repeat('x', 100000) as v")
+    assert (
+        len(read(stock, "select repeat('x', 100000) as v", {"MaxLongVarcharSize": "0"}).column("v")[0].as_py())
+        == 100_000
+    )
+    long = "select convert_to(repeat('x', 3000000), 'UTF8') as v"
+    with pytest.raises(colonnade.DatabaseError, match="without truncation"):
+        read(stock, long)
+    assert len(read(stock, long, max_message_bytes=4 << 20).column("v")[0].as_py()) == 3_000_000
+
+
+def test_statements_and_parameters(stock: pg.Cluster) -> None:
+    prepared = stock.prepared("create table odbc_t (i int, v text)", "drop table odbc_t")
+    with prepared, colonnade.connect(odbc(stock)) as connection:
+        connection.execute("insert into odbc_t values (1, 'x'), (2, 'y')")
+        with stock.connect() as other:
+            assert other.execute("select count(*) from odbc_t").fetchone() == (2,)
+        sql = "select v from odbc_t where i = cast(? as integer)"
+        assert connection.query(sql, ["2"]).to_arrow().to_pylist() == [{"v": "y"}]
+        assert connection.query("select * from odbc_t where false").to_arrow().num_rows == 0
+        with pytest.raises(colonnade.InterfaceError, match="text for each \\?"):
+            connection.query(sql, [2])
+        with pytest.raises(colonnade.ProgrammingError, match="returns no rows"):
+            connection.query("insert into odbc_t values (3, 'z')")
+
+
+def assert_fails(connection: colonnade.Connection, sql: str, kind: type[colonnade.Error], state: str) -> None:
+    with pytest.raises(kind) as caught:
+        connection.query(sql).to_arrow()
+    assert caught.value.sqlstate == state
+
+
+def test_errors_have_their_sqlstate(stock: pg.Cluster) -> None:
+    with colonnade.connect(odbc(stock)) as connection:
+        for sql, kind, state in [
+            ("selec", colonnade.ProgrammingError, "42601"),
+            ("select * from nowhere", colonnade.ProgrammingError, "42P01"),
+            ("select 1 / 0", colonnade.DataError, "22012"),
+        ]:
+            assert_fails(connection, sql, kind, state)
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "Driver={PostgreSQL Unicode};Server=127.0.0.1;Port=1;UID=a;PWD={hunter2;!}",
+        "DSN=nowhere;PWD=hunter2",
+        "Driver={nothing};password=hunter2",
+        "Driver={PostgreSQL Unicode};Server=hunter2;Port=1;UID=a;PWD=hunter2",
+    ],
+)
+def test_no_error_holds_a_password(rest: str) -> None:
+    with pytest.raises(colonnade.OperationalError) as caught:
+        colonnade.connect("odbc:" + rest)
+    error = caught.value
+    assert "hunter2" not in error.message + repr(error.__context__) + repr(error.__cause__)
+    assert "PWD" not in str(error.source)
+    with pytest.raises(colonnade.InterfaceError, match="connection string"):
+        colonnade.connect("odbc:nothing")
+
+
+# --- interruption -----------------------------------------------------------------------------------------------------
+
+#: It goes on for longer than a test may take.
+ENDLESS = "select pg_sleep(600) is null as n"
+
+
+def stop(server: pg.Cluster) -> None:
+    """Ends what the driver was left alone with. The server still runs it, so nobody has waited for its end."""
+    sleeping = "select pg_cancel_backend(pid) as c from pg_stat_activity where wait_event = 'PgSleep'"
+    with colonnade.connect(server.uri()) as other:
+        # It may have been given up before the server had it.
+        while not other.query(sleeping).to_arrow().num_rows:
+            pass
+
+
+@contextmanager
+def cancelling(connection: colonnade.Connection) -> Iterator[None]:
+    """Another thread cancels whatever runs, over and over."""
+    done = threading.Event()
+
+    def cancel() -> None:
+        while not done.wait(0.05):
+            connection.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    try:
+        with pytest.raises(colonnade.DatabaseError, match="the query was cancelled"):
+            yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("start", ["query", "execute"])
+def test_a_running_query_is_cancelled(stock: pg.Cluster, start: str) -> None:
+    with colonnade.connect(odbc(stock)) as connection:
+        with cancelling(connection):
+            getattr(connection, start)(ENDLESS)
+        stop(stock)
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+
+
+def test_a_result_is_cancelled_while_it_comes(stock: pg.Cluster) -> None:
+    sql = "select i, pg_sleep(case when i = 500 then 600 else 0 end) is null as n from generate_series(1, 1000) i"
+    with colonnade.connect(odbc(stock, UseDeclareFetch="1", Fetch="100")) as connection:
+        # Outside a transaction, the server would make the whole result before its first row.
+        connection.execute("begin")
+        batches = iter(connection.query(sql, chunk_rows=100))
+        assert next(batches).num_rows == 100
+        with cancelling(connection):
+            list(batches)
+        stop(stock)
+        connection.execute("rollback")
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+
+
+def test_ctrl_c(stock: pg.Cluster) -> None:
+    script = f"""
+import colonnade, os, pyarrow, signal, threading
+with colonnade.connect({odbc(stock)!r}) as connection:
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        connection.query({ENDLESS!r})
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+    stop(stock)
+
+
+# --- MariaDB's driver -------------------------------------------------------------------------------------------------
+
+
+def maria_odbc(server: mariadb.Server, **more: str) -> str:
+    parts = {
+        "Driver": "{MariaDB Unicode}",
+        "Server": "127.0.0.1",
+        "Port": str(server.port),
+        "Database": mariadb.DATABASE,
+        "UID": mariadb.USER,
+        "PWD": f"{{{mariadb.PASSWORD}}}",
+        **more,
+    }
+    return "odbc:" + ";".join(f"{key}={value}" for key, value in parts.items())
+
+
+#: A column's declaration, a value of it, its Arrow type, and what arrives or the text of the refusal.
+MARIA: list[tuple[str, str, pa.DataType, Any]] = [
+    ("tinyint", "-128", pa.int16(), -128),
+    ("tinyint unsigned", "255", pa.int16(), 255),
+    ("smallint unsigned", "65535", pa.int32(), 65535),
+    ("mediumint unsigned", "16777215", pa.int64(), 16777215),
+    ("int unsigned", "4294967295", pa.int64(), 2**32 - 1),
+    ("int zerofill", "7", pa.int64(), 7),
+    ("bigint", "-9223372036854775808", pa.int64(), -(2**63)),
+    ("bigint unsigned", "18446744073709551615", None, "a value that int64 does not hold"),
+    ("float", "0.1", pa.float64(), 0.10000000149011612),
+    ("double", "1.7976931348623157e308", pa.float64(), 1.7976931348623157e308),
+    ("decimal(10,2)", "12.34", pa.decimal128(10, 2), Decimal("12.34")),
+    ("decimal(38,10)", "-1.0000000001", pa.decimal128(38, 10), Decimal("-1.0000000001")),
+    ("decimal(50,10)", "1.5", pa.utf8(), "1.5000000000"),
+    ("bit(1)", "b'1'", pa.bool_(), True),
+    ("bit(1)", "b'0'", pa.bool_(), False),
+    ("bit(9)", "b'100000001'", pa.binary(), b"\1\1"),
+    ("year", "2024", pa.int32(), 2024),
+    ("date", "'9999-12-31'", pa.date32(), dt.date(9999, 12, 31)),
+    ("datetime(6)", "'9999-12-31 23:59:59.999999'", pa.timestamp("us"), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)),
+    ("timestamp(3)", "'2024-01-01 01:02:03.456'", pa.timestamp("us"), dt.datetime(2024, 1, 1, 1, 2, 3, 456000)),
+    ("time(6)", "'12:34:56.789123'", pa.time64("us"), dt.time(12, 34, 56, 789123)),
+    ("time", "'-100:00:00'", None, "Invalid datetime format"),
+    ("char(4)", "'a'", pa.utf8(), "a"),
+    ("varchar(9)", "'käse 🧀'", pa.utf8(), "käse 🧀"),
+    ("text", "repeat('ä', 65535 div 2)", pa.utf8(), "ä" * 32767),
+    ("binary(3)", "x'00ff'", pa.binary(), b"\0\xff\0"),
+    ("varbinary(3)", "x'00ff'", pa.binary(), b"\0\xff"),
+    ("blob", "x'00ff'", pa.binary(), b"\0\xff"),
+    ("enum('x', 'y')", "'y'", pa.utf8(), "y"),
+    ("json", "'[1, 2]'", pa.utf8(), "[1, 2]"),
+    ("uuid", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", pa.utf8(), "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+]
+
+
+@pytest.mark.parametrize(("declared", "literal", "arrow", "expected"), MARIA, ids=[f"{m[0]} {m[1]}" for m in MARIA])
+def test_marias_value_is_exact_or_refused(
+    maria: mariadb.Server, declared: str, literal: str, arrow: pa.DataType | None, expected: Any
+) -> None:
+    with colonnade.connect(maria_odbc(maria)) as connection:
+        connection.execute(f"create or replace table odbc_v (k int primary key, v {declared} null)")
+        connection.execute(f"insert into odbc_v values (1, {literal}), (2, null), (3, {literal})")
+        if arrow is None:
+            with pytest.raises(colonnade.DatabaseError, match=expected):
+                connection.query("select v from odbc_v order by k").to_arrow()
+        else:
+            table = connection.query("select v from odbc_v order by k").to_arrow()
+            table.validate(full=True)
+            assert table.schema.field("v").type == arrow
+            assert table.column("v").to_pylist() == [expected, None, expected]
+        connection.execute("drop table odbc_v")
+
+
+def test_marias_destinations_and_parameters(maria: mariadb.Server) -> None:
+    conn = maria_odbc(maria)
+    query = "select seq as i, cast(seq as char) as t from seq_1_to_100000"
+    table = colonnade.read_sql(conn, query, return_type="arrow")
+    assert table.column("i").to_pylist() == list(range(1, 100_001))
+    assert table.column("t").to_pylist()[-1] == "100000"
+    with colonnade.connect(conn) as connection:
+        assert connection.server == "ODBC MariaDB Unicode"
+        assert connection.query("select seq as i from seq_1_to_9 where seq = ?", ["5"]).to_arrow().to_pylist() == [
+            {"i": 5}
+        ]
+        batches = iter(connection.query("select seq as i from seq_1_to_200000", chunk_rows=1000))
+        assert next(batches).num_rows == 1000
+        del batches
+        for sql, kind, state in [
+            # Its driver prepares what it does not know, and says that it gives no rows.
+            ("selec", colonnade.ProgrammingError, "0A000"),
+            ("select from", colonnade.ProgrammingError, "42000"),
+            ("select * from nowhere", colonnade.ProgrammingError, "42S02"),
+            ("select (select 1 union select 2)", colonnade.DatabaseError, "21000"),
+        ]:
+            assert_fails(connection, sql, kind, state)
+        with pytest.raises(colonnade.DatabaseError, match="without truncation"):
+            connection.query("select repeat('x', 3000000) as v").to_arrow()
+    with pytest.raises(colonnade.OperationalError) as refused:
+        colonnade.connect(maria_odbc(maria, PWD="{hunter2;!}"))
+    assert refused.value.sqlstate == "28000"
+    assert "hunter2" not in str(refused.value)

@@ -1,0 +1,1 @@
+"""The specification against the code."""

@@ -1,0 +1,1 @@
+"""The crate `sql/` against the parsers of the databases."""

@@ -1,0 +1,10 @@
+//! Converts between this crate's columns and arrow-rs: schemas, batches to encode, arrays from decoded columns. No
+//! values are copied.
+
+mod array;
+mod batch;
+mod schema;
+
+pub use array::array_from_column;
+pub use batch::{columns_from_batch, rows_per_chunk};
+pub use schema::{UnsupportedType, schema_from_arrow, schema_to_arrow};

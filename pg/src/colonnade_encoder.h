@@ -147,6 +147,7 @@ typedef struct ColonnadeQueue {
     uint64_t delivered;          /* bytes that the peer has acknowledged since the connection began */
     uint64_t unsent;             /* bytes that have not left yet */
     uint64_t peer_limited;       /* microseconds in which the peer's window was the limit */
+    uint8_t is_slow_start;       /* 1 if the congestion window is below the slow start threshold */
 } ColonnadeQueue;
 
 /*

@@ -84,6 +84,7 @@ impl Writer {
             sent: self.sent,
             delivered: queue.delivered,
             unsent: queue.unsent,
+            is_slow_start: queue.is_slow_start,
             is_held: queue.is_held,
             sending: queue.sending,
             peer_limited: queue.peer_limited,
@@ -98,6 +99,8 @@ pub struct Queue {
     pub delivered: u64,
     /// Bytes that wait in the kernel.
     pub unsent: u64,
+    /// Whether TCP is in slow start.
+    pub is_slow_start: bool,
     /// Whether a thread that sends has bytes that it has not passed to the kernel.
     pub is_held: bool,
     /// CPU time of that thread since the stream's begin.

@@ -343,6 +343,7 @@ fn clocks_and_counters_that_jump_are_survived() {
         delivered: any(),
         unsent: any(),
         peer_limited: Duration::from_nanos(any()),
+        is_slow_start: any() % 2 == 0,
         is_held: any() % 2 == 0,
         sending: Duration::from_nanos(any()),
     });

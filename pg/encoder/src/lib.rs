@@ -71,6 +71,8 @@ pub struct ColonnadeQueue {
     pub unsent: u64,
     /// Microseconds in which the peer's window was the limit.
     pub peer_limited: u64,
+    /// 1 if the congestion window is below the slow start threshold.
+    pub is_slow_start: u8,
 }
 
 /// One message, to send slice by slice.
@@ -261,8 +263,8 @@ pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: u
         // SAFETY: as promised by the caller.
         let (encoder, queue) = unsafe { (&mut *encoder, &*queue) };
         let peer_limited = Duration::from_micros(queue.peer_limited);
-        let (delivered, unsent) = (queue.delivered, queue.unsent);
-        encoder.link(bytes, &Queue { delivered, unsent, peer_limited, ..Queue::default() });
+        let (delivered, unsent, is_slow_start) = (queue.delivered, queue.unsent, queue.is_slow_start != 0);
+        encoder.link(bytes, &Queue { delivered, unsent, peer_limited, is_slow_start, ..Queue::default() });
         Ok(())
     });
 }

@@ -16,6 +16,8 @@ pub struct LinkSample {
     pub delivered: u64,
     /// Bytes that wait in the kernel (Linux: tcpi_notsent_bytes). While there are some, the link is the limit.
     pub unsent: u64,
+    /// Whether the congestion window is below the slow start threshold (RFC 5681): then the window is the limit, not the link.
+    pub is_slow_start: bool,
     /// Whether another thread of the writer's has bytes that it has not passed to the kernel.
     pub is_held: bool,
     /// CPU time of that thread since the stream's begin.
@@ -123,7 +125,10 @@ impl Throughput {
             return;
         }
         if is_busy {
-            self.record_busy(time, bytes);
+            // It ends after some round trips, if bytes go on waiting.
+            if !now.is_slow_start {
+                self.record_busy(time, bytes);
+            }
         } else if limited.is_zero() && !now.is_held {
             self.record_idle(time, bytes);
         }

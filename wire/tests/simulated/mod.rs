@@ -234,6 +234,7 @@ impl<'a> World<'a> {
             sent: self.sent as u64,
             delivered: (self.sent - self.queue - self.handed).max(0.0) as u64,
             unsent: self.queue as u64,
+            is_slow_start: self.rtt > 0.0 && self.window / self.rtt < (self.rate)(self.now),
             is_held: self.handed > 0.0,
             sending: Duration::from_nanos(self.sending as u64),
             peer_limited: Duration::from_nanos(self.closed as u64),

@@ -6,14 +6,16 @@ For the server such a client is on another machine: `colonnade serve` requires a
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,29 @@ SHUTDOWN_SECONDS = 10
 CLONE_NEWNET = 0x40000000
 #: Plain bytes of a chunk, small enough that a slow link transfers many chunks in acceptable time.
 CHUNK_BYTES = 512 * 1024
+
+
+def arguments(
+    description: str | None, links: Iterable[str], default: Iterable[str] | None = None, rounds: int = 1
+) -> argparse.ArgumentParser:
+    """The arguments that all measurements over links have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = list(links)
+    parser.add_argument("--links", nargs="*", choices=names, default=list(default or names), metavar="NAME")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    return parser
+
+
+def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The parsed arguments. Without root the program ends; SIGTERM takes the network namespaces down."""
+    parsed = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit(f"{Path(sys.argv[0]).name} makes network namespaces, which needs root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    return parsed
 
 
 def congestion_controls() -> list[str]:

@@ -10,11 +10,9 @@ the best fixed configuration, minus one. `links_plots.py` draws the plots.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
-import signal
 import statistics
 import sys
 import tempfile
@@ -23,6 +21,7 @@ from typing import Any
 
 import data
 import duckdb
+import laboratory
 from colonnade._cli.memory_state import memory_report
 from laboratory import CHUNK_BYTES, Client, Link, Server, Swing, client, congestion_controls, serving, shaped
 
@@ -181,23 +180,15 @@ def markdown(results: list[dict[str, Any]], load: float, memory: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--links", nargs="*", choices=[link.name for link in (*LINKS, *SLOW_LINKS)], metavar="NAME")
+    names = [link.name for link in LINKS]
+    parser = laboratory.arguments(__doc__, [*names, *(link.name for link in SLOW_LINKS)], names)
     parser.add_argument("--tables", nargs="*", choices=list(data.TABLES), default=list(data.LINKED), metavar="NAME")
-    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4, help="how long a transfer is to take, about (default: 4)")
-    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        raise SystemExit("links.py makes network namespaces, which needs root")
-    # So that the namespaces are removed.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    arguments = laboratory.begin(parser)
     load, path, results = os.getloadavg()[0], database(arguments.tables), []
     memory = memory_report()
     for link in (*LINKS, *SLOW_LINKS):
-        if link.name not in (arguments.links or [link.name for link in LINKS]):
+        if link.name not in arguments.links:
             continue
         if link.congestion not in congestion_controls():
             print(f"{link.name}: left out, since this kernel has no {link.congestion.upper()}", file=sys.stderr)

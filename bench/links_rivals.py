@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import data
 import duckdb
+import laboratory
 import links
 from colonnade._cli.memory_state import memory_report
 from laboratory import (
@@ -138,18 +138,10 @@ def markdown(results: list[Row], memory: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [link.name for link in LINKS]
-    parser.add_argument("--links", nargs="*", choices=names, default=names, metavar="NAME")
+    parser = laboratory.arguments(__doc__, [link.name for link in LINKS])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
-    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        raise SystemExit("links_rivals.py makes network namespaces, which needs root")
+    arguments = laboratory.begin(parser)
     memory = memory_report()
     results: list[Row] = []
     for link in LINKS:

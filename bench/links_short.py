@@ -10,10 +10,8 @@ connecting. Regret is the median time of `auto` divided by the smallest median o
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import signal
 import statistics
 import sys
 import tempfile
@@ -22,6 +20,7 @@ from typing import Any
 
 import data
 import duckdb
+import laboratory
 from laboratory import Client, Link, Server, client, serving, shaped
 from links import LINKS, database, rows_of
 
@@ -96,19 +95,10 @@ def markdown(results: list[dict[str, Any]], load: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--links", nargs="*", choices=NAMES, default=NAMES, metavar="NAME")
+    parser = laboratory.arguments(__doc__, NAMES, rounds=9)
     parser.add_argument("--tables", nargs="*", choices=list(data.SHORT), default=list(data.SHORT), metavar="NAME")
     parser.add_argument("--plain-mb", nargs="*", type=float, default=[1, 10, 100], metavar="MB")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        raise SystemExit("links_short.py makes network namespaces, which needs root")
-    # So that the namespaces are removed.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    arguments = laboratory.begin(parser)
     load, path, results = os.getloadavg()[0], database(arguments.tables), []
     for link in (link for link in LINKS if link.name in arguments.links):
         with (

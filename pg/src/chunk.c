@@ -2,6 +2,7 @@
 
 #include "chunk.h"
 
+#include "link.h"
 #include "miscadmin.h"
 #include "put.h"
 #include "utils/memutils.h"
@@ -40,12 +41,13 @@ destroy_encoder(void *encoder)
 static ColonnadeEncoder *
 create_encoder(const Columns *columns, const CopyOptions *options, uint8 link)
 {
-    ColonnadeOptions raw = {options->compression, options->encodings, options->codecs, link};
+    ColonnadeOptions raw = {options->compression, options->encodings, options->codecs, link, link_estimate()};
     MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
     ColonnadeEncoder *encoder = NULL;
     ColonnadeError error;
 
-    encoder_check(colonnade_encoder_create(&raw, columns->fields, columns->field_count, &encoder, &error), &error);
+    encoder_check(colonnade_encoder_create(&raw, columns->fields, columns->field_count, link_now(), &encoder, &error),
+                  &error);
     callback->func = destroy_encoder;
     callback->arg = encoder;
     MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);

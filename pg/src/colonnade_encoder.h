@@ -28,12 +28,20 @@ typedef struct ColonnadeError {
 
 typedef struct ColonnadeEncoder ColonnadeEncoder;
 
+/* The throughput of a connection, which an encoder hands to the next one. */
+typedef struct ColonnadeLinkEstimate {
+    double throughput;           /* bytes a second; 0 if nothing was measured */
+    uint64_t at;                 /* microseconds of the caller's clock when this was measured */
+    uint8_t was_limit;           /* 1 if the link was the limit; otherwise the throughput is a lower bound */
+} ColonnadeLinkEstimate;
+
 /* PROTOCOL §2; NULL if the statement does not set the option. */
 typedef struct ColonnadeOptions {
     const char *compression;
     const char *encodings;
     const char *codecs;
-    uint8_t link;                /* 0 same machine, 1 loopback, 2 elsewhere */
+    uint8_t link;                /* 0 same machine, 1 loopback, 2 elsewhere, 3 elsewhere without colonnade_link() */
+    ColonnadeLinkEstimate estimate; /* what the connection's earlier encoders have measured */
 } ColonnadeOptions;
 
 typedef struct ColonnadePair {
@@ -113,8 +121,10 @@ extern ColonnadeStatus colonnade_encoder_prepare(void);
 /* Whether `compression` is a configuration of PROTOCOL §2. */
 extern ColonnadeStatus colonnade_check_compression(const char *compression, ColonnadeError *error);
 
+/* `now` is a time of the clock that link estimates have, in microseconds. */
 extern ColonnadeStatus colonnade_encoder_create(const ColonnadeOptions *options, const ColonnadeField *fields,
-                                                size_t field_count, ColonnadeEncoder **encoder, ColonnadeError *error);
+                                                size_t field_count, uint64_t now, ColonnadeEncoder **encoder,
+                                                ColonnadeError *error);
 extern void colonnade_encoder_destroy(ColonnadeEncoder *encoder);
 
 /* The three kinds of messages. A chunk's buffers must not change until the next call. */
@@ -137,6 +147,7 @@ typedef struct ColonnadeQueue {
     uint64_t delivered;          /* bytes that the peer has acknowledged since the connection began */
     uint64_t unsent;             /* bytes that have not left yet */
     uint64_t peer_limited;       /* microseconds in which the peer's window was the limit */
+    uint8_t is_slow_start;       /* 1 if the congestion window is below the slow start threshold */
 } ColonnadeQueue;
 
 /*
@@ -146,6 +157,9 @@ typedef struct ColonnadeQueue {
  */
 extern uint32_t colonnade_watches_link(const ColonnadeEncoder *encoder);
 extern void colonnade_link(ColonnadeEncoder *encoder, size_t bytes, const ColonnadeQueue *queue);
+
+/* Writes what the encoder has measured of the link; `estimate` stays as it is if that is nothing. */
+extern void colonnade_link_estimate(const ColonnadeEncoder *encoder, uint64_t now, ColonnadeLinkEstimate *estimate);
 
 /* The size of the next chunk as a share of a full one, above 0 and at most 1. */
 extern double colonnade_share(ColonnadeEncoder *encoder);

@@ -8,11 +8,16 @@
 #include "libpq/libpq-be.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
+#include "portability/instr_time.h"
 #include "tcp.h"
 
 #define LINK_SAME_MACHINE 0
 #define LINK_LOOPBACK 1
 #define LINK_ELSEWHERE 2
+#define LINK_UNOBSERVED 3
+
+/* Of the backend's only client. */
+static ColonnadeLinkEstimate remembered;
 
 uint8
 link_to_client(void)
@@ -30,6 +35,33 @@ link_to_client(void)
         return IN6_IS_ADDR_LOOPBACK(host) ? LINK_LOOPBACK : LINK_ELSEWHERE;
     }
     return address->sa_family == AF_UNIX ? LINK_SAME_MACHINE : LINK_ELSEWHERE;
+}
+
+uint8
+link_of_worker(uint8 link)
+{
+    return link == LINK_ELSEWHERE ? LINK_UNOBSERVED : link;
+}
+
+ColonnadeLinkEstimate
+link_estimate(void)
+{
+    return remembered;
+}
+
+void
+link_remember(const ColonnadeEncoder *encoder)
+{
+    colonnade_link_estimate(encoder, link_now(), &remembered);
+}
+
+uint64
+link_now(void)
+{
+    instr_time now;
+
+    INSTR_TIME_SET_CURRENT(now);
+    return INSTR_TIME_GET_MICROSEC(now);
 }
 
 void

@@ -9,6 +9,16 @@
 /* The client's distance, as in ColonnadeOptions. */
 extern uint8 link_to_client(void);
 
+/* The same for a parallel worker's encoder, which does not see the socket. */
+extern uint8 link_of_worker(uint8 link);
+
+/* What this backend's results have measured of the link so far. */
+extern ColonnadeLinkEstimate link_estimate(void);
+extern void link_remember(const ColonnadeEncoder *encoder);
+
+/* Microseconds of the clock that estimates have. */
+extern uint64 link_now(void);
+
 /*
  * Limits the bytes that the kernel accepts before it can send them: bytes that wait there were encoded for an earlier state
  * of the link. Does nothing if the kernel does not support it.

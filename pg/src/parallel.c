@@ -7,6 +7,7 @@
 #include "chunk.h"
 #include "executor/executor.h"
 #include "handoff.h"
+#include "link.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -143,7 +144,7 @@ open_stream(ChunksState *state)
     MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
     state->stream = stream_create(ExecGetResultType(child_of(state)), from_private(list),
-                                  (uint8) private_number(list, PRIVATE_LINK), keep_chunk, state);
+                                  link_of_worker((uint8) private_number(list, PRIVATE_LINK)), keep_chunk, state);
     MemoryContextSwitchTo(caller);
 }
 

@@ -117,7 +117,11 @@ receive_chunk(TupleTableSlot *slot, DestReceiver *self)
 static void
 shut_down(DestReceiver *self)
 {
-    stream_end(((Receiver *) self)->stream);
+    Receiver *receiver = (Receiver *) self;
+
+    stream_end(receiver->stream);
+    if (receiver->watches_link)
+        link_remember(receiver->stream->encoder);
 }
 
 static void

@@ -34,6 +34,7 @@ tcp_queue(int socket, ColonnadeQueue *queue)
     queue->delivered = info.tcpi_bytes_acked + (uint64_t) info.tcpi_sacked * info.tcpi_snd_mss;
     queue->unsent = info.tcpi_notsent_bytes;
     queue->peer_limited = info.tcpi_rwnd_limited;
+    queue->is_slow_start = info.tcpi_snd_cwnd < info.tcpi_snd_ssthresh;
     return true;
 }
 

@@ -183,6 +183,7 @@ fn session(
         settings,
         told: Told::default(),
         encode_cpu: shared.encode_cpu,
+        link_estimate: None,
     };
     session.run(&client.given, ticket.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);

@@ -64,11 +64,6 @@ impl Encoder {
         self
     }
 
-    /// An encoder at the start of another stream, with the same columns and restrictions.
-    pub(crate) fn fresh(&self) -> Self {
-        Self::new(self.schema.clone()).allow(self.encodings, self.codecs)
-    }
-
     /// The stream's columns.
     pub fn schema(&self) -> &Schema {
         &self.schema

@@ -59,7 +59,7 @@ mod writer;
 pub use bitmap::Bitmap;
 pub use column::{Column, Values};
 pub use config::{Codec, CodecSet, Config, EncodingSet, Level, UnknownName};
-pub use controller::{ChunkCost, Controller, Link, LinkSample, Trial, UNSENT};
+pub use controller::{ChunkCost, Controller, Link, LinkEstimate, LinkSample, UNSENT};
 pub use decode::{Decoder, EncodedChunk, Message, Totals};
 pub use encode::{Chunk, Encoder};
 pub use encoding::Encoding;

@@ -3,16 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::clock::{Elapsed, Moment};
-use crate::{Chunk, ChunkCost, Column, Config, Controller, EncodeError, Encoder, LinkSample};
+use crate::{Chunk, ChunkCost, Column, Config, Controller, EncodeError, Encoder, LinkEstimate, LinkSample};
 
 /// Encodes the chunks of one stream as its controller says, and tells it what they cost.
 pub struct Writer {
     encoder: Encoder,
     controller: Controller,
-    /// For trials, of which the stream gets nothing.
-    scratch: Option<Encoder>,
-    /// The configurations that it has learnt for.
-    learnt: Vec<Config>,
     begin: Instant,
     sent: u64,
     /// When a chunk was handed to the socket, until the next one is begun.
@@ -22,7 +18,7 @@ pub struct Writer {
 impl Writer {
     /// A writer at the start of a stream.
     pub fn new(encoder: Encoder, controller: Controller) -> Self {
-        Self { encoder, controller, scratch: None, learnt: Vec::new(), begin: Instant::now(), sent: 0, handed: None }
+        Self { encoder, controller, begin: Instant::now(), sent: 0, handed: None }
     }
 
     /// The encoder, for the messages that are no chunks.
@@ -40,8 +36,6 @@ impl Writer {
             self.controller.produced(handed.elapsed());
         }
         let config = self.next_config();
-        self.try_another(rows, columns, config);
-        let config = self.next_config();
         let started = Moment::now();
         let chunk = self.encoder.chunk(rows, columns, config)?;
         self.controller.encoded(&cost(config, &chunk, started.elapsed()));
@@ -56,6 +50,11 @@ impl Writer {
     /// Takes back the memory of a chunk that was sent, for the next one.
     pub fn recycle(&mut self, chunk: Chunk<'_>) {
         self.encoder.recycle(chunk);
+    }
+
+    /// What this stream has measured of the link, for the next stream on the connection; see [`Controller::link_estimate`].
+    pub fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
+        self.controller.link_estimate(now)
     }
 
     /// How much of a full chunk the next one is to hold, above 0 and at most 1.
@@ -85,48 +84,27 @@ impl Writer {
             sent: self.sent,
             delivered: queue.delivered,
             unsent: queue.unsent,
+            is_slow_start: queue.is_slow_start,
+            is_held: queue.is_held,
+            sending: queue.sending,
             peer_limited: queue.peer_limited,
         });
     }
-
-    /// Encodes a part of the chunk as it will be and in another way, if the controller wants to know.
-    fn try_another(&mut self, rows: usize, columns: &[Column<&[u8]>], config: Config) {
-        let fields = &self.encoder.schema().fields;
-        let sizes = columns.iter().zip(fields).map(|(column, field)| column.plain_bytes(field));
-        let Some(plain_bytes) = sizes.sum::<Option<usize>>().filter(|_| self.controller.is_adaptive()) else { return };
-        let Some(other) = self.controller.trial(plain_bytes) else { return };
-        let rows = ((rows as f64 * other.part) as usize).max(1).min(rows);
-        let part = columns.iter().zip(fields).map(|(column, field)| column.slice(field, 0, rows));
-        let Some(part) = part.collect::<Option<Vec<_>>>() else { return };
-        let scratch = self.scratch.get_or_insert_with(|| self.encoder.fresh());
-        let mut time = |config| {
-            let started = Moment::now();
-            // What is learnt once for a whole stream, such as a table of symbols, would weigh too much on a part of a chunk.
-            if !self.learnt.contains(&config) {
-                self.learnt.push(config);
-                let chunk = scratch.chunk(rows, &part, config).ok()?;
-                scratch.recycle(chunk);
-            }
-            let learnt = Moment::now();
-            let chunk = scratch.chunk(rows, &part, config).ok()?;
-            let cost = cost(config, &chunk, learnt.elapsed());
-            scratch.recycle(chunk);
-            Some(ChunkCost { elapsed: started.elapsed().wall, ..cost })
-        };
-        // A chunk that cannot be encoded in part cannot be encoded as a whole; that call says why.
-        if let (Some(own), Some(other)) = (time(config), time(other.config)) {
-            self.controller.tried(&own, &other);
-        }
-    }
 }
 
-/// What a socket says of itself; see [`LinkSample`].
+/// The state of a socket; see [`LinkSample`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
     /// Bytes that the peer has acknowledged since the connection's begin, selectively or not.
     pub delivered: u64,
-    /// Bytes that have not left yet.
+    /// Bytes that wait in the kernel.
     pub unsent: u64,
+    /// Whether TCP is in slow start.
+    pub is_slow_start: bool,
+    /// Whether a thread that sends has bytes that it has not passed to the kernel.
+    pub is_held: bool,
+    /// CPU time of that thread since the stream's begin.
+    pub sending: Duration,
     /// Time in which the peer's window was the limit.
     pub peer_limited: Duration,
 }

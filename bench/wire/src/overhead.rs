@@ -22,8 +22,7 @@ pub struct Overhead {
     pub encoding: Duration,
 }
 
-/// Encodes a table in light chunks, with a controller that is called as by the server's sender. Trials are not
-/// included: their time has its own limit.
+/// Encodes a table in light chunks, with a controller that is called as by the server's sender. Its choice is ignored.
 ///
 /// # Errors
 /// The encoder refuses a chunk.
@@ -35,7 +34,7 @@ pub fn measure(table: &Table) -> Result<Overhead> {
     let mut stream = Stream::start(&table)?;
     let (mut sent, mut at) = (0, Duration::ZERO);
     for chunk in &table.chunks {
-        choosing.time(|| (controller.share(), controller.next_config(), controller.trial(plain)));
+        choosing.time(|| (controller.share(), controller.next_config()));
         let before = encoding.total();
         let message = encoding.time(|| stream.encode(chunk, Config::LIGHT))?;
         let elapsed = encoding.total() - before;
@@ -47,7 +46,7 @@ pub fn measure(table: &Table) -> Result<Overhead> {
             elapsed,
             cpu: elapsed,
         };
-        let mut sample = LinkSample { at, sent, delivered: sent, unsent: 1, peer_limited: Duration::ZERO };
+        let mut sample = LinkSample { at, sent, delivered: sent, unsent: 1, ..LinkSample::default() };
         choosing.time(|| {
             controller.produced(Duration::from_micros(10));
             controller.encoded(&cost);

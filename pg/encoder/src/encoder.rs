@@ -1,10 +1,14 @@
 //! An encoder with its controller and the message that it returned last.
 
-use colonnade_wire::{Chunk, CodecSet, Controller, Encoder, EncodingSet, Link, Queue, Schema, UnknownName, Writer};
+use std::time::Duration;
+
+use colonnade_wire::{
+    Chunk, CodecSet, Controller, Encoder, EncodingSet, Link, LinkEstimate, Queue, Schema, UnknownName, Writer,
+};
 
 use crate::error::Failure;
 use crate::input::{self, ColonnadeColumn};
-use crate::{ColonnadeMessage, ColonnadeOptions, ColonnadeSlice};
+use crate::{ColonnadeLinkEstimate, ColonnadeMessage, ColonnadeOptions, ColonnadeSlice};
 
 /// The object behind a caller's pointer.
 pub struct ColonnadeEncoder {
@@ -20,7 +24,7 @@ impl ColonnadeEncoder {
     /// # Safety
     ///
     /// The options' strings are NUL-terminated or null.
-    pub(crate) unsafe fn new(options: &ColonnadeOptions, schema: Schema) -> Result<Self, Failure> {
+    pub(crate) unsafe fn new(options: &ColonnadeOptions, schema: Schema, now: Duration) -> Result<Self, Failure> {
         let unknown = |error: UnknownName| Failure::Argument(error.to_string());
         // SAFETY: as promised by the caller.
         let (compression, encodings, codecs) = unsafe {
@@ -33,9 +37,10 @@ impl ColonnadeEncoder {
                 let link = match options.link {
                     0 => Link::SameMachine,
                     1 => Link::Loopback,
-                    _ => Link::Remote,
+                    2 => Link::Remote,
+                    _ => Link::Unobserved,
                 };
-                Controller::auto(link, codecs, 1.0)
+                Controller::auto(link, codecs, 1.0).remembering(&options.estimate.into(), now)
             }
             Some(name) => Controller::fixed(name.parse().map_err(unknown)?),
         };
@@ -89,6 +94,10 @@ impl ColonnadeEncoder {
         self.writer.link(bytes, queue);
     }
 
+    pub(crate) fn link_estimate(&self, now: Duration) -> Option<ColonnadeLinkEstimate> {
+        self.writer.link_estimate(now).map(Into::into)
+    }
+
     /// Takes back the message that was returned last.
     fn release(&mut self) {
         self.slices.clear();
@@ -119,4 +128,19 @@ impl ColonnadeEncoder {
 
 fn slice(bytes: &[u8]) -> ColonnadeSlice {
     ColonnadeSlice { bytes: bytes.as_ptr(), length: bytes.len() }
+}
+
+impl From<ColonnadeLinkEstimate> for LinkEstimate {
+    fn from(estimate: ColonnadeLinkEstimate) -> Self {
+        let ColonnadeLinkEstimate { throughput, at, was_limit } = estimate;
+        Self { throughput: throughput / 1e9, was_limit: was_limit != 0, at: Duration::from_micros(at) }
+    }
+}
+
+impl From<LinkEstimate> for ColonnadeLinkEstimate {
+    fn from(estimate: LinkEstimate) -> Self {
+        let LinkEstimate { throughput, was_limit, at } = estimate;
+        let at = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
+        Self { throughput: throughput * 1e9, at, was_limit: u8::from(was_limit) }
+    }
 }

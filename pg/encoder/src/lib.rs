@@ -34,8 +34,22 @@ pub struct ColonnadeOptions {
     pub encodings: *const c_char,
     /// PROTOCOL §2's `codecs`; null for all.
     pub codecs: *const c_char,
-    /// The reader's distance: 0 same machine, 1 loopback, 2 elsewhere.
+    /// The reader's distance: 0 same machine, 1 loopback, 2 elsewhere, 3 elsewhere without [`colonnade_link`].
     pub link: u8,
+    /// What the connection's earlier encoders have measured.
+    pub estimate: ColonnadeLinkEstimate,
+}
+
+/// The throughput of a connection, which an encoder hands to the next one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColonnadeLinkEstimate {
+    /// Bytes a second; 0 if nothing was measured.
+    pub throughput: f64,
+    /// Microseconds of the caller's clock when this was measured.
+    pub at: u64,
+    /// 1 if the link was the limit; otherwise the throughput is a lower bound.
+    pub was_limit: u8,
 }
 
 /// Bytes of a message. They are valid until the next call with the same encoder.
@@ -57,6 +71,8 @@ pub struct ColonnadeQueue {
     pub unsent: u64,
     /// Microseconds in which the peer's window was the limit.
     pub peer_limited: u64,
+    /// 1 if the congestion window is below the slow start threshold.
+    pub is_slow_start: u8,
 }
 
 /// One message, to send slice by slice.
@@ -96,7 +112,8 @@ pub unsafe extern "C" fn colonnade_check_compression(compression: *const c_char,
     })
 }
 
-/// A new encoder at `*encoder` for a stream of the columns `fields`, depth first.
+/// A new encoder at `*encoder` for a stream of the columns `fields`, depth first. `now` is a time of the clock that link estimates
+/// have, in microseconds.
 ///
 /// # Safety
 ///
@@ -106,6 +123,7 @@ pub unsafe extern "C" fn colonnade_encoder_create(
     options: *const ColonnadeOptions,
     fields: *const ColonnadeField,
     field_count: usize,
+    now: u64,
     encoder: *mut *mut ColonnadeEncoder,
     error: *mut ColonnadeError,
 ) -> Status {
@@ -113,7 +131,7 @@ pub unsafe extern "C" fn colonnade_encoder_create(
         // SAFETY: as promised by the caller.
         unsafe {
             let schema = input::schema(input::array(fields, field_count))?;
-            let created = ColonnadeEncoder::new(&*options, schema)?;
+            let created = ColonnadeEncoder::new(&*options, schema, Duration::from_micros(now))?;
             encoder.write(Box::into_raw(Box::new(created)));
         }
         Ok(())
@@ -245,7 +263,31 @@ pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: u
         // SAFETY: as promised by the caller.
         let (encoder, queue) = unsafe { (&mut *encoder, &*queue) };
         let peer_limited = Duration::from_micros(queue.peer_limited);
-        encoder.link(bytes, &Queue { delivered: queue.delivered, unsent: queue.unsent, peer_limited });
+        let (delivered, unsent, is_slow_start) = (queue.delivered, queue.unsent, queue.is_slow_start != 0);
+        encoder.link(bytes, &Queue { delivered, unsent, peer_limited, is_slow_start, ..Queue::default() });
+        Ok(())
+    });
+}
+
+/// Writes what the encoder has measured of the link to `estimate`, which stays as it is if that is nothing. `now` as for
+/// [`colonnade_encoder_create`].
+///
+/// # Safety
+///
+/// As above; `estimate` is valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn colonnade_link_estimate(
+    encoder: *const ColonnadeEncoder,
+    now: u64,
+    estimate: *mut ColonnadeLinkEstimate,
+) {
+    let _ = guard(std::ptr::null_mut(), || {
+        // SAFETY: as promised by the caller.
+        let encoder = unsafe { &*encoder };
+        if let Some(measured) = encoder.link_estimate(Duration::from_micros(now)) {
+            // SAFETY: as promised by the caller.
+            unsafe { estimate.write(measured) };
+        }
         Ok(())
     });
 }

@@ -16,12 +16,17 @@ struct Encoder {
 
 impl Encoder {
     fn new(compression: &CStr, fields: &[ColonnadeField]) -> Result<Self, (Status, String)> {
-        let options =
-            ColonnadeOptions { compression: compression.as_ptr(), encodings: null(), codecs: null(), link: 0 };
+        let options = ColonnadeOptions {
+            compression: compression.as_ptr(),
+            encodings: null(),
+            codecs: null(),
+            link: 0,
+            estimate: ColonnadeLinkEstimate::default(),
+        };
         let mut encoder = Self { raw: null_mut(), error: ColonnadeError { message: [0; MESSAGE_LEN] } };
         // SAFETY: all of it outlives the call.
         let status = unsafe {
-            colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), &mut encoder.raw, &mut encoder.error)
+            colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), 0, &mut encoder.raw, &mut encoder.error)
         };
         encoder.checked(status).map(|()| encoder)
     }

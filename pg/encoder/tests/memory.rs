@@ -124,14 +124,20 @@ fn check(status: Status) -> Result<(), Status> {
 
 /// A whole stream of two chunks; the bytes of its messages.
 fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeColumn]) -> Result<usize, Status> {
-    let options = ColonnadeOptions { compression: compression.as_ptr(), encodings: null(), codecs: null(), link: 2 };
+    let options = ColonnadeOptions {
+        compression: compression.as_ptr(),
+        encodings: null(),
+        codecs: null(),
+        link: 2,
+        estimate: ColonnadeLinkEstimate::default(),
+    };
     let mut error = ColonnadeError { message: [0; MESSAGE_LEN] };
     let mut message = ColonnadeMessage { slices: null(), count: 0, length: 0, rows: 0 };
     let mut encoder = null_mut();
     let mut bytes = 0;
     // SAFETY: all of it outlives the encoder.
     unsafe {
-        check(colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), &mut encoder, &mut error))?;
+        check(colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), 0, &mut encoder, &mut error))?;
         let mut work = || {
             check(colonnade_schema_message(encoder, &mut message, &mut error))?;
             bytes += message.length;

@@ -1,5 +1,8 @@
 //! The kernel's statistics of a client's socket.
 
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
 use colonnade_wire::Queue;
 
 use crate::connection::socket::Socket;
@@ -22,6 +25,12 @@ pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
     return socket.tcp().and_then(linux::queue);
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// A time of the clock that link estimates have.
+pub(crate) fn now() -> Duration {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGIN.elapsed()
 }
 
 #[cfg(target_os = "linux")]
@@ -59,8 +68,12 @@ mod linux {
         unacked: u32,
         /// Packets.
         sacked: u32,
+        /// Up to tcpi_rttvar.
+        unused: [u32; 11],
+        snd_ssthresh: u32,
+        snd_cwnd: u32,
         /// Up to tcpi_total_retrans.
-        unused: [u32; 18],
+        unused_too: [u32; 5],
         pacing_rate: u64,
         max_pacing_rate: u64,
         bytes_acked: u64,
@@ -94,7 +107,9 @@ mod linux {
             // Packets after a lost one count as delivered. Otherwise a loss would look like a pause, and its end like a burst.
             delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
             unsent: u64::from(info.notsent_bytes),
+            is_slow_start: info.snd_cwnd < info.snd_ssthresh,
             peer_limited: Duration::from_micros(info.rwnd_limited),
+            ..Queue::default()
         })
     }
 

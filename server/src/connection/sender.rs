@@ -8,6 +8,7 @@ use std::time::Duration;
 use colonnade_wire::Chunk;
 
 use crate::connection::socket::Output;
+use crate::connection::thread_clock::ThreadClock;
 
 /// How often `pulse` is called while a caller waits for the socket.
 const PULSE: Duration = Duration::from_millis(20);
@@ -38,6 +39,8 @@ struct State {
     spent: Option<Chunk<'static>>,
     failure: Option<io::Error>,
     is_over: bool,
+    /// CPU time that writing has taken.
+    cpu: Duration,
 }
 
 impl Shared {
@@ -65,20 +68,20 @@ impl Sender {
     pub fn send<E: From<io::Error>>(
         &mut self,
         message: ChunkMessage,
-        mut pulse: impl FnMut() -> Result<(), E>,
+        mut pulse: impl FnMut(&Self) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut state = self.shared.state();
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
         while state.is_writing {
-            let (woken, timeout) =
-                self.shared.changed.wait_timeout(state, PULSE).unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = shared.changed.wait_timeout(state, PULSE).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out() && state.is_writing {
                 if self.thread.as_ref().is_none_or(thread::JoinHandle::is_finished) {
                     return Err(stopped().into());
                 }
                 drop(state);
-                pulse()?;
-                state = self.shared.state();
+                pulse(self)?;
+                state = shared.state();
             }
         }
         if let Some(failure) = state.failure.take() {
@@ -87,13 +90,19 @@ impl Sender {
         state.is_writing = true;
         state.next = Some(message);
         drop(state);
-        self.shared.changed.notify_all();
+        shared.changed.notify_all();
         Ok(())
     }
 
     /// A written chunk, whose memory can be reused.
     pub fn spent(&mut self) -> Option<Chunk<'static>> {
         self.shared.state().spent.take()
+    }
+
+    /// Whether a chunk was passed to the thread and is not written yet, and the CPU time that writing has taken.
+    pub fn progress(&self) -> (bool, Duration) {
+        let state = self.shared.state();
+        (state.is_writing, state.cpu)
     }
 
     /// Waits until everything is written. The connection then carries whole messages only, unless it is broken.
@@ -129,13 +138,16 @@ impl Drop for Sender {
 
 impl Shared {
     fn write(&self, output: &mut Output) {
+        let clock = ThreadClock::of_this_thread();
         let mut state = self.state();
         loop {
             if let Some(ChunkMessage { header, chunk }) = state.next.take() {
                 drop(state);
                 let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(chunk.slices()).collect();
                 let written = output.send(&slices);
+                let cpu = clock.and_then(ThreadClock::elapsed);
                 state = self.state();
+                state.cpu = cpu.unwrap_or(state.cpu);
                 state.is_writing = false;
                 state.spent = Some(chunk);
                 state.failure = written.err();
@@ -185,7 +197,7 @@ mod tests {
         let expected: Vec<u8> = messages(50, 100).iter().flat_map(bytes).collect();
         let mut received = Vec::new();
         for message in messages(50, 100) {
-            sender.send::<io::Error>(message, || Ok(())).unwrap();
+            sender.send::<io::Error>(message, |_| Ok(())).unwrap();
         }
         sender.finish().unwrap();
         peer.read_to_end(&mut received).unwrap();
@@ -199,9 +211,9 @@ mod tests {
         let mut messages = messages(2, 1 << 20).into_iter();
         let first = messages.next().unwrap();
         let expected = bytes(&first);
-        sender.send::<io::Error>(first, || Ok(())).unwrap();
+        sender.send::<io::Error>(first, |_| Ok(())).unwrap();
         let mut pulses = 0;
-        let given_up = sender.send::<io::Error>(messages.next().unwrap(), || {
+        let given_up = sender.send::<io::Error>(messages.next().unwrap(), |_| {
             pulses += 1;
             if pulses == 3 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
         });
@@ -220,7 +232,7 @@ mod tests {
         let (mut sender, peer) = pair();
         peer.shutdown(Shutdown::Both).unwrap();
         drop(peer);
-        let failed = messages(3, 100).into_iter().any(|message| sender.send::<io::Error>(message, || Ok(())).is_err());
+        let failed = messages(3, 100).into_iter().any(|message| sender.send::<io::Error>(message, |_| Ok(())).is_err());
         assert!(failed || sender.finish().is_err());
     }
 }

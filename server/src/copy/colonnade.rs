@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
-use colonnade_wire::{Chunk, Controller, Encoder, Writer};
+use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
 use super::Context;
 use super::options::ColonnadeOptions;
@@ -26,7 +26,7 @@ pub(super) fn write(
     let encoder = Encoder::new(schema_from_arrow(schema)?).allow(options.encodings, options.codecs);
     let controller = match options.compression {
         Some(config) => Controller::fixed(config),
-        None => Controller::auto(context.output.socket().link(), options.codecs, context.encode_cpu).overlapped(),
+        None => adaptive(context, options),
     };
     response(context);
     let mut stream = Stream { context, options, writer: Writer::new(encoder, controller), sender: None };
@@ -38,6 +38,20 @@ pub(super) fn write(
     }
     stream.end()?;
     Ok(sent)
+}
+
+/// A controller that begins with what an earlier stream of the session measured.
+fn adaptive(context: &Context<'_>, options: &ColonnadeOptions) -> Controller {
+    let socket = context.output.socket();
+    let link = match socket.link() {
+        Link::Remote if link::queue(socket).is_none() => Link::Unobserved,
+        link => link,
+    };
+    let controller = Controller::auto(link, options.codecs, context.encode_cpu).overlapped();
+    match &context.link_estimate {
+        Some(estimate) => controller.remembering(estimate, link::now()),
+        None => controller,
+    }
 }
 
 /// Directory, node and alignment of a column take less.
@@ -67,6 +81,9 @@ impl Stream<'_, '_> {
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(sender) = self.sender.take() {
             sender.finish()?;
+        }
+        if let Some(estimate) = self.writer.link_estimate(link::now()) {
+            *self.context.link_estimate = Some(estimate);
         }
         let message = self.writer.encoder().end_message();
         self.send_now(&[&message], 0)
@@ -120,17 +137,18 @@ impl Stream<'_, '_> {
         let (bytes, header) = (chunk.len(), self.header(chunk.len(), chunk.rows())?);
         let Some(sender) = &mut self.sender else { return Ok(()) };
         let (writer, socket, control) = (&mut self.writer, self.context.output.socket(), self.context.control);
-        let mut tell = |handed: usize| {
+        let mut tell = |sender: &Sender, handed: usize| {
             if let Some(queue) = link::queue(socket).filter(|_| writer.watches_link()) {
-                writer.link(handed, &queue);
+                let (is_held, sending) = sender.progress();
+                writer.link(handed, &Queue { is_held, sending, ..queue });
             }
         };
-        tell(0);
-        sender.send(ChunkMessage { header, chunk }, || {
-            tell(0);
+        tell(sender, 0);
+        sender.send(ChunkMessage { header, chunk }, |sender| {
+            tell(sender, 0);
             control.check()
         })?;
-        tell(bytes);
+        tell(sender, bytes);
         Ok(())
     }
 

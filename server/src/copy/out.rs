@@ -1,5 +1,7 @@
 //! A result on its way out, in whichever format.
 
+use colonnade_wire::LinkEstimate;
+
 use super::lines;
 use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
@@ -16,6 +18,8 @@ pub(crate) struct Context<'a> {
     pub control: &'a Control,
     /// The share of a CPU that encoding may take.
     pub encode_cpu: f64,
+    /// What the session's streams have measured of the link.
+    pub link_estimate: &'a mut Option<LinkEstimate>,
     /// The result.
     pub rows: Box<dyn Rows>,
 }

@@ -34,7 +34,13 @@ impl Session {
             Some(listing) => listing.into_rows()?,
             None => self.checked_rows(&query, copy, size).map_err(placed)?,
         };
-        let context = Context { output: &mut self.output, control: &self.control, encode_cpu: self.encode_cpu, rows };
+        let context = Context {
+            output: &mut self.output,
+            control: &self.control,
+            encode_cpu: self.encode_cpu,
+            link_estimate: &mut self.link_estimate,
+            rows,
+        };
         let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())

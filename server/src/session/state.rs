@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use colonnade_sql::StatementKind;
+use colonnade_wire::LinkEstimate;
 
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
@@ -27,6 +28,8 @@ pub struct Session {
     pub told: Told,
     /// The share of a CPU for the encoding, unless the client sets it.
     pub encode_cpu: f64,
+    /// What earlier results have measured of the link.
+    pub link_estimate: Option<LinkEstimate>,
 }
 
 /// The transaction of a session.

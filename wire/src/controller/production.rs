@@ -14,10 +14,24 @@ pub(super) struct Production {
     bytes: f64,
     time: f64,
     squares: f64,
+    /// Nanoseconds that the next chunk's rows took, if that is known.
+    next: Option<f64>,
 }
 
 impl Production {
-    pub(super) fn add(&mut self, time: f64, bytes: f64) {
+    /// The rows of the next chunk took so many nanoseconds.
+    pub(super) fn record_time(&mut self, time: f64) {
+        self.next = Some(time);
+    }
+
+    /// The next chunk has so many plain bytes.
+    pub(super) fn record_chunk(&mut self, bytes: f64) {
+        if let Some(time) = self.next.take() {
+            self.add(time, bytes);
+        }
+    }
+
+    fn add(&mut self, time: f64, bytes: f64) {
         let time = time.min(LONGEST);
         for (sum, new) in [
             (&mut self.chunks, 1.0),

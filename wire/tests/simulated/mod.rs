@@ -11,8 +11,10 @@ const CHUNK: f64 = 4e6;
 const LOW_WATER: f64 = 1e6;
 /// Bytes that a reader's socket takes before its window closes.
 const WINDOW: f64 = 6e6;
-/// What is tried costs so many times more a byte, in time and in size, if it is a small part of a chunk.
-const SMALLNESS: (f64, f64) = (1.2, 1.06);
+/// How much more a byte costs, in time and in size, with each halving of a chunk.
+const SMALLNESS: (f64, f64) = (0.04, 0.01);
+/// Bytes that TCP sends before the first acknowledgement (RFC 6928).
+pub(crate) const INITIAL_WINDOW: f64 = 14e3;
 pub(crate) const CONFIGS: [Config; 7] = [
     Config::PLAIN,
     Config::LIGHT,
@@ -62,11 +64,23 @@ pub(crate) struct World<'a> {
     pub(crate) read: f64,
     /// Nanoseconds in which the reader's window was closed.
     pub(crate) closed: f64,
-    /// Nanoseconds that the first chunk of each configuration takes beside its own, and which ones have had it.
+    /// Nanoseconds that the first chunk with tables of symbols takes beside its own, and whether there was one.
     pub(crate) learning: f64,
-    pub(crate) learnt: Vec<Config>,
+    pub(crate) has_learnt: bool,
     /// Nanoseconds of work.
     pub(crate) worked: f64,
+    /// Nanoseconds of a round trip. Not 0: the connection begins with TCP's slow start.
+    pub(crate) rtt: f64,
+    /// Bytes that may be under way without acknowledgement.
+    pub(crate) window: f64,
+    /// Nanoseconds until the thread that sends runs, at most; and of CPU time that it takes for a byte, of the one CPU that it shares
+    /// with encoding.
+    pub(crate) sender: (f64, f64),
+    /// What the thread that sends has not written yet, and when it runs.
+    pub(crate) handed: f64,
+    pub(crate) runs_at: f64,
+    /// Nanoseconds of CPU time that it has taken.
+    pub(crate) sending: f64,
 }
 
 impl<'a> World<'a> {
@@ -87,26 +101,85 @@ impl<'a> World<'a> {
             read: 0.0,
             closed: 0.0,
             learning: 0.0,
-            learnt: Vec::new(),
+            has_learnt: false,
             worked: 0.0,
+            rtt: 0.0,
+            window: INITIAL_WINDOW,
+            sender: (0.0, 0.0),
+            handed: 0.0,
+            runs_at: 0.0,
+            sending: 0.0,
+        }
+    }
+
+    /// Bytes a nanosecond that the link takes now.
+    fn rate_now(&self) -> f64 {
+        let rate = (self.rate)(self.now);
+        if self.rtt > 0.0 { rate.min(self.window / self.rtt) } else { rate }
+    }
+
+    /// The thread that sends writes for so long; returns how long it had the CPU.
+    fn write_for(&mut self, step: f64, share: f64) -> f64 {
+        if self.handed <= 0.0 || self.now < self.runs_at {
+            return 0.0;
+        }
+        let room = (LOW_WATER - self.queue).max(0.0).min(self.handed);
+        let now = if self.sender.1 > 0.0 { room.min(step * share / self.sender.1) } else { room };
+        self.handed -= now;
+        if self.handed < 1e-3 {
+            self.handed = 0.0;
+        }
+        self.queue += now;
+        self.sending += now * self.sender.1;
+        now * self.sender.1
+    }
+
+    /// Encoding that takes so much CPU time, which the thread that sends may share.
+    fn work(&mut self, time: f64) {
+        if self.sender == (0.0, 0.0) {
+            return self.pass(time);
+        }
+        let mut left = time;
+        while left > 1.0 {
+            let step = left.min(if self.handed > 0.0 { 2e4 } else { 1e6 });
+            let taken = self.write_for(step, 0.5);
+            self.flow(step);
+            left -= step - taken;
+        }
+    }
+
+    /// Waits until the thread that sends has written all that it was given.
+    fn wait_for_sender(&mut self) {
+        while self.handed > 0.0 {
+            self.write_for(2e4, 1.0);
+            self.flow(2e4);
         }
     }
 
     pub(crate) fn pass(&mut self, time: f64) {
         let end = self.now + time;
         while self.now < end {
-            let step = (end - self.now).min(1e6);
-            let mut arrived = ((self.rate)(self.now) * step).min(self.queue);
-            if self.reader.is_some() {
-                let room = (WINDOW - (self.sent - self.queue - self.read)).max(0.0);
-                if arrived > room {
-                    (arrived, self.closed) = (room, self.closed + step);
-                }
-            }
-            self.queue -= arrived;
-            self.read_for(step);
-            self.now += step;
+            let is_starting = self.rtt > 0.0 && self.window / self.rtt < (self.rate)(self.now);
+            let longest = if self.handed > 0.0 || is_starting { 2e4 } else { 1e6 };
+            let step = (end - self.now).min(longest);
+            self.write_for(step, 1.0);
+            self.flow(step);
         }
+    }
+
+    /// What is in the socket flows to the reader.
+    fn flow(&mut self, step: f64) {
+        let mut arrived = (self.rate_now() * step).min(self.queue);
+        if self.reader.is_some() {
+            let room = (WINDOW - (self.sent - self.queue - self.read)).max(0.0);
+            if arrived > room {
+                (arrived, self.closed) = (room, self.closed + step);
+            }
+        }
+        self.queue -= arrived;
+        self.window += arrived;
+        self.read_for(step);
+        self.now += step;
     }
 
     /// The reader works for so long, if there is something to read.
@@ -128,19 +201,20 @@ impl<'a> World<'a> {
 
     pub(crate) fn drain_to(&mut self, bytes: f64) {
         while self.queue > bytes {
-            let step = ((self.queue - bytes) / (self.rate)(self.now)).clamp(1e3, 1e6);
+            let step = ((self.queue - bytes) / self.rate_now()).clamp(1e3, 1e6);
             self.pass(step);
         }
     }
 
-    /// Of the part of a chunk that has such a share of a full one.
-    pub(crate) fn cost(&mut self, config: Config, share: f64, part: f64) -> ChunkCost {
+    /// Of a chunk that has such a share of a full one.
+    pub(crate) fn cost(&mut self, config: Config, part: f64) -> ChunkCost {
         self.seed = self.seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let deviation = 1.0 + (f64::from(self.seed >> 16) / 65536.0 - 0.5) * 0.1;
         let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
         let (speed, size) = (self.data)(self.now)[index];
-        let (slower, larger) = (SMALLNESS.0.powf(1.0 - part), SMALLNESS.1.powf(1.0 - part));
-        let part = share * part;
+        // Each halving of a chunk makes it some hundredths more work and larger.
+        let halvings = -part.log2().clamp(-4.0, 0.0);
+        let (slower, larger) = (1.0 + SMALLNESS.0 * halvings, 1.0 + SMALLNESS.1 * halvings);
         let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
         let time = CHUNK * part / (speed * self.machine) * deviation * slower;
         self.worked += time;
@@ -148,8 +222,7 @@ impl<'a> World<'a> {
             config,
             rows: 1,
             plain_bytes: (CHUNK * part) as usize,
-            // Each halving of a chunk makes it about a hundredth larger.
-            wire_bytes: (CHUNK * part * size * larger * (1.0 - 0.01 * part.min(1.0).log2().max(-4.0))) as usize,
+            wire_bytes: (CHUNK * part * size * larger) as usize,
             elapsed: Duration::from_nanos((time * hiccup) as u64),
             cpu: Duration::from_nanos(time as u64),
         }
@@ -159,15 +232,23 @@ impl<'a> World<'a> {
         LinkSample {
             at: Duration::from_nanos(self.now as u64),
             sent: self.sent as u64,
-            delivered: (self.sent - self.queue).max(0.0) as u64,
+            delivered: (self.sent - self.queue - self.handed).max(0.0) as u64,
             unsent: self.queue as u64,
+            is_slow_start: self.rtt > 0.0 && self.window / self.rtt < (self.rate)(self.now),
+            is_held: self.handed > 0.0,
+            sending: Duration::from_nanos(self.sending as u64),
             peer_limited: Duration::from_nanos(self.closed as u64),
         }
     }
 
     /// Seconds until the peer has all of so many chunks.
     pub(crate) fn send(&mut self, controller: &mut Controller, chunks: usize) -> f64 {
-        let (mut left, mut made) = (chunks as f64, 0.0);
+        self.send_part(controller, chunks as f64)
+    }
+
+    /// The same, of chunks that need not be whole.
+    pub(crate) fn send_part(&mut self, controller: &mut Controller, chunks: f64) -> f64 {
+        let (mut left, mut made) = (chunks, 0.0);
         while left > 1e-9 {
             let share = controller.share().min(left);
             let before = self.now;
@@ -182,25 +263,25 @@ impl<'a> World<'a> {
             }
             left -= share;
             let config = controller.next_config();
-            if let Some(other) = controller.trial((CHUNK * share) as usize) {
-                let costs = [config, other.config].map(|config| self.cost(config, share, other.part));
-                self.pass(costs.iter().map(|cost| cost.elapsed.as_nanos() as f64).sum());
-                controller.tried(&costs[0], &costs[1]);
-            }
-            let config = controller.next_config();
-            let mut cost = self.cost(config, share, 1.0);
-            if !self.learnt.contains(&config) {
-                self.learnt.push(config);
+            let mut cost = self.cost(config, share);
+            if config == Config::LIGHT_FSST && !std::mem::replace(&mut self.has_learnt, true) {
                 cost.cpu += Duration::from_nanos(self.learning as u64);
                 cost.elapsed += Duration::from_nanos(self.learning as u64);
             }
-            self.pass(cost.elapsed.as_nanos() as f64);
+            let started = self.now;
+            self.work(cost.elapsed.as_nanos() as f64);
+            cost.elapsed = Duration::from_nanos((self.now - started) as u64);
             controller.encoded(&cost);
             controller.link(&self.sample());
             // The writer waits until what is left of the chunk fits into the socket.
             let bytes = cost.wire_bytes as f64;
             let rest = bytes.min(LOW_WATER);
-            if self.is_overlapped {
+            if self.is_overlapped && self.sender != (0.0, 0.0) {
+                self.wait_for_sender();
+                self.handed = bytes;
+                self.seed = self.seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                self.runs_at = self.now + f64::from(self.seed >> 16) / 65536.0 * self.sender.0;
+            } else if self.is_overlapped {
                 self.drain_to(LOW_WATER);
                 self.queue += bytes - rest;
             } else if bytes > rest {
@@ -209,7 +290,9 @@ impl<'a> World<'a> {
             } else {
                 self.drain_to(LOW_WATER - rest);
             }
-            self.queue += rest;
+            if self.sender == (0.0, 0.0) || !self.is_overlapped {
+                self.queue += rest;
+            }
             self.sent += bytes;
             if let Some(reader) = self.reader {
                 let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
@@ -217,6 +300,7 @@ impl<'a> World<'a> {
             }
             controller.link(&self.sample());
         }
+        self.wait_for_sender();
         self.drain_to(0.0);
         while self.reader.is_some() && self.sent - self.read > 1.0 {
             self.pass(1e5);

@@ -1,16 +1,17 @@
 //! How the next chunk is encoded.
 
 mod adaptive;
-mod ladder;
-mod link;
+mod costs;
+mod model;
 mod production;
 mod reader;
+mod throughput;
 
 use std::time::Duration;
 
 use crate::{CodecSet, Config};
 use adaptive::Adaptive;
-pub use link::LinkSample;
+pub use throughput::{LinkEstimate, LinkSample};
 
 /// Bytes that a socket is to hold before they are sent, at most (Linux: TCP_NOTSENT_LOWAT): what waits there was encoded for the
 /// link as it was.
@@ -23,8 +24,10 @@ pub enum Link {
     SameMachine,
     /// TCP on the loopback interface.
     Loopback,
-    /// Anything else.
+    /// Another machine.
     Remote,
+    /// Another machine, and the state of the socket cannot be read.
+    Unobserved,
 }
 
 /// What a chunk, or a part of one, cost to encode.
@@ -44,23 +47,14 @@ pub struct ChunkCost {
     pub cpu: Duration,
 }
 
-/// What is to be tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    /// The configuration.
-    pub config: Config,
-    /// On which part of the chunk, above 0 and at most 1.
-    pub part: f64,
-}
-
-/// Told what each chunk cost to encode and how the link drains; says how to encode the next one.
+/// Decides how each chunk of one stream is encoded, from the costs of the chunks before and the state of the socket.
 ///
-/// One controller serves one stream. [`Controller::fixed`] always says the same. [`Controller::adaptive`] looks for the
-/// configuration with the most rows a second from end to end: it knows by a table what each one costs on other data,
-/// corrects that by what it sees, and tries others on a part of a chunk, where they could win and rarely.
-/// [`Controller::auto`] does so between machines; on the same one ("Don't Hold My Data Hostage" §4) it says plain.
+/// [`Controller::fixed`] always gives the same configuration. [`Controller::adaptive`] predicts with a model how long a plain byte
+/// takes in each configuration, chooses the fastest, and explores others with small chunks.
+/// [`Controller::auto`] does so between machines; on the same machine ("Don't Hold My Data Hostage" §4) it chooses plain.
+/// `docs/explanation/adaptive.md` describes the model.
 ///
-/// It has no clock: all times are given to it.
+/// A controller has no clock: all times are given to it.
 #[derive(Debug)]
 pub struct Controller(Mode);
 
@@ -81,6 +75,8 @@ impl Controller {
         match link {
             Link::SameMachine | Link::Loopback => Self::fixed(Config::PLAIN),
             Link::Remote => Self::adaptive(codecs, cpu),
+            // Light chunks gain on nearly all links and lose little on the others.
+            Link::Unobserved => Self::fixed(Config::LIGHT),
         }
     }
 
@@ -90,8 +86,8 @@ impl Controller {
         Self(Mode::Adaptive(Box::new(Adaptive::new(codecs, cpu))))
     }
 
-    /// The same, where chunks are sent by somebody else while the next one is encoded. Otherwise it finds out how much is
-    /// sent meanwhile.
+    /// The same, where another thread sends a chunk while the next one is encoded. Otherwise only what the socket's buffer holds
+    /// is sent meanwhile.
     #[must_use]
     pub fn overlapped(self) -> Self {
         match self.0 {
@@ -100,12 +96,29 @@ impl Controller {
         }
     }
 
+    /// The same, beginning with what an earlier stream on this connection measured. `now` is a time of the same clock as the
+    /// estimate's.
+    #[must_use]
+    pub fn remembering(mut self, estimate: &LinkEstimate, now: Duration) -> Self {
+        if let Mode::Adaptive(adaptive) = &mut self.0 {
+            adaptive.remember(estimate, now);
+        }
+        self
+    }
+
+    /// What this stream has measured, for the next one on this connection; `None` if it has not.
+    pub fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
+        match &self.0 {
+            Mode::Fixed(_) => None,
+            Mode::Adaptive(adaptive) => adaptive.link_estimate(now),
+        }
+    }
+
     /// How much of a full chunk the next one is to hold, from 0 to 1.
     pub fn share(&mut self) -> f64 {
         match &mut self.0 {
             Mode::Fixed(_) => 1.0,
             Mode::Adaptive(adaptive) => {
-                // A change of mind may be a reason to begin with a small chunk.
                 adaptive.choose();
                 adaptive.share()
             }
@@ -117,22 +130,6 @@ impl Controller {
         match &mut self.0 {
             Mode::Fixed(config) => *config,
             Mode::Adaptive(adaptive) => adaptive.choose(),
-        }
-    }
-
-    /// A configuration to try on a part of the next chunk of `plain_bytes`; the stream gets nothing of it. What it cost
-    /// is told to [`Controller::tried`], together with what [`Controller::next_config`] costs on the same part.
-    pub fn trial(&mut self, plain_bytes: usize) -> Option<Trial> {
-        match &mut self.0 {
-            Mode::Fixed(_) => None,
-            Mode::Adaptive(adaptive) => adaptive.trial(plain_bytes),
-        }
-    }
-
-    /// What a part of a chunk cost as the chunk's own configuration would have it, and as the one on trial.
-    pub fn tried(&mut self, own: &ChunkCost, other: &ChunkCost) {
-        if let Mode::Adaptive(adaptive) = &mut self.0 {
-            adaptive.tried(own, other);
         }
     }
 

@@ -1,0 +1,71 @@
+//! The model: how long a plain byte takes from end to end in each configuration.
+
+use super::costs::Cost;
+use super::production::Production;
+use super::reader::Reader;
+use super::{ChunkCost, UNSENT};
+
+/// What a byte on the wire costs beside its time, as a part of the plain byte's time: it is encrypted and received, and the network
+/// is shared. Of two configurations that are as fast, the one with fewer bytes is better.
+const BYTE_PENALTY: f64 = 0.1;
+/// Weight of the newest chunk in the average of `slowness`: one moment without the CPU must not count.
+const SLOWNESS_WEIGHT: f64 = 0.1;
+/// A slowness above this is a pause of the whole process.
+const MAX_SLOWNESS: f64 = 20.0;
+
+/// What the model knows beside the costs of the configurations and the link's throughput.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) production: Production,
+    pub(super) reader: Reader,
+    /// How many times longer than its CPU time encoding takes, because others use the CPU, too. One factor for all
+    /// configurations, so a moment without the CPU makes none of them look better.
+    pub(super) slowness: f64,
+    /// Nanoseconds of CPU time for each byte on the wire, of the thread that sends.
+    pub(super) sending_work: f64,
+    /// Plain bytes of the last chunk.
+    pub(super) chunk_bytes: f64,
+    /// Whether another thread sends a chunk while the next one is encoded.
+    pub(super) is_overlapped: bool,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            production: Production::default(),
+            reader: Reader::default(),
+            slowness: 1.0,
+            sending_work: 0.0,
+            chunk_bytes: 4e6,
+            is_overlapped: false,
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn record(&mut self, chunk: &ChunkCost) {
+        self.chunk_bytes = chunk.plain_bytes as f64;
+        self.production.record_chunk(self.chunk_bytes);
+        let slowness = chunk.elapsed.as_nanos() as f64 / (chunk.cpu.as_nanos() as f64).max(1.0);
+        self.slowness *= (slowness.clamp(1.0, MAX_SLOWNESS) / self.slowness).powf(SLOWNESS_WEIGHT);
+    }
+
+    /// Nanoseconds that a plain byte takes from end to end over a link of `throughput` bytes a nanosecond.
+    pub(super) fn time(&self, cost: &Cost, throughput: f64) -> f64 {
+        let (encoding, sending) = (cost.work * self.slowness, cost.size / throughput);
+        // Of `chunks` chunks whose rows are made at once, the first one waits for all.
+        let (producing, chunks) = self.production.pieces();
+        let (first, work) = (producing + encoding, producing / chunks + encoding);
+        let buffered = UNSENT as f64 / throughput / self.chunk_bytes.max(1.0);
+        let time = if self.is_overlapped {
+            // While the first chunk is made, the link has the chunk before it and what the socket's buffer holds.
+            let idle = (first - sending - buffered).max(0.0) / chunks;
+            work.max(sending + idle).max(cost.size * self.sending_work * self.slowness)
+        } else {
+            // Only what the socket's buffer holds is sent while the next chunk is made.
+            let overlap = |work: f64| work.min(sending).min(buffered);
+            work + sending - (overlap(first) + (chunks - 1.0) * overlap(encoding)) / chunks
+        };
+        time.max(self.reader.slowness() * cost.decoding) * (1.0 + BYTE_PENALTY * cost.size)
+    }
+}

@@ -144,7 +144,7 @@ fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeCol
             for _ in 0..2 {
                 let (first, count) = (columns.as_ptr(), columns.len());
                 check(colonnade_encode_chunk(encoder, ROWS, first, count, &mut message, &mut error))?;
-                let queue = ColonnadeQueue { delivered: bytes as u64, unsent: 0, peer_limited: 0 };
+                let queue = ColonnadeQueue { delivered: bytes as u64, unsent: 0, peer_limited: 0, is_slow_start: 0 };
                 colonnade_link(encoder, message.length, &queue);
                 bytes += message.length;
             }

@@ -213,6 +213,22 @@ fn senders_that_run_late_and_share_the_cpu() {
 }
 
 #[test]
+fn chunks_that_differ() {
+    let rates = [100., 300., 1000., 2500.];
+    for variety in [0.15, 0.3] {
+        println!("variety {variety}\n{:>10}{}", "Mbit/s", rates.map(|rate| format!("{rate:>8}")).join(""));
+        for (name, data) in ALL {
+            let regrets = rates.map(|rate| {
+                let (data, rate) = (|_| data, |_| mbit(rate));
+                let world = || World { is_overlapped: true, variety, ..World::new(&data, 0.7, &rate) };
+                regret_in(world, &CONFIGS)
+            });
+            println!("{name:>10}{}", regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join(""));
+        }
+    }
+}
+
+#[test]
 fn links_that_swing() {
     // Every two seconds the other of two rates; or another of many each half second.
     let swings = |now: f64| mbit(if ((now / 2e9) as u64).is_multiple_of(2) { 1000. } else { 10. });

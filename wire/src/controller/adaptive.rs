@@ -16,7 +16,9 @@ const EXPLORATION_MARGIN: f64 = 0.85;
 /// A link that is not the limit may be so many times faster than is known.
 const OPTIMISM: f64 = 4.0;
 /// Chunks between two explorations of a configuration, at first. They double up to the second number.
-const EXPLORATION_INTERVAL: (u64, u64) = (64, 512);
+const EXPLORATION_INTERVAL: (u64, u64) = (16, 512);
+/// So many times longer are these intervals for less work on a link that was the limit before: it costs chunks that wait.
+const LESS_WORK_INTERVALS: u64 = 4;
 /// The throughput that is assumed while nothing is known, in bytes a nanosecond. It makes light+zstd-1 the first
 /// configuration: TCP's slow start is slow on any link, and a result may end before anything is measured.
 pub(super) const COLD_START: f64 = 0.2;
@@ -171,7 +173,7 @@ impl Adaptive {
         let candidates = self.costs.all().iter().enumerate().filter(|(index, cost)| {
             *index != self.current
                 && cost.config != Config::PLAIN
-                && self.costs.is_due(cost)
+                && self.costs.is_due(cost, 1)
                 && self.is_allowed(cost, throughput)
         });
         let times = candidates.map(|(index, cost)| (index, margin(cost) * self.model.time(cost, throughput)));
@@ -187,10 +189,12 @@ impl Adaptive {
         let own = &self.costs.all()[self.current];
         let (was_limit, optimistic) = (self.throughput.measured().is_some(), throughput * OPTIMISM);
         let (index, time) = self.fastest(optimistic, |cost| {
-            cost.work < own.work && self.is_allowed(cost, throughput) && (!was_limit || self.costs.is_due(cost))
+            cost.work < own.work
+                && self.is_allowed(cost, throughput)
+                && (!was_limit || self.costs.is_due(cost, LESS_WORK_INTERVALS))
         })?;
-        // Of a link that was never the limit, nobody knows how fast it is.
-        let time = if was_limit { time } else { self.model.time(&self.costs.all()[index], f64::INFINITY) };
+        // A link that was never the limit may be much faster.
+        let time = if was_limit { time } else { self.model.time(&self.costs.all()[index], optimistic * OPTIMISM) };
         if time >= self.model.time(own, throughput) * HYSTERESIS {
             return None;
         }

@@ -6,6 +6,9 @@ use crate::{ChunkCost, Config};
 /// choice, and data that change are followed within some chunks.
 const COST_WEIGHT: f64 = 0.3;
 
+/// Chunks after which a configuration is explored only now and then.
+const FIRST_CHUNKS: u64 = 3;
+
 /// What a configuration is estimated to cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
@@ -71,9 +74,9 @@ impl Costs {
         &self.all
     }
 
-    /// Whether a configuration has not been seen for so long that its estimate may be out of date.
-    pub(super) fn is_due(&self, cost: &Cost) -> bool {
-        !cost.is_known() || self.chunks >= cost.last_chunk + cost.interval
+    /// Whether a configuration is known from few chunks, or has not been used for so many of its intervals.
+    pub(super) fn is_due(&self, cost: &Cost, intervals: u64) -> bool {
+        cost.chunks < FIRST_CHUNKS || self.chunks >= cost.last_chunk + intervals * cost.interval
     }
 
     /// A configuration is explored now; `next` changes the interval until it may be explored again.
@@ -99,15 +102,16 @@ impl Costs {
         let Some(index) = self.all.iter().position(|cost| cost.config == chunk.config) else { return };
         let before = self.all[index];
         self.chunks += 1;
-        let change = |was: f64, is: f64, is_first: bool| {
-            (is / was).powf(if is_first { 1.0 } else { COST_WEIGHT }).clamp(0.01, 100.0)
+        // Chunks differ, so the first ones are averaged.
+        let change = |was: f64, is: f64, earlier: u64| {
+            (is / was).powf(COST_WEIGHT.max(1.0 / (earlier + 1) as f64)).clamp(0.01, 100.0)
         };
         let (is_first, is_guess) = (before.chunks < 1, before.chunks < 2);
         // The first chunk of a configuration also makes what is made once for a stream (tables of symbols), so it can only
         // show that there is less work.
         let is_timed = !is_first || work < before.work;
-        let more_work = if is_timed { change(before.work, work, is_guess) } else { 1.0 };
-        let more_bytes = change(before.size, size, is_first);
+        let more_work = if is_timed { change(before.work, work, before.chunks.saturating_sub(1)) } else { 1.0 };
+        let more_bytes = change(before.size, size, before.chunks);
         for (_, cost) in self.all.iter_mut().enumerate().filter(|(other, _)| *other != index) {
             // Plain buffers are not encoded, so they say nothing of the others, nor the others of them.
             if [chunk.config, cost.config].contains(&Config::PLAIN) {

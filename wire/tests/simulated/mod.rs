@@ -53,6 +53,8 @@ pub(crate) struct World<'a> {
     pub(crate) seed: u32,
     /// Whether chunks are sent by somebody else while the next one is encoded.
     pub(crate) is_overlapped: bool,
+    /// By which part the size and the work of a chunk differ from the average, at most, because its rows differ.
+    pub(crate) variety: f64,
     /// How much longer than its work encoding takes now and then, since others have the CPU.
     pub(crate) hiccup: f64,
     /// Nanoseconds that it takes to make the rows of a plain byte, and how many full chunks are made at once.
@@ -94,6 +96,7 @@ impl<'a> World<'a> {
             sent: 0.0,
             seed: 1,
             is_overlapped: false,
+            variety: 0.0,
             hiccup: 1.0,
             source: (0.0, 1.0),
             reader: None,
@@ -212,17 +215,18 @@ impl<'a> World<'a> {
         let deviation = 1.0 + (f64::from(self.seed >> 16) / 65536.0 - 0.5) * 0.1;
         let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
         let (speed, size) = (self.data)(self.now)[index];
+        let variety = 1.0 + (f64::from(self.seed.wrapping_mul(2_654_435_761) >> 16) / 32768.0 - 1.0) * self.variety;
         // Each halving of a chunk makes it some hundredths more work and larger.
         let halvings = -part.log2().clamp(-4.0, 0.0);
         let (slower, larger) = (1.0 + SMALLNESS.0 * halvings, 1.0 + SMALLNESS.1 * halvings);
         let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
-        let time = CHUNK * part / (speed * self.machine) * deviation * slower;
+        let time = CHUNK * part / (speed * self.machine) * deviation * slower * variety;
         self.worked += time;
         ChunkCost {
             config,
             rows: 1,
             plain_bytes: (CHUNK * part) as usize,
-            wire_bytes: (CHUNK * part * size * larger) as usize,
+            wire_bytes: (CHUNK * part * size * larger * variety).min(CHUNK * part) as usize,
             elapsed: Duration::from_nanos((time * hiccup) as u64),
             cpu: Duration::from_nanos(time as u64),
         }

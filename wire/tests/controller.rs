@@ -224,6 +224,9 @@ fn chunks_that_differ() {
                 regret_in(world, &CONFIGS)
             });
             println!("{name:>10}{}", regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join(""));
+            for (rate, regret) in rates.into_iter().zip(regrets) {
+                assert!(regret <= 0.12, "{name} at {rate} Mbit/s, variety {variety}: {:.1} %", regret * 100.0);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use colonnade_sql::Statement;
 
 use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
-use crate::{Connection, Session, Translated, catalog, numbered};
+use crate::{Connection, Described, Session, Translated, catalog, numbered};
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go by the
 /// function around it, whose other arguments DuckDB does not tell.
@@ -48,57 +48,69 @@ impl Open {
         mut types: Vec<Option<Type>>,
     ) -> Result<Description, EngineError> {
         types.resize(types.len().max(self.placeholders.count()), None);
-        self.infer_lists(connection, &mut types);
+        self.infer_lists(connection, &mut types)?;
         let described = connection.describe(&self.with_types(&types), &[])?;
         for (number, type_) in described.parameters {
             if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
                 *open = (type_.kind != TypeKind::Unknown).then_some(type_);
             }
         }
-        let mut columns = self.sampled(connection, described.columns, &types);
+        let mut columns = self.sampled(connection, described.columns, &types)?;
         if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
-            let mut guesses = GUESSES.iter().filter_map(|name| {
+            let mut found = None;
+            for name in GUESSES {
                 let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
                 let guessed: Vec<_> = types.iter().map(guess).collect();
-                let columns = connection.describe(&self.with_types(&guessed), &[]).ok()?.columns;
-                Some((self.sampled(connection, columns, &guessed), guessed))
-            });
-            let first = guesses.next().ok_or_else(|| undetermined(open + 1))?;
-            // A type that leaves the columns open may be one that does not fit.
-            let is_late = first.0 == Columns::Late;
-            let better = if is_late { guesses.find(|(columns, _)| *columns != Columns::Late) } else { None };
-            (columns, types) = better.unwrap_or(first);
+                let Some(described) = fitting(connection.describe(&self.with_types(&guessed), &[]))? else { continue };
+                let columns = self.sampled(connection, described.columns, &guessed)?;
+                // A type that leaves the columns open may be one that does not fit.
+                let is_late = columns == Columns::Late;
+                if found.is_none() || !is_late {
+                    found = Some((columns, guessed));
+                }
+                if !is_late {
+                    break;
+                }
+            }
+            (columns, types) = found.ok_or_else(|| undetermined(open + 1))?;
         }
         let parameters = types.into_iter().map(|type_| type_.unwrap_or_else(text)).collect();
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
     /// The columns, where DuckDB needs values to tell them: the arguments of a table function, say. Any will do.
-    fn sampled(&self, connection: &mut dyn Connection, columns: Columns, types: &[Option<Type>]) -> Columns {
+    fn sampled(
+        &self,
+        connection: &mut dyn Connection,
+        columns: Columns,
+        types: &[Option<Type>],
+    ) -> Result<Columns, EngineError> {
         if columns != Columns::Late || self.placeholders.count() == 0 {
-            return columns;
+            return Ok(columns);
         }
         let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
         let samples: Vec<_> = samples.iter().collect();
-        connection.describe(&self.with_types(types), &samples).map_or(Columns::Late, |found| found.columns)
+        let described = fitting(connection.describe(&self.with_types(types), &samples))?;
+        Ok(described.map_or(Columns::Late, |found| found.columns))
     }
 
     /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
-    fn infer_lists(&self, connection: &mut dyn Connection, types: &mut [Option<Type>]) {
+    fn infer_lists(&self, connection: &mut dyn Connection, types: &mut [Option<Type>]) -> Result<(), EngineError> {
         let (text, mut lists) = self.placeholders.items(&self.statement.text);
         lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
         if lists.is_empty() {
-            return;
+            return Ok(());
         }
         let items = Self { placeholders: Placeholders::find(&text), statement: Translated::of(&text) };
-        let Ok(described) = connection.describe(&items.with_types(types), &[]) else { return };
+        let Some(described) = fitting(connection.describe(&items.with_types(types), &[]))? else { return Ok(()) };
         for (number, item) in described.parameters {
             let at = number.wrapping_sub(1);
             if lists.contains(&at) && item.kind != TypeKind::Unknown {
                 types[at] = Some(Type { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
             }
         }
+        Ok(())
     }
 
     fn with_types(&self, types: &[Option<Type>]) -> Translated {
@@ -108,6 +120,19 @@ impl Open {
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
         self.statement.clone().edited(|_| self.placeholders.casts(&names))
+    }
+}
+
+/// What a statement with guessed types or values gives; `None` if they do not fit.
+///
+/// # Errors
+/// Those that say nothing about types: no memory, an interruption, a fatal error. They abort DuckDB's transaction, so the client
+/// has to be told.
+fn fitting(described: Result<Described, EngineError>) -> Result<Option<Described>, EngineError> {
+    match described {
+        Ok(described) => Ok(Some(described)),
+        Err(error) if matches!(&error.code.as_str()[..2], "53" | "57" | "58") || error.ends_engine => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

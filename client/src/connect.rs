@@ -6,6 +6,15 @@ use std::sync::Arc;
 use crate::postgres::{self, Conninfo};
 use crate::{Access, Connection, Error, ErrorKind, Keep, mysql, sqlite};
 
+/// Whom to log in as, in place of what a URI and the environment say.
+#[derive(Clone, Default)]
+pub struct Login {
+    /// The user's name.
+    pub user: Option<String>,
+    /// The password. Never shown.
+    pub password: Option<String>,
+}
+
 /// Connects to the database that a URI names; its scheme says of which kind it is. Keywords and values, `host=… dbname=…`, are PostgreSQL's.
 ///
 /// # Errors
@@ -19,14 +28,30 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> 
 /// # Errors
 /// As for [`connect`]; for a gateway, if the source cannot be brought into the state that the gateway's clients are told of.
 pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
-    let postgres = |keep| Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?.for_access(access), keep)?) as Arc<_>);
+    open(access, uri, &Login::default(), keep)
+}
+
+/// The same as a user who is named beside the URI.
+///
+/// # Errors
+/// As for [`connect`]; the source has no users.
+pub fn connect_as(login: &Login, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+    open(Access::Own, uri, login, keep)
+}
+
+fn open(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+    let postgres =
+        |keep| Ok(Arc::new(postgres::connect(Conninfo::parse_as(uri, login)?.for_access(access), keep)?) as Arc<_>);
     if Conninfo::is_keywords(uri) {
         return postgres(keep);
     }
     let scheme = uri.split(':').next().unwrap_or_default();
     match scheme {
         "postgresql" | "postgres" => postgres(keep),
-        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect_for(access, uri, keep)?)),
+        "mysql" | "mariadb" => Ok(Arc::new(mysql::connect_with(access, uri, login, keep)?)),
+        "sqlite" if login.user.is_some() || login.password.is_some() => {
+            Err(Error::new(ErrorKind::Usage, "an SQLite file has no users: leave out the user name and the password"))
+        }
         "sqlite" => {
             let mut location = sqlite::Location::parse(uri)?;
             location.access = access;

@@ -52,7 +52,7 @@ pub use allowance::limited;
 pub use batch::Batch;
 pub use chunks::ChunkLimits;
 pub use colonnade_sql::Dialect;
-pub use connect::{connect, connect_for};
+pub use connect::{Login, connect, connect_as, connect_for};
 pub use error::{Error, ErrorKind};
 pub use file_uri::{FileUri, MEMORY};
 pub use gaps::Gaps;

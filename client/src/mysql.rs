@@ -29,6 +29,7 @@ mod undo;
 mod uri;
 mod value;
 
+pub(crate) use connection::connect_with;
 pub(crate) use literal::literal;
 
 pub use connection::{MysqlConnection, connect, connect_for};

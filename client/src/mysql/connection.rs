@@ -18,8 +18,8 @@ use crate::rows::{Part, RowStream};
 use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
-    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
-    Statement, Transaction,
+    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Login, Pool, QueryOptions, ResultStream,
+    SchemaCheck, Statement, Transaction,
 };
 
 /// How long a server may take to take notice of a request to stop.
@@ -53,7 +53,15 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
 /// # Errors
 /// As for [`connect`].
 pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
-    open(Target { access, ..Target::parse(uri)? }, keep)
+    connect_with(access, uri, &Login::default(), keep)
+}
+
+/// The same as a user who is named beside the URI.
+///
+/// # Errors
+/// As for [`connect`].
+pub(crate) fn connect_with(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+    open(Target { access, ..Target::parse(uri, login)? }, keep)
 }
 
 /// The same for whoever knows the target.

@@ -8,7 +8,7 @@ use super::auth::METHODS;
 use super::encryption::Encryption;
 use crate::require_auth::Requirement;
 use crate::system_user::system_user;
-use crate::{Access, Error, ErrorKind};
+use crate::{Access, Error, ErrorKind, Login};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 const DEFAULT_HOST: &str = "localhost";
@@ -63,12 +63,12 @@ impl Target {
     ///
     /// # Errors
     /// Another scheme, a malformed escape, port or address, or an unknown parameter. The message never quotes the URI.
-    pub(super) fn parse(uri: &str) -> Result<Self, Error> {
+    pub(super) fn parse(uri: &str, login: &Login) -> Result<Self, Error> {
         let password = std::env::var(PASSWORD_VARIABLE).unwrap_or_default();
-        Self::parse_with(uri, password)
+        Self::parse_with(uri, login, password)
     }
 
-    fn parse_with(uri: &str, default_password: String) -> Result<Self, Error> {
+    fn parse_with(uri: &str, login: &Login, default_password: String) -> Result<Self, Error> {
         let Some(rest) = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)) else {
             return Err(usage("the URI does not start with mysql:// or mariadb://"));
         };
@@ -81,14 +81,23 @@ impl Target {
                 "the URI has an '@' in the wrong place: in a password write / as %2F, ? as %3F, @ as %40",
             ));
         }
-        let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let (user, password) = match login.split_once(':') {
+        let (written, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match written.split_once(':') {
             Some((user, password)) => (user, decode(password)?),
-            None => (login, default_password),
+            None => (written, default_password),
         };
         let (host, port) = host_and_port(place)?;
         let host = if host.is_empty() { DEFAULT_HOST.to_owned() } else { decode(host)? };
-        let user = if user.is_empty() { system_user()? } else { decode(user)? };
+        let user = match &login.user {
+            Some(user) => user.clone(),
+            None if user.is_empty() => system_user()?,
+            None => decode(user)?,
+        };
+        let password = login.password.clone().unwrap_or(password);
+        // The login ends each string with a NUL.
+        if user.contains('\0') || password.contains('\0') {
+            return Err(usage("the user name or the password holds a NUL character"));
+        }
         let mut target = Self {
             address: Address::Tcp(host, port.unwrap_or(DEFAULT_PORT)),
             user,
@@ -203,7 +212,7 @@ mod tests {
     use super::*;
 
     fn parse(uri: &str) -> Result<Target, Error> {
-        Target::parse_with(uri, "of the environment".to_owned())
+        Target::parse_with(uri, &Login::default(), "of the environment".to_owned())
     }
 
     #[test]
@@ -213,6 +222,15 @@ mod tests {
         assert_eq!((&*target.user, &*target.password, &*target.database), ("ada", "s@cret", "shop"));
         assert_eq!(target.connect_timeout, Some(Duration::from_secs(5)));
         assert_eq!(target.to_string(), "mysql://ada@db.example:3307/shop");
+    }
+
+    #[test]
+    fn a_login_beside_the_uri_counts() {
+        let login = Login { user: Some("eve@x".to_owned()), password: Some("p:%40".to_owned()) };
+        for uri in ["mysql://ada:s%40cret@h/shop", "mysql://h/shop"] {
+            let target = Target::parse_with(uri, &login, String::new()).unwrap();
+            assert_eq!((&*target.user, &*target.password), ("eve@x", "p:%40"));
+        }
     }
 
     #[test]

@@ -129,8 +129,13 @@ impl Connection for PostgresConnection {
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
         match self.delivery() {
             Delivery::Served(_) => {
-                let message = "a Colonnade server cannot be told a statement that may or may not give rows";
-                Err(Error::new(ErrorKind::Unsupported, message).with_origin(self.name()))
+                let sql = statement.with_literals(self.literals(statement)?)?;
+                // COPY refuses a statement without rows; others have to be told apart before they run.
+                if request::is_read(&sql) || self.gives_rows(&sql, keep)? {
+                    self.query(sql.as_ref().into(), options, keep).map(Answer::Rows)
+                } else {
+                    self.execute(sql.as_ref().into(), keep).map(Answer::Done)
+                }
             }
             Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {
                 self.query(statement, options, keep).map(Answer::Rows)
@@ -220,6 +225,21 @@ impl PostgresConnection {
         self.session.start(keep, move |connection, tick, tell| {
             checked(connection, |connection| binary::answer(connection, &pool, tick, &bound, &chosen, wanted, tell))
         })
+    }
+
+    /// Asks the server whether a statement gives rows. It does not run.
+    fn gives_rows(&self, sql: &str, keep: Keep<'_>) -> Result<bool, Error> {
+        let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
+        let mut reader = self.session.start(keep, move |connection, tick, tell| {
+            checked(connection, |connection| binary::gives_rows(connection, tick, &sql, tell))
+        })?;
+        let mut found = false;
+        while let Some(event) = reader.next(keep)? {
+            if let Event::Part(gives_rows) = event {
+                found = gives_rows;
+            }
+        }
+        Ok(found)
     }
 
     /// How the literals of a statement are to be written.

@@ -19,7 +19,7 @@ pub use options::{Binding, SslMode, TargetSessionAttrs};
 use settings::Lookup;
 
 use crate::require_auth::Requirement;
-use crate::{Access, Error, tls};
+use crate::{Access, Error, Login, tls};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,15 @@ impl Conninfo {
     /// A form that is neither, a parameter that is unknown or of which this version does not know the value, or a file that cannot be used.
     /// The message never quotes what may be a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::parse_with(text, &settings::of_process)
+        Self::parse_as(text, &Login::default())
+    }
+
+    /// The same as a user who is named beside the text.
+    ///
+    /// # Errors
+    /// As for [`Conninfo::parse`].
+    pub(crate) fn parse_as(text: &str, login: &Login) -> Result<Self, Error> {
+        Self::parse_with(text, login, &settings::of_process)
     }
 
     /// The same servers, on somebody's behalf.
@@ -106,8 +114,13 @@ impl Conninfo {
     }
 
     /// The same with other variables than the process's.
-    fn parse_with(text: &str, lookup: Lookup<'_>) -> Result<Self, Error> {
+    fn parse_with(text: &str, login: &Login, lookup: Lookup<'_>) -> Result<Self, Error> {
         let mut settings = if Self::is_keywords(text) { keywords::parse(text)? } else { uri::parse(text)? };
+        for (name, value) in [("user", &login.user), ("password", &login.password)] {
+            if let Some(value) = value {
+                settings.set(name, value.clone())?;
+            }
+        }
         service::fill(&mut settings, lookup)?;
         settings.fill(lookup)?;
         options::conninfo(&settings, lookup)

@@ -68,16 +68,36 @@ pub(in crate::postgres) fn describe(
     types: &[u32],
     tell: &mut dyn FnMut(StatementDescription),
 ) -> AnswerOutcome {
+    question(connection, tick, |talk| talk.description(sql, types), tell)
+}
+
+/// Asks whether `sql`, which has no parameters, gives rows.
+pub(in crate::postgres) fn gives_rows(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    sql: &str,
+    tell: &mut dyn FnMut(bool),
+) -> AnswerOutcome {
+    question(connection, tick, |talk| Ok(talk.describe(sql, &[])?.1.is_some()), tell)
+}
+
+/// Asks the server something and ends the exchange.
+fn question<T>(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    ask: impl FnOnce(&mut Talk<'_>) -> Result<T, AnswerError>,
+    tell: &mut dyn FnMut(T),
+) -> AnswerOutcome {
     connection.incoming.set_patience(Some(POLL))?;
     let mut talk = Talk { connection, tick, synced: false };
-    let described = match talk.description(sql, types) {
+    let answer = match ask(&mut talk) {
         Err(AnswerError::Lost(error)) => return Err(error),
         Err(AnswerError::Refused(error)) => Err(error),
-        Ok(described) => Ok(described),
+        Ok(answer) => Ok(answer),
     };
     talk.settle()?;
-    Ok(described.map(|described| {
-        tell(described);
+    Ok(answer.map(|answer| {
+        tell(answer);
         None
     }))
 }

@@ -8,7 +8,18 @@ use crate::tls::{Check, Roots};
 
 fn parse_all(text: &str, variables: &[(&str, &str)]) -> Result<Conninfo, Error> {
     let find = |name: &str| variables.iter().find(|(variable, _)| *variable == name);
-    Conninfo::parse_with(text, &|name| find(name).map(|(_, value)| (*value).to_owned()))
+    Conninfo::parse_with(text, &Login::default(), &|name| find(name).map(|(_, value)| (*value).to_owned()))
+}
+
+#[test]
+fn a_login_beside_the_text_counts() {
+    let login = Login { user: Some("eve@x".to_owned()), password: Some("p:%40 '".to_owned()) };
+    for text in ["postgresql://ada:s%40cret@h/", "host=h user=ada password=secret", "postgresql://h"] {
+        let mut found = Conninfo::parse_with(text, &login, &|_| None).unwrap();
+        let target = found.targets.remove(0);
+        assert_eq!((&*target.user, target.password.as_deref()), ("eve@x", Some("p:%40 '")));
+        assert_eq!(target.database, "eve@x");
+    }
 }
 
 fn parse(text: &str) -> Target {

@@ -24,6 +24,7 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
+RUST := $(shell find wire login sql client adbc -name '*.rs' -o -name '*.toml')
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
@@ -57,7 +58,7 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mariadb
+test-python: $(BIN)/.wheel target/release/libadbc_driver_colonnade.so $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -190,6 +191,11 @@ mariadb:
 	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+
+# The ADBC driver. The wheel's build has compiled what it depends on.
+target/release/libadbc_driver_colonnade.so: Cargo.toml Cargo.lock $(RUST)
+	$(CARGO) build --release --locked -p colonnade-adbc
+	@touch $@
 
 extension: postgres
 	$(MAKE) --no-print-directory -C pg

@@ -1,5 +1,6 @@
-"""Who may know whom: `wire, login, sql ← client ← python`, `wire, login ← server ← duckdb ← python`,
-`sql ← duckdb, python`, `wire ← pg`; nobody knows `python`, `pg` or `bench`. Then the rooms of the Python package."""
+"""Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
+`sql ← adbc, duckdb, python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
+package."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ MAY_KNOW = {
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
     "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-adbc": {"colonnade-sql", "colonnade-client"},
     "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
@@ -34,6 +36,7 @@ NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
     "colonnade-login": {"pyo3", "tokio", "mio", "socket2", "rustls"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
+    "colonnade-adbc": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},
     "colonnade-duckdb": {"pyo3", "tokio", "mio"},
     "colonnade-encoder": {"pyo3", "tokio", "mio", "socket2", "rayon"},

@@ -1,0 +1,134 @@
+//! A connection: transactions, what there is in the database, statements.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use adbc_core::error::{Error, Result, Status};
+use adbc_core::options::{InfoCode, ObjectDepth, OptionConnection, OptionValue};
+use adbc_core::{CancelHandle, Connection, Optionable};
+use arrow_array::RecordBatchReader;
+use arrow_schema::Schema;
+
+use crate::error::refused;
+use crate::options::{ReadOptions, integer, no_such_type, text, truth};
+use crate::session::{Isolation, Session};
+use crate::statement::AdbcStatement;
+use crate::{info, schema};
+
+/// A connection to a database.
+pub(crate) struct AdbcConnection {
+    session: Arc<Session>,
+    read: ReadOptions,
+}
+
+/// A result of a metadata function.
+type Reader = Box<dyn RecordBatchReader + Send + 'static>;
+
+impl AdbcConnection {
+    pub(crate) fn new(session: Arc<Session>, read: ReadOptions) -> Self {
+        Self { session, read }
+    }
+}
+
+impl Connection for AdbcConnection {
+    type StatementType = AdbcStatement;
+
+    fn new_statement(&mut self) -> Result<AdbcStatement> {
+        Ok(AdbcStatement::new(self.session.clone(), self.read.clone()))
+    }
+
+    fn get_cancel_handle(&self) -> Box<dyn CancelHandle> {
+        self.session.canceller()
+    }
+
+    fn get_info(&self, codes: Option<HashSet<InfoCode>>) -> Result<Reader> {
+        Ok(Box::new(info::info(&self.session, codes.as_ref())?))
+    }
+
+    fn get_objects(
+        &self,
+        _depth: ObjectDepth,
+        _catalog: Option<&str>,
+        _db_schema: Option<&str>,
+        _table_name: Option<&str>,
+        _table_type: Option<Vec<&str>>,
+        _column_name: Option<&str>,
+    ) -> Result<Reader> {
+        Err(not_implemented("this driver does not list objects: query information_schema"))
+    }
+
+    fn get_table_schema(&self, catalog: Option<&str>, db_schema: Option<&str>, table_name: &str) -> Result<Schema> {
+        schema::of_table(&self.session, catalog, db_schema, table_name)
+    }
+
+    fn get_table_types(&self) -> Result<Reader> {
+        Ok(Box::new(info::table_types(&self.session)?))
+    }
+
+    fn get_statistic_names(&self) -> Result<Reader> {
+        Err(not_implemented("this driver has no statistics: query the database's catalog"))
+    }
+
+    fn get_statistics(
+        &self,
+        _catalog: Option<&str>,
+        _db_schema: Option<&str>,
+        _table_name: Option<&str>,
+        _approximate: bool,
+    ) -> Result<Reader> {
+        Err(not_implemented("this driver has no statistics: query the database's catalog"))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.session.commit()
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.session.rollback()
+    }
+
+    fn read_partition(&self, _partition: impl AsRef<[u8]>) -> Result<Reader> {
+        Err(not_implemented("this driver has no partitions: execute the query as a whole"))
+    }
+}
+
+impl Optionable for AdbcConnection {
+    type Option = OptionConnection;
+
+    fn set_option(&mut self, key: OptionConnection, value: OptionValue) -> Result<()> {
+        let name = key.as_ref();
+        match key {
+            OptionConnection::AutoCommit => self.session.set_autocommit(truth(name, &value)?),
+            OptionConnection::IsolationLevel => self.session.set_isolation(Isolation::parse(&text(name, &value)?)?),
+            _ => self.read.set(name, &value),
+        }
+    }
+
+    fn get_option_string(&self, key: OptionConnection) -> Result<String> {
+        match key {
+            OptionConnection::AutoCommit => Ok(self.session.autocommit().to_string()),
+            OptionConnection::IsolationLevel => Ok(self.session.isolation().name().to_owned()),
+            OptionConnection::CurrentCatalog => schema::current(&self.session, schema::Current::Catalog),
+            OptionConnection::CurrentSchema => schema::current(&self.session, schema::Current::DbSchema),
+            _ => self.read.get(key.as_ref()),
+        }
+    }
+
+    fn get_option_bytes(&self, key: OptionConnection) -> Result<Vec<u8>> {
+        Err(no_such_type(key.as_ref(), "bytes"))
+    }
+
+    fn get_option_int(&self, key: OptionConnection) -> Result<i64> {
+        let name = key.as_ref().to_owned();
+        integer(&name, &self.get_option_string(key)?)
+    }
+
+    fn get_option_double(&self, key: OptionConnection) -> Result<f64> {
+        Err(no_such_type(key.as_ref(), "float"))
+    }
+}
+
+/// What ADBC has and this driver does not, with what to do instead.
+pub(crate) fn not_implemented(message: &str) -> Error {
+    refused(Status::NotImplemented, message)
+}

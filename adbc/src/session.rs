@@ -1,0 +1,146 @@
+//! A connection of the client's, shared by an ADBC connection and its statements: transactions, one result at a time, cancellation.
+
+mod transaction;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adbc_core::CancelHandle;
+use adbc_core::error::{Result, Status};
+use arrow_array::RecordBatch;
+use colonnade_client::{Answer, Cancel, Connection, Dialect, Parameters, QueryOptions, Statement, limited};
+
+use crate::error::{converted, refused, with_sqlstate};
+use crate::rows::WeakRows;
+
+pub(crate) use transaction::Isolation;
+use transaction::Transactions;
+
+/// A connection to a database.
+pub(crate) struct Session {
+    source: Arc<dyn Connection>,
+    transactions: Mutex<Transactions>,
+    /// The result that is read last, if it still is.
+    current: Mutex<WeakRows>,
+    /// Whether the execution that runs is to stop. A request to the source stops one statement, and an execution may have several.
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Session {
+    pub(crate) fn new(source: Arc<dyn Connection>) -> Self {
+        Self { source, transactions: Mutex::default(), current: Mutex::default(), cancelled: Arc::default() }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.source.dialect()
+    }
+
+    /// The server's software and version, as it says.
+    pub(crate) fn server(&self) -> &str {
+        self.source.server()
+    }
+
+    pub(crate) fn source(&self) -> &dyn Connection {
+        &*self.source
+    }
+
+    /// Begins an execution: what was cancelled before is over.
+    ///
+    /// # Errors
+    /// The connection delivers a result, or a transaction cannot be begun.
+    pub(crate) fn begin_execution(&self) -> Result<()> {
+        self.cancelled.store(false, Ordering::Release);
+        self.free()?;
+        self.begin_transaction()
+    }
+
+    /// Runs one statement once.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn run(&self, sql: &str, parameters: Option<&Parameters>, options: &QueryOptions) -> Result<Answer> {
+        let statement = Statement { sql, parameters };
+        let answer = self.source.run(statement, options, &mut || true).map_err(|error| converted(&error))?;
+        Ok(match (answer, options.max_result_bytes) {
+            (Answer::Rows(rows), Some(most)) => Answer::Rows(limited(rows, most)),
+            (answer, _) => answer,
+        })
+    }
+
+    /// Runs a statement for its effect, and passes over its rows.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn execute(&self, sql: &str, parameters: Option<&Parameters>) -> Result<Option<u64>> {
+        self.source.execute(Statement { sql, parameters }, &mut || true).map_err(|error| converted(&error))
+    }
+
+    /// All rows of a query of this driver's own.
+    ///
+    /// # Errors
+    /// The connection delivers a result; otherwise those of the source.
+    pub(crate) fn ask(&self, sql: &str, parameters: &Parameters) -> Result<Vec<RecordBatch>> {
+        self.begin_execution()?;
+        let statement = Statement { sql, parameters: Some(parameters) };
+        let read = || {
+            let mut rows = self.source.query(statement, &QueryOptions::default(), &mut || true)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = rows.next(&mut || true)? {
+                batches.push(batch.decode()?);
+            }
+            Ok(batches)
+        };
+        read().map_err(|error| converted(&error))
+    }
+
+    /// Notes which result is being read.
+    pub(crate) fn reads(&self, rows: WeakRows) {
+        *self.current() = rows;
+    }
+
+    /// # Errors
+    /// A result is not read to its end.
+    fn free(&self) -> Result<()> {
+        let rows = self.current().clone();
+        if rows.is_open() {
+            let message =
+                "the connection still delivers a result: read it to its end, release it, or open a second connection";
+            return Err(refused(Status::InvalidState, message));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// Somebody asked to stop.
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Acquire) {
+            return Err(with_sqlstate(refused(Status::Cancelled, "the execution was cancelled"), "57014"));
+        }
+        Ok(())
+    }
+
+    /// What stops the execution that runs, or the result that is read.
+    pub(crate) fn canceller(&self) -> Box<dyn CancelHandle> {
+        Box::new(Canceller { source: self.source.canceller(), cancelled: self.cancelled.clone() })
+    }
+
+    fn current(&self) -> MutexGuard<'_, WeakRows> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn transactions(&self) -> MutexGuard<'_, Transactions> {
+        self.transactions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Canceller {
+    source: Arc<dyn Cancel>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl CancelHandle for Canceller {
+    fn try_cancel(&self) -> Result<()> {
+        self.cancelled.store(true, Ordering::Release);
+        self.source.cancel().map_err(|error| converted(&error))
+    }
+}

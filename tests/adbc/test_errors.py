@@ -1,0 +1,123 @@
+"""Errors have a status and a SQLSTATE, before a stream and in it; what runs can be cancelled."""
+
+from __future__ import annotations
+
+import threading
+
+import adbc_driver_manager as manager
+import pytest
+from adbc_driver_manager import AdbcStatusCode, dbapi
+
+from tests.adbc.databases import DRIVER, Database
+
+
+def answers(cursor: dbapi.Cursor) -> bool:
+    return cursor.execute("select 7 as n").fetchall() == [(7,)]
+
+
+def test_an_error_before_the_stream(connection: dbapi.Connection, database: Database) -> None:
+    with connection.cursor() as cursor:
+        with pytest.raises(dbapi.ProgrammingError) as failed:
+            cursor.execute("select * from adbc_absent")
+        assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.NOT_FOUND, database.missing)
+        connection.rollback()
+        cursor.execute("insert into adbc_t values (1, 'a')")
+        with pytest.raises(dbapi.IntegrityError) as failed:
+            cursor.execute("insert into adbc_t values (1, 'b')")
+        assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.INTEGRITY, database.duplicate)
+        connection.rollback()
+        with pytest.raises(dbapi.ProgrammingError) as failed:
+            cursor.execute("selec 1")
+        assert failed.value.status_code == AdbcStatusCode.INVALID_ARGUMENT
+        connection.rollback()
+        assert answers(cursor)
+
+
+def test_an_error_in_the_stream(database: Database) -> None:
+    sql, sqlstate = database.failing
+    with database.cursor() as cursor:
+        cursor.execute(sql)
+        with pytest.raises(dbapi.DataError) as failed:
+            cursor.fetch_arrow_table()
+        assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.INVALID_DATA, sqlstate)
+        assert answers(cursor)
+
+
+def test_a_silent_statement_is_cancelled(database: Database) -> None:
+    with database.cursor() as cursor:
+        timer = threading.Timer(0.3, cursor.adbc_cancel)
+        timer.start()
+        with pytest.raises(dbapi.OperationalError) as failed:
+            cursor.execute(database.silent).fetchall()
+        timer.join()
+        assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.CANCELLED, database.cancelled)
+        assert answers(cursor)
+
+
+def test_a_stream_is_cancelled(database: Database) -> None:
+    with database.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(database.endless)
+        assert cursor.fetchone() is not None
+        timer = threading.Timer(0.3, connection.adbc_cancel)
+        timer.start()
+        with pytest.raises(dbapi.OperationalError) as failed:
+            while cursor.fetchmany(100_000):
+                pass
+        timer.join()
+        assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.CANCELLED, database.cancelled)
+        assert answers(cursor)
+
+
+def test_a_cancel_while_nothing_runs_does_nothing(database: Database) -> None:
+    with database.connect() as connection, connection.cursor() as cursor:
+        connection.adbc_cancel()
+        cursor.adbc_cancel()
+        assert answers(cursor)
+
+
+def test_a_result_that_is_given_up_leaves_the_connection_usable(database: Database) -> None:
+    with database.connect() as connection:
+        with connection.cursor() as cursor:
+            cursor.execute(database.endless)
+            assert cursor.fetchone() is not None
+        with connection.cursor() as cursor:
+            assert answers(cursor)
+
+
+def test_one_result_at_a_time(database: Database) -> None:
+    with database.connect() as connection, connection.cursor() as first, connection.cursor() as second:
+        first.execute(database.endless)
+        with pytest.raises(dbapi.ProgrammingError, match="read it to its end") as failed:
+            second.execute("select 1 as n")
+        assert failed.value.status_code == AdbcStatusCode.INVALID_STATE
+        assert first.fetchone() is not None
+        # The statement's own result makes room for its next one.
+        assert answers(first)
+        assert answers(second)
+
+
+def test_a_result_outlives_its_statement_and_its_connection(database: Database) -> None:
+    with database.cursor() as cursor:
+        cursor.execute("select 1 as n")
+        reader = cursor.fetch_record_batch()
+        assert reader.read_all().to_pylist() == [{"n": 1}]
+
+
+def test_a_connection_that_is_lost(postgresql: Database) -> None:
+    with postgresql.cursor() as cursor, pytest.raises(dbapi.OperationalError) as failed:
+        cursor.execute("select pg_terminate_backend(pg_backend_pid())").fetchall()
+    assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.IO, "57P01")
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(dbapi.OperationalError) as failed, manager_connection("postgresql://tester@127.0.0.1:1/test"):
+        pass
+    assert failed.value.status_code == AdbcStatusCode.IO
+
+
+def manager_connection(uri: str) -> manager.AdbcConnection:
+    database = manager.AdbcDatabase(driver=str(DRIVER), uri=uri)
+    try:
+        return manager.AdbcConnection(database)
+    finally:
+        database.close()

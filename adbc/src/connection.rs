@@ -10,6 +10,7 @@ use arrow_array::RecordBatchReader;
 use arrow_schema::Schema;
 
 use crate::error::refused;
+use crate::objects::{self, Filters};
 use crate::options::{ReadOptions, integer, no_such_type, text, truth};
 use crate::session::{Isolation, Session};
 use crate::statement::AdbcStatement;
@@ -47,14 +48,15 @@ impl Connection for AdbcConnection {
 
     fn get_objects(
         &self,
-        _depth: ObjectDepth,
-        _catalog: Option<&str>,
-        _db_schema: Option<&str>,
-        _table_name: Option<&str>,
-        _table_type: Option<Vec<&str>>,
-        _column_name: Option<&str>,
+        depth: ObjectDepth,
+        catalog: Option<&str>,
+        db_schema: Option<&str>,
+        table: Option<&str>,
+        kinds: Option<Vec<&str>>,
+        column: Option<&str>,
     ) -> Result<Reader> {
-        Err(not_implemented("this driver does not list objects: query information_schema"))
+        let filters = Filters { catalog, db_schema, table, kinds, column };
+        Ok(Box::new(objects::objects(&self.session, depth, &filters)?))
     }
 
     fn get_table_schema(&self, catalog: Option<&str>, db_schema: Option<&str>, table_name: &str) -> Result<Schema> {

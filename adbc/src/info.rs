@@ -18,7 +18,7 @@ use colonnade_client::Dialect;
 use crate::session::Session;
 
 /// One batch.
-type Single = RecordBatchIterator<std::array::IntoIter<std::result::Result<RecordBatch, ArrowError>, 1>>;
+pub(crate) type Single = RecordBatchIterator<std::array::IntoIter<std::result::Result<RecordBatch, ArrowError>, 1>>;
 
 const NAME: &str = "ADBC driver of Colonnade";
 
@@ -96,11 +96,12 @@ fn pushed<T>(values: &mut Vec<T>, value: T) -> i32 {
 }
 
 /// What the database calls its kinds of tables.
-pub(crate) const fn kinds(dialect: Dialect) -> &'static [&'static str] {
+const fn kinds(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
-        Dialect::Postgres { .. } => &["table", "partitioned table", "view", "materialized view", "foreign table"],
+        Dialect::Postgres { .. } | Dialect::DuckDb => {
+            &["table", "partitioned table", "view", "materialized view", "foreign table"]
+        }
         Dialect::Sqlite => &["table", "view"],
-        Dialect::DuckDb => &["BASE TABLE", "LOCAL TEMPORARY", "VIEW"],
         Dialect::MySql { .. } | Dialect::Unknown => &["BASE TABLE", "VIEW", "SYSTEM VIEW", "SEQUENCE"],
     }
 }

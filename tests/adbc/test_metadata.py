@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from adbc_driver_manager import dbapi
 
-from tests.adbc.databases import Database
+from tests.adbc.databases import Database, connect
+from tests.support.sqlite_files import make
 
 
 def test_information(database: Database) -> None:
@@ -67,3 +72,149 @@ def test_the_current_catalog_and_schema(database: Database) -> None:
         else:
             with pytest.raises(dbapi.ProgrammingError, match="no current"):
                 _ = connection.adbc_current_db_schema
+
+
+OBJECTS = [
+    "create table adbc_parent (a int not null, b int not null, primary key (a, b))",
+    "create table adbc_child (x int, y int, z numeric(10, 2) default 3, w varchar(20) not null, unique (x), "
+    "check (x > y), foreign key (x, y) references adbc_parent (a, b))",
+    "create view adbc_view as select x from adbc_child",
+]
+
+
+@pytest.fixture
+def objects(database: Database) -> Iterator[dbapi.Connection]:
+    with database.connect() as connection:
+        with connection.cursor() as cursor:
+            for statement in OBJECTS:
+                cursor.execute(statement)
+        yield connection
+        with connection.cursor() as cursor:
+            for name in ("view adbc_view", "table adbc_child", "table adbc_parent"):
+                cursor.execute(f"drop {name}")
+
+
+def listed(connection: dbapi.Connection, **filters: Any) -> list[dict[str, Any]]:
+    table = connection.adbc_get_objects(**filters).read_all()
+    table.validate(full=True)
+    return table.to_pylist()
+
+
+def tables(connection: dbapi.Connection, database: Database, **filters: Any) -> dict[str, dict[str, Any]]:
+    """The tables of the session's catalog and schema by name."""
+    found = {row["catalog_name"]: row["catalog_db_schemas"] for row in listed(connection, **filters)}
+    schemas = {row["db_schema_name"]: row["db_schema_tables"] for row in found[database.names[0]]}
+    return {row["table_name"]: row for row in schemas[database.names[1]]}
+
+
+def test_objects_by_depth(objects: dbapi.Connection, database: Database) -> None:
+    catalog, schema = database.names
+    catalogs = listed(objects, depth="catalogs")
+    assert {"catalog_name": catalog, "catalog_db_schemas": None} in catalogs
+    [found] = listed(objects, depth="db_schemas", catalog_filter=catalog)
+    assert {"db_schema_name": schema, "db_schema_tables": None} in found["catalog_db_schemas"]
+    names = tables(objects, database, depth="tables", table_name_filter="adbc%")
+    view = "VIEW" if schema is None else "view"
+    table = "BASE TABLE" if schema is None else "table"
+    assert {name: row["table_type"] for name, row in names.items()} == {
+        "adbc_child": table,
+        "adbc_parent": table,
+        "adbc_view": view,
+    }
+    assert {row["table_columns"] for row in names.values()} == {None}
+    assert {table, view} <= set(objects.adbc_get_table_types())
+
+
+def test_the_columns_of_objects(objects: dbapi.Connection, database: Database) -> None:
+    found = tables(objects, database, depth="all", table_name_filter="adbc\\_%")
+    columns = {column["column_name"]: column for column in found["adbc_child"]["table_columns"]}
+    assert list(columns) == ["x", "y", "z", "w"]
+    assert [column["ordinal_position"] for column in columns.values()] == [1, 2, 3, 4]
+    assert columns["x"]["xdbc_type_name"].startswith("int")
+    assert (columns["z"]["xdbc_column_size"], columns["z"]["xdbc_decimal_digits"]) == (10, 2)
+    assert columns["z"]["xdbc_column_def"].startswith("3")
+    assert (columns["z"]["xdbc_nullable"], columns["z"]["xdbc_is_nullable"]) == (1, "YES")
+    assert (columns["w"]["xdbc_nullable"], columns["w"]["xdbc_is_nullable"]) == (0, "NO")
+    assert {column["xdbc_is_autoincrement"] for column in columns.values()} == {False}
+    assert [column["column_name"] for column in found["adbc_view"]["table_columns"]] == ["x"]
+    assert found["adbc_view"]["table_constraints"] == []
+
+
+def test_the_constraints_of_objects(objects: dbapi.Connection, database: Database) -> None:
+    found = tables(objects, database, depth="all", table_name_filter="adbc%")
+    [primary] = [each for each in found["adbc_parent"]["table_constraints"] if each["constraint_type"] == "PRIMARY KEY"]
+    assert primary["constraint_column_names"] == ["a", "b"]
+    assert primary["constraint_column_usage"] is None
+    by_type = {each["constraint_type"]: each for each in found["adbc_child"]["table_constraints"]}
+    assert set(by_type) == {"UNIQUE", "FOREIGN KEY", "CHECK"}
+    assert by_type["UNIQUE"]["constraint_column_names"] == ["x"]
+    catalog, schema = database.names
+    assert by_type["FOREIGN KEY"]["constraint_column_names"] == ["x", "y"]
+    assert by_type["FOREIGN KEY"]["constraint_column_usage"] == [
+        {"fk_catalog": catalog, "fk_db_schema": schema, "fk_table": "adbc_parent", "fk_column_name": name}
+        for name in ("a", "b")
+    ]
+
+
+def test_what_only_postgresql_has(postgresql: Database) -> None:
+    with postgresql.connect() as connection, connection.cursor() as cursor:
+        for statement in (
+            "create schema adbc_special",
+            "create table adbc_special.t (gone int, i int generated always as identity, s serial, v varchar(7),"
+            " n numeric(5, -2), g int generated always as (1 + 1) stored)",
+            "alter table adbc_special.t drop column gone",
+            "comment on column adbc_special.t.v is 'a word'",
+            "create materialized view adbc_special.m as select 1 as x",
+            "create table adbc_special.p (x int) partition by range (x)",
+        ):
+            cursor.execute(statement)
+        try:
+            [catalog] = listed(connection, depth="all", db_schema_filter="adbc_special")
+        finally:
+            cursor.execute("drop schema adbc_special cascade")
+    [schema] = catalog["catalog_db_schemas"]
+    found = {table["table_name"]: table for table in schema["db_schema_tables"]}
+    assert {name: table["table_type"] for name, table in found.items()} == {
+        "t": "table",
+        "m": "materialized view",
+        "p": "partitioned table",
+    }
+    columns = {column["column_name"]: column for column in found["t"]["table_columns"]}
+    assert list(columns) == ["i", "s", "v", "n", "g"]
+    assert columns["i"]["ordinal_position"] == 2
+    assert [column["xdbc_is_autoincrement"] for column in columns.values()] == [True, True, False, False, False]
+    assert [column["xdbc_is_generatedcolumn"] for column in columns.values()] == [False] * 4 + [True]
+    assert columns["v"]["remarks"] == "a word"
+    assert columns["v"]["xdbc_column_size"] == 7
+    assert (columns["n"]["xdbc_column_size"], columns["n"]["xdbc_decimal_digits"]) == (5, -2)
+    assert columns["g"]["xdbc_column_def"] is None
+
+
+def test_objects_are_filtered(objects: dbapi.Connection, database: Database) -> None:
+    catalog, schema = database.names
+    assert listed(objects, depth="all", catalog_filter="absent") == []
+    [found] = listed(objects, depth="tables", catalog_filter=catalog, db_schema_filter="absent")
+    assert found["catalog_db_schemas"] == []
+    names = tables(
+        objects, database, catalog_filter=catalog, db_schema_filter=schema or "", table_name_filter="adbc_chi_d"
+    )
+    assert list(names) == ["adbc_child"]
+    view = "VIEW" if schema is None else "view"
+    names = tables(objects, database, depth="tables", table_types_filter=[view])
+    assert "adbc_view" in names and "adbc_child" not in names
+    names = tables(objects, database, table_name_filter="adbc%", column_name_filter="x")
+    columns = {name: [column["column_name"] for column in row["table_columns"]] for name, row in names.items()}
+    assert columns == {"adbc_child": ["x"], "adbc_parent": [], "adbc_view": ["x"]}
+
+
+def test_a_filter_is_a_value_and_no_sql(objects: dbapi.Connection) -> None:
+    for hostile in ("' or 1=1 --", "\\", "$1", "x'; drop table adbc_child; --"):
+        assert listed(objects, depth="catalogs", catalog_filter=hostile) == []
+
+
+def test_the_objects_of_a_file_are_not_listed(tmp_path: Path) -> None:
+    with (
+        connect(make(tmp_path / "a.sqlite", "create table t (i int)")) as connection,
+        pytest.raises(dbapi.NotSupportedError, match="query sqlite_schema"),
+    ):
+        connection.adbc_get_objects()

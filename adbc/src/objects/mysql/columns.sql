@@ -1,0 +1,18 @@
+SELECT CAST(table_schema AS CHAR) AS catalog_name,
+    CAST(NULL AS CHAR) AS db_schema_name,
+    CAST(table_name AS CHAR) AS table_name,
+    CAST(column_name AS CHAR) AS column_name,
+    CAST(ordinal_position AS CHAR) AS ordinal_position,
+    CAST(NULLIF(column_comment, '') AS CHAR) AS remarks,
+    CAST(column_type AS CHAR) AS xdbc_type_name,
+    CAST(COALESCE(character_maximum_length, numeric_precision) AS CHAR) AS xdbc_column_size,
+    CAST(numeric_scale AS CHAR) AS xdbc_decimal_digits,
+    CASE WHEN numeric_precision IS NOT NULL THEN '10' END AS xdbc_num_prec_radix,
+    CASE WHEN is_nullable = 'YES' THEN '1' ELSE '0' END AS xdbc_nullable,
+    CAST(column_default AS CHAR) AS xdbc_column_def,
+    CAST(character_octet_length AS CHAR) AS xdbc_char_octet_length,
+    CAST(is_nullable AS CHAR) AS xdbc_is_nullable,
+    CASE WHEN extra LIKE '%auto_increment%' THEN 'YES' ELSE 'NO' END AS xdbc_is_autoincrement,
+    CASE WHEN generation_expression IS NULL OR generation_expression = '' THEN 'NO' ELSE 'YES' END AS xdbc_is_generatedcolumn,
+    ordinal_position AS place
+FROM information_schema.columns

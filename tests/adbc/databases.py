@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from adbc_driver_manager import dbapi
 
-ROOT = Path(__file__).parents[2]
-#: Built by `make test-python`, or named by the variable.
-DRIVER = Path(os.environ.get("COLONNADE_ADBC_DRIVER", ROOT / "target/release/libadbc_driver_colonnade.so"))
+from tests.support.adbc_driver import DRIVER
 
 
 def connect(uri: str | None, *, autocommit: bool = True, **options: str) -> dbapi.Connection:

@@ -8,7 +8,8 @@ import adbc_driver_manager as manager
 import pytest
 from adbc_driver_manager import AdbcStatusCode, dbapi
 
-from tests.adbc.databases import DRIVER, Database
+from tests.adbc.databases import Database
+from tests.support.adbc_driver import DRIVER
 
 
 def answers(cursor: dbapi.Cursor) -> bool:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from testbed import mariadb
 from testbed import postgres as pg
 from testbed.serving import serve
-from tests.support import fronts
+from tests.support import adbc_driver, fronts
 from tests.support.sqlite_files import uri as sqlite_uri
 
 ROWS = 3000
@@ -356,6 +356,14 @@ def adbc_postgresql(get: Get, _: Path) -> Iterator[Source]:
 
 
 @contextmanager
+def adbc_colonnade(get: Get, _: Path) -> Iterator[Source]:
+    uri = get("stock").uri("every_source", tcp=True)
+    with database(get("stock")):
+        errors: Errors = {"cancelled": (colonnade.DatabaseError, None)}
+        yield Source(f"adbc:{adbc_driver.DRIVER}?uri={uri}", POSTGRESQL, errors)
+
+
+@contextmanager
 def adbc_sqlite(_: Get, directory: Path) -> Iterator[Source]:
     uri = f"adbc:{adbc_driver_sqlite._driver_path()}?uri={sqlite_file(directory)}"
     # The driver looks at values, and not at declarations.
@@ -392,6 +400,7 @@ SOURCES: dict[str, tuple[Dialect, Callable[[Get, Path], AbstractContextManager[S
     "sqlite": (SQLITE, sqlite),
     "duckdb": (DUCKDB, duckdb_file),
     "adbc-postgresql": (POSTGRESQL, adbc_postgresql),
+    "adbc-colonnade": (POSTGRESQL, adbc_colonnade),
     "adbc-sqlite": (SQLITE, adbc_sqlite),
     "odbc": (POSTGRESQL, odbc),
 }

@@ -20,7 +20,8 @@ from tests.sources.every_source import KINDS, ROWS, Source
 
 #: More rows than any buffer holds.
 MANY = 1_000_000
-DRIVERS = ("adbc-postgresql", "adbc-sqlite", "odbc")
+ADBC = ("adbc-postgresql", "adbc-colonnade", "adbc-sqlite")
+DRIVERS = (*ADBC, "odbc")
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_parameters_by_order(source: Source) -> None:
 
 
 @pytest.mark.gap("odbc", error=colonnade.InterfaceError, match=r"ODBC takes text for each \? in the query")
-@pytest.mark.gap("adbc-postgresql", "adbc-sqlite", error=colonnade.InterfaceError, match="in order: give a list")
+@pytest.mark.gap(*ADBC, error=colonnade.InterfaceError, match="in order: give a list")
 def test_parameters_by_name(source: Source) -> None:
     query = "select word, '$quoted' as q from readings where id = $number or word = $word order by id"
     assert source.read(query, {"number": 7, "word": "word 2999"}).to_pylist() == [

@@ -12,6 +12,7 @@ use arrow_schema::Schema;
 use crate::error::refused;
 use crate::objects::{self, Filters};
 use crate::options::{ReadOptions, integer, no_such_type, text, truth};
+use crate::partitions::Part;
 use crate::session::{Isolation, Session};
 use crate::statement::AdbcStatement;
 use crate::{info, schema};
@@ -89,8 +90,8 @@ impl Connection for AdbcConnection {
         self.session.rollback()
     }
 
-    fn read_partition(&self, _partition: impl AsRef<[u8]>) -> Result<Reader> {
-        Err(not_implemented("this driver has no partitions: execute the query as a whole"))
+    fn read_partition(&self, partition: impl AsRef<[u8]>) -> Result<Reader> {
+        Ok(Box::new(self.session.read_part(Part::find(partition.as_ref())?)?))
     }
 }
 

@@ -17,6 +17,7 @@ mod info;
 mod objects;
 mod options;
 mod parameters;
+mod partitions;
 mod rows;
 mod schema;
 mod session;

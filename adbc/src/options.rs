@@ -1,18 +1,21 @@
 //! The driver's own options: how results are read. A database's are the defaults of its connections, theirs those of their statements.
 
 use std::fmt::Display;
+use std::num::NonZero;
 use std::str::FromStr;
+use std::thread::available_parallelism;
 
 use adbc_core::error::{Error, Result, Status};
 use adbc_core::options::OptionValue;
 use colonnade_client::QueryOptions;
+use colonnade_client::partition::PartitionSplit;
 
 use crate::error::{converted, refused};
 
 /// What the names of all of them begin with.
 const PREFIX: &str = "adbc.colonnade.";
 /// The rest of each name.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "compression",
     "parallel",
     "chunk_rows",
@@ -21,11 +24,18 @@ const NAMES: [&str; 8] = [
     "max_result_bytes",
     "numeric",
     "as_text",
+    "partition_on",
+    "partition_num",
 ];
 
 /// How results are read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReadOptions(pub(crate) QueryOptions);
+pub(crate) struct ReadOptions {
+    pub(crate) query: QueryOptions,
+    /// The column by which parts are made. Without one, the database makes them by where rows lie, if it can.
+    partition_on: Option<String>,
+    partition_num: Option<usize>,
+}
 
 impl ReadOptions {
     /// Sets the option of a name. The empty text gives it its default.
@@ -35,7 +45,7 @@ impl ReadOptions {
     pub(crate) fn set(&mut self, name: &str, value: &OptionValue) -> Result<()> {
         let text = text(name, value)?;
         let defaults = QueryOptions::default();
-        let options = &mut self.0;
+        let options = &mut self.query;
         match name.strip_prefix(PREFIX).unwrap_or_default() {
             "compression" if text.is_empty() => options.compression = defaults.compression,
             "compression" => options.compression = text.parse().map_err(|error| converted(&error))?,
@@ -47,9 +57,18 @@ impl ReadOptions {
             "max_result_bytes" => options.max_result_bytes = number(name, &text)?,
             "numeric" => options.numeric = numeric(name, &text)?,
             "as_text" => options.as_text = text.lines().map(str::to_owned).collect(),
+            "partition_on" => self.partition_on = Some(text).filter(|text| !text.is_empty()),
+            "partition_num" => self.partition_num = number::<NonZero<usize>>(name, &text)?.map(NonZero::get),
             _ => return Err(unknown(name)),
         }
         Ok(())
+    }
+
+    /// How a result becomes parts. Without a number, there are as many as processors.
+    pub(crate) fn split(&self) -> PartitionSplit {
+        let processors = || available_parallelism().map_or(1, NonZero::get);
+        let count = self.partition_num.unwrap_or_else(processors);
+        PartitionSplit { key: self.partition_on.clone(), count, range: None, consistent: true }
     }
 
     /// The option's value as a text, which is empty for a default that the server chooses.
@@ -57,7 +76,7 @@ impl ReadOptions {
     /// # Errors
     /// There is no such option.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
-        let options = &self.0;
+        let options = &self.query;
         Ok(match name.strip_prefix(PREFIX).unwrap_or_default() {
             "compression" => options.compression.to_string(),
             "parallel" => options.parallel.to_string(),
@@ -67,6 +86,8 @@ impl ReadOptions {
             "max_result_bytes" => written(options.max_result_bytes),
             "numeric" => written(options.numeric.map(|(precision, scale)| format!("{precision},{scale}"))),
             "as_text" => options.as_text.join("\n"),
+            "partition_on" => written(self.partition_on.as_ref()),
+            "partition_num" => written(self.partition_num),
             _ => return Err(not_found(name)),
         })
     }
@@ -158,24 +179,29 @@ mod tests {
             ("max_result_bytes", "10000000"),
             ("numeric", "38,9"),
             ("as_text", "a\nb, c"),
+            ("partition_on", "id"),
+            ("partition_num", "3"),
         ] {
             let name = format!("{PREFIX}{name}");
             options.set(&name, &value.into()).unwrap();
             assert_eq!(options.get(&name).unwrap(), value);
         }
-        assert_eq!(options.0.as_text, ["a", "b, c"]);
+        assert_eq!(options.query.as_text, ["a", "b, c"]);
+        assert_eq!((options.split().key.as_deref(), options.split().count), (Some("id"), 3));
         for name in NAMES.map(|name| format!("{PREFIX}{name}")) {
             options.set(&name, &"".into()).unwrap();
         }
-        assert_eq!(options.0, QueryOptions::default());
+        assert_eq!(options.query, QueryOptions::default());
+        assert_eq!(options.split().key, None);
         options.set("adbc.colonnade.chunk_rows", &7.into()).unwrap();
-        assert_eq!(options.0.chunk_rows, Some(7));
+        assert_eq!(options.query.chunk_rows, Some(7));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_by_name() {
         let mut options = ReadOptions::default();
-        for (name, value) in [("chunk_rows", "many"), ("numeric", "38"), ("chunk_bytes", "-1")] {
+        for (name, value) in [("chunk_rows", "many"), ("numeric", "38"), ("chunk_bytes", "-1"), ("partition_num", "0")]
+        {
             let name = format!("{PREFIX}{name}");
             let error = options.set(&name, &value.into()).unwrap_err();
             assert!(error.message.contains(&name) && error.status == Status::InvalidArguments, "{error}");

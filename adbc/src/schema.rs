@@ -1,41 +1,52 @@
 //! What queries, tables and parameters look like, without running anything.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use adbc_core::error::{Result, Status};
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use colonnade_client::{self as client, Dialect, ErrorKind, Parameters, QueryOptions};
+use colonnade_client::{self as client, Connection, Dialect, ErrorKind, Parameters, QueryOptions};
 use colonnade_sql::quote;
 use colonnade_sql::split::trimmed;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::connection::not_implemented;
 use crate::error::{converted, refused};
 use crate::session::Session;
 
-/// The columns of a query; none if it gives no rows.
+/// The columns of a query that is read with these options; none if it gives no rows.
 ///
 /// # Errors
 /// Those of the source; a statement that is no query, where the source cannot describe it.
-pub(crate) fn of_query(session: &Session, sql: &str) -> Result<Schema> {
+pub(crate) fn of_query(session: &Session, sql: &str, options: &QueryOptions) -> Result<Schema> {
     session.begin_execution()?;
-    let described = session.source().describe(sql, &[], &mut || true).map_err(|error| converted(&error))?;
-    let schema = match described {
+    of_source(session.source(), sql, options)
+}
+
+/// The same over a connection that is at rest.
+///
+/// # Errors
+/// As for [`of_query`].
+pub(crate) fn of_source(source: &dyn Connection, sql: &str, options: &QueryOptions) -> Result<Schema> {
+    // A description does not know of options that give columns other types.
+    let is_plain = options.numeric.is_none() && options.as_text.is_empty();
+    let described = if is_plain { source.describe(sql, &[], &mut || true) } else { Ok(None) };
+    let schema = match described.map_err(|error| converted(&error))? {
         Some(described) => described.schema,
-        None if session.dialect() == Dialect::Sqlite => Some(refused_schema(session, sql)?),
-        None => Some(limited(session, sql)?),
+        None if source.dialect() == Dialect::Sqlite => Some(refused_schema(source, sql, options)?),
+        None => Some(limited(source, sql, options)?),
     };
     Ok(schema.map_or_else(Schema::empty, |schema| schema.as_ref().clone()))
 }
 
 /// The columns of a query that is refused once they are known. Nothing else has happened then in a database that is only read.
-fn refused_schema(session: &Session, sql: &str) -> Result<SchemaRef> {
+fn refused_schema(source: &dyn Connection, sql: &str, options: &QueryOptions) -> Result<SchemaRef> {
     let found = Arc::new(Mutex::new(None));
     let note = found.clone();
     let check = move |schema: &SchemaRef| {
         *note.lock().unwrap_or_else(PoisonError::into_inner) = Some(schema.clone());
         Err(client::Error::new(ErrorKind::Interrupted, "only the columns are wanted"))
     };
-    let done = session.source().query_checked(sql.into(), &QueryOptions::default(), Box::new(check), &mut || true);
+    let done = source.query_checked(sql.into(), options, Box::new(check), &mut || true);
     let schema = found.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (schema, done) {
         (Some(schema), _) => Ok(schema),
@@ -45,16 +56,16 @@ fn refused_schema(session: &Session, sql: &str) -> Result<SchemaRef> {
 }
 
 /// The columns of a query, by running it for no rows. What changes something is no subquery, and so an error.
-fn limited(session: &Session, sql: &str) -> Result<SchemaRef> {
-    let query = trimmed(sql, session.dialect());
+fn limited(source: &dyn Connection, sql: &str, options: &QueryOptions) -> Result<SchemaRef> {
+    let query = trimmed(sql, source.dialect());
     // The line break ends a comment in the query's last line.
     let none = format!("SELECT * FROM (\n{query}\n) AS query LIMIT 0");
-    let mut rows = session
-        .source()
-        .query((&none).into(), &QueryOptions::default(), &mut || true)
-        .map_err(|error| converted(&error))?;
-    while rows.next(&mut || true).map_err(|error| converted(&error))?.is_some() {}
-    Ok(rows.schema().clone())
+    let read = || {
+        let mut rows = source.query((&none).into(), options, &mut || true)?;
+        while rows.next(&mut || true)?.is_some() {}
+        Ok(rows.schema().clone())
+    };
+    read().map_err(|error| converted(&error))
 }
 
 /// The columns of a table. A name that is empty counts as none.
@@ -81,7 +92,7 @@ pub(crate) fn of_table(
     }
     let names = [catalog, db_schema, Some(table)].into_iter().flatten();
     let name = names.map(|name| quote::identifier(name, dialect)).collect::<Vec<_>>().join(".");
-    of_query(session, &format!("SELECT * FROM {name}"))
+    of_query(session, &format!("SELECT * FROM {name}"), &QueryOptions::default())
 }
 
 /// Arrow's types of PostgreSQL's types that have one for all values, by number: `pg_type.dat`.

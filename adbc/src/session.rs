@@ -11,7 +11,8 @@ use arrow_array::RecordBatch;
 use colonnade_client::{Answer, Cancel, Connection, Dialect, Parameters, QueryOptions, Statement, limited};
 
 use crate::error::{converted, refused, with_sqlstate};
-use crate::rows::WeakRows;
+use crate::partitions::{Part, WeakPart};
+use crate::rows::{Rows, WeakRows};
 
 pub(crate) use transaction::Isolation;
 use transaction::Transactions;
@@ -24,11 +25,19 @@ pub(crate) struct Session {
     current: Mutex<WeakRows>,
     /// Whether the execution that runs is to stop. A request to the source stops one statement, and an execution may have several.
     cancelled: Arc<AtomicBool>,
+    /// The part of another connection's result that was read last.
+    part: Arc<Mutex<WeakPart>>,
 }
 
 impl Session {
     pub(crate) fn new(source: Arc<dyn Connection>) -> Self {
-        Self { source, transactions: Mutex::default(), current: Mutex::default(), cancelled: Arc::default() }
+        Self {
+            source,
+            transactions: Mutex::default(),
+            current: Mutex::default(),
+            cancelled: Arc::default(),
+            part: Arc::default(),
+        }
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
@@ -52,6 +61,35 @@ impl Session {
         self.cancelled.store(false, Ordering::Release);
         self.free()?;
         self.begin_transaction()
+    }
+
+    /// Begins an execution in parts, which are read over other connections: these do not see what an open transaction did.
+    ///
+    /// # Errors
+    /// The connection delivers a result.
+    pub(crate) fn begin_partitions(&self) -> Result<()> {
+        self.cancelled.store(false, Ordering::Release);
+        self.free()
+    }
+
+    /// Begins to read a part of a result.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn read_part(&self, part: Part) -> Result<Rows> {
+        let Some((sql, options)) = part.own_query() else {
+            *self.part.lock().unwrap_or_else(PoisonError::into_inner) = part.downgrade();
+            return Rows::streamed(part.open()?);
+        };
+        self.begin_execution()?;
+        match self.run(sql, None, options)? {
+            Answer::Rows(stream) => {
+                let rows = Rows::streamed(stream)?;
+                self.reads(rows.downgrade());
+                Ok(rows)
+            }
+            Answer::Done(affected) => Rows::none(affected),
+        }
     }
 
     /// Runs one statement once.
@@ -121,7 +159,11 @@ impl Session {
 
     /// What stops the execution that runs, or the result that is read.
     pub(crate) fn canceller(&self) -> Box<dyn CancelHandle> {
-        Box::new(Canceller { source: self.source.canceller(), cancelled: self.cancelled.clone() })
+        Box::new(Canceller {
+            source: self.source.canceller(),
+            cancelled: self.cancelled.clone(),
+            part: self.part.clone(),
+        })
     }
 
     fn current(&self) -> MutexGuard<'_, WeakRows> {
@@ -136,11 +178,14 @@ impl Session {
 struct Canceller {
     source: Arc<dyn Cancel>,
     cancelled: Arc<AtomicBool>,
+    part: Arc<Mutex<WeakPart>>,
 }
 
 impl CancelHandle for Canceller {
     fn try_cancel(&self) -> Result<()> {
         self.cancelled.store(true, Ordering::Release);
-        self.source.cancel().map_err(|error| converted(&error))
+        // Not under the lock, which whoever begins to read a part would wait for.
+        let part = self.part.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.source.cancel().and(part.cancel()).map_err(|error| converted(&error))
     }
 }

@@ -7,12 +7,13 @@ use adbc_core::options::{OptionStatement, OptionValue};
 use adbc_core::{CancelHandle, Optionable, PartitionedResult, Statement};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::Schema;
-use colonnade_client::{Answer, Parameters};
+use colonnade_client::{Answer, Parameters, bind};
 
 use crate::connection::not_implemented;
 use crate::error::{converted, refused};
 use crate::options::{ReadOptions, integer, no_such_type, truth};
 use crate::parameters::ParameterRows;
+use crate::partitions::Parts;
 use crate::rows::{Rows, WeakRows};
 use crate::schema;
 use crate::session::Session;
@@ -31,11 +32,13 @@ pub(crate) struct AdbcStatement {
     by_name: bool,
     /// The last execution's.
     rows: WeakRows,
+    /// The last execution's, if it was one in parts.
+    parts: Option<Arc<Parts>>,
 }
 
 impl AdbcStatement {
     pub(crate) fn new(session: Arc<Session>, read: ReadOptions) -> Self {
-        Self { session, read, sql: None, bound: None, by_name: false, rows: WeakRows::default() }
+        Self { session, read, sql: None, bound: None, by_name: false, rows: WeakRows::default(), parts: None }
     }
 
     fn sql(&self) -> Result<&str> {
@@ -46,7 +49,7 @@ impl AdbcStatement {
     /// Ends the last execution's result, and takes the parameters of the next one.
     fn begin(&mut self) -> Result<Option<ParameterRows>> {
         self.sql()?;
-        self.rows.give_up(GIVEN_UP);
+        self.end_results();
         self.session.begin_execution()?;
         Ok(self.bound.take().map(|reader| ParameterRows::new(reader, self.by_name)))
     }
@@ -62,7 +65,7 @@ impl AdbcStatement {
 
     /// Runs the statement once.
     fn rows_of(&self, parameters: Option<&Parameters>) -> Result<Rows> {
-        match self.session.run(self.sql()?, parameters, &self.read.0)? {
+        match self.session.run(self.sql()?, parameters, &self.read.query)? {
             Answer::Rows(stream) => Rows::streamed(stream),
             Answer::Done(affected) => Rows::none(affected),
         }
@@ -73,7 +76,7 @@ impl AdbcStatement {
         let (mut schema, mut batches, mut affected) = (None, Vec::new(), None);
         for set in sets {
             self.session.check_cancelled()?;
-            match self.session.run(self.sql()?, Some(&set?), &self.read.0)? {
+            match self.session.run(self.sql()?, Some(&set?), &self.read.query)? {
                 Answer::Done(more) => affected = sum(affected, more),
                 Answer::Rows(mut stream) => {
                     let first = schema.get_or_insert_with(|| stream.schema().clone());
@@ -92,6 +95,24 @@ impl AdbcStatement {
             Some(schema) => Rows::collected(schema, batches),
             None => Rows::none(affected),
         }
+    }
+
+    /// The text that becomes parts, with its parameters written into it.
+    fn partitioned(&mut self) -> Result<String> {
+        let sql = self.sql()?.to_owned();
+        self.end_results();
+        self.session.begin_partitions()?;
+        let Some(reader) = self.bound.take() else { return Ok(sql) };
+        let mut sets = ParameterRows::new(reader, self.by_name);
+        match (sets.next().transpose()?, sets.next().transpose()?) {
+            (Some(set), None) => bind(&sql, &set, self.session.dialect()).map_err(|error| converted(&error)),
+            _ => Err(refused(Status::InvalidArguments, "a result in parts has one row of parameters: bind one")),
+        }
+    }
+
+    fn end_results(&mut self) {
+        self.rows.give_up(GIVEN_UP);
+        self.parts = None;
     }
 
     /// Runs the statement for its effect; gives the rows that it changed.
@@ -141,12 +162,16 @@ impl Statement for AdbcStatement {
     }
 
     fn execute_schema(&mut self) -> Result<Schema> {
-        self.rows.give_up(GIVEN_UP);
-        schema::of_query(&self.session, self.sql()?)
+        self.end_results();
+        schema::of_query(&self.session, self.sql()?, &self.read.query)
     }
 
     fn execute_partitions(&mut self) -> Result<PartitionedResult> {
-        Err(not_implemented("this driver has no partitions: execute the query as a whole"))
+        let sql = self.partitioned()?;
+        let (parts, schema) = Parts::open(&self.session, &sql, &self.read.split(), &self.read.query)?;
+        let partitions = parts.descriptors();
+        self.parts = Some(parts);
+        Ok(PartitionedResult { partitions, schema, rows_affected: -1 })
     }
 
     fn get_parameter_schema(&self) -> Result<Schema> {

@@ -103,6 +103,9 @@ impl Optionable for AdbcConnection {
         match key {
             OptionConnection::AutoCommit => self.session.set_autocommit(truth(name, &value)?),
             OptionConnection::IsolationLevel => self.session.set_isolation(Isolation::parse(&text(name, &value)?)?),
+            OptionConnection::ReadOnly => self.session.set_read_only(truth(name, &value)?),
+            OptionConnection::CurrentCatalog => self.session.set_catalog(&text(name, &value)?),
+            OptionConnection::CurrentSchema => self.session.set_db_schema(&text(name, &value)?),
             _ => self.read.set(name, &value),
         }
     }
@@ -111,6 +114,7 @@ impl Optionable for AdbcConnection {
         match key {
             OptionConnection::AutoCommit => Ok(self.session.autocommit().to_string()),
             OptionConnection::IsolationLevel => Ok(self.session.isolation().name().to_owned()),
+            OptionConnection::ReadOnly => Ok(self.session.read_only().to_string()),
             OptionConnection::CurrentCatalog => schema::current(&self.session, schema::Current::Catalog),
             OptionConnection::CurrentSchema => schema::current(&self.session, schema::Current::DbSchema),
             _ => self.read.get(key.as_ref()),

@@ -133,7 +133,8 @@ impl WeakRows {
     /// is read here, and kept for the reader.
     pub(crate) fn is_open(&self) -> bool {
         let Some(rows) = self.upgrade() else { return false };
-        let mut reading = rows.0.reading();
+        // Whoever holds the lock waits for a batch.
+        let Ok(mut reading) = rows.0.reading.try_lock() else { return true };
         if matches!(reading.source, Source::Open(_)) && reading.ahead.is_empty() {
             // The reader gets an error when it asks.
             if let Ok(Some(batch)) = reading.pull() {

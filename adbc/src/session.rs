@@ -1,5 +1,6 @@
 //! A connection of the client's, shared by an ADBC connection and its statements: transactions, one result at a time, cancellation.
 
+mod settings;
 mod transaction;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -55,6 +55,23 @@ def test_the_columns_of_a_table(connection: dbapi.Connection, database: Database
     assert failed.value.sqlstate == database.missing
 
 
+def test_the_schema_can_be_chosen(postgresql: Database, mariadb_server: Database) -> None:
+    with postgresql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute('create schema "adbc ""S"')
+        connection.adbc_current_db_schema = 'adbc "S'
+        assert connection.adbc_current_db_schema == 'adbc "S'
+        with pytest.raises(dbapi.NotSupportedError, match="in its URI"):
+            connection.adbc_current_catalog = "template1"
+        cursor.execute('drop schema "adbc ""S"')
+    with mariadb_server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("create database `adbc ``S`")
+        connection.adbc_current_catalog = "adbc `S"
+        assert connection.adbc_current_catalog == "adbc `S"
+        with pytest.raises(dbapi.NotSupportedError, match="no schemas"):
+            connection.adbc_current_db_schema = "x"
+        cursor.execute("drop database `adbc ``S`")
+
+
 @pytest.mark.parametrize("name", ["postgresql", "extension"])
 def test_the_types_of_parameters(request: pytest.FixtureRequest, name: str) -> None:
     with request.getfixturevalue(name).cursor() as cursor:

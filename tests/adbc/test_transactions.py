@@ -125,3 +125,44 @@ def test_levels_of_isolation_elsewhere(database: Database) -> None:
         connection.rollback()
         with pytest.raises(dbapi.NotSupportedError, match="use one of"):
             connection.adbc_connection.set_options(**{ISOLATION: LEVEL + "linearizable"})
+
+
+def test_a_result_that_is_released_early_does_not_lose_a_commit_in_silence(
+    connection: dbapi.Connection, database: Database
+) -> None:
+    """PostgreSQL makes the transaction of a cancelled query fail."""
+    with connection.cursor() as cursor:
+        cursor.execute("insert into adbc_t values (1, 'a')")
+    with connection.cursor() as cursor:
+        cursor.execute(database.endless)
+        assert cursor.fetchone() is not None
+    try:
+        connection.commit()
+    except dbapi.ProgrammingError as error:
+        assert error.sqlstate == "25P02"
+        assert rows(database) == 0
+    else:
+        assert rows(database) == 1
+
+
+def test_a_connection_that_only_reads(connection: dbapi.Connection, database: Database) -> None:
+    if database.names[0] == "memory":
+        with pytest.raises(dbapi.NotSupportedError, match="a transaction sees one snapshot"):
+            connection.adbc_connection.set_options(**{"adbc.connection.readonly": "true"})
+        return
+    connection.adbc_connection.set_options(**{"adbc.connection.readonly": "true"})
+    assert connection.adbc_connection.get_option("adbc.connection.readonly") == "true"
+    with connection.cursor() as cursor:
+        for autocommit in (False, True):
+            connection.adbc_connection.set_autocommit(autocommit)
+            with pytest.raises(dbapi.ProgrammingError) as failed:
+                cursor.execute("insert into adbc_t values (1, 'a')")
+            assert failed.value.status_code == AdbcStatusCode.INVALID_STATE
+            assert failed.value.sqlstate in ("25006", "25000")
+            if not autocommit:
+                with pytest.raises(dbapi.ProgrammingError, match="within a transaction"):
+                    connection.adbc_connection.set_options(**{"adbc.connection.readonly": "false"})
+                connection.rollback()
+        connection.adbc_connection.set_options(**{"adbc.connection.readonly": "false"})
+        cursor.execute("insert into adbc_t values (1, 'a')")
+    assert rows(database) == 1

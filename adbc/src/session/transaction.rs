@@ -11,13 +11,14 @@ use crate::error::{refused, with_sqlstate};
 pub(super) struct Transactions {
     autocommit: bool,
     isolation: Isolation,
+    pub(super) read_only: bool,
     /// Whether this driver has begun one and not ended it. The source knows better if it says.
     begun: bool,
 }
 
 impl Default for Transactions {
     fn default() -> Self {
-        Self { autocommit: true, isolation: Isolation::Default, begun: false }
+        Self { autocommit: true, isolation: Isolation::Default, read_only: false, begun: false }
     }
 }
 
@@ -74,10 +75,7 @@ impl Session {
     /// # Errors
     /// A transaction is open, or the database has no levels.
     pub(crate) fn set_isolation(&self, isolation: Isolation) -> Result<()> {
-        if self.in_transaction() {
-            let message = "the isolation level cannot change within a transaction: commit it or roll it back first";
-            return Err(refused(Status::InvalidState, message));
-        }
+        self.refuse_transaction("the isolation level")?;
         let has_levels = !matches!(self.dialect(), Dialect::Sqlite | Dialect::Unknown);
         if !has_levels && !matches!(isolation, Isolation::Default | Isolation::Serializable) {
             let message = "the database's transactions are serializable: leave the isolation level at its default";
@@ -106,6 +104,7 @@ impl Session {
     pub(crate) fn commit(&self) -> Result<()> {
         self.refuse_autocommit("commit")?;
         self.free()?;
+        self.settle();
         // PostgreSQL answers COMMIT of such a transaction with ROLLBACK and without an error.
         if self.source.transaction() == Some(Transaction::Failed) {
             self.end("ROLLBACK")?;
@@ -113,6 +112,15 @@ impl Session {
             return Err(with_sqlstate(refused(Status::InvalidState, message), "25P02"));
         }
         if self.in_transaction() { self.end("COMMIT") } else { Ok(()) }
+    }
+
+    /// Waits until the source says whether a transaction is open, which it does not while the rest of a result that was released is
+    /// cancelled. In PostgreSQL, that makes the transaction fail.
+    fn settle(&self) {
+        if self.source.transaction().is_none() {
+            // Its error is that of a failed transaction, or comes again with the next statement.
+            let _ = self.execute("SELECT 1", None);
+        }
     }
 
     /// Rolls the open transaction back, if there is one. A result that is still read is given up.
@@ -179,6 +187,16 @@ impl Session {
     fn in_transaction(&self) -> bool {
         let begun = self.transactions().begun;
         self.source.transaction().map_or(begun, |transaction| transaction != Transaction::None)
+    }
+
+    /// # Errors
+    /// A transaction is open. What changes within one may end with it.
+    pub(super) fn refuse_transaction(&self, what: &str) -> Result<()> {
+        if self.in_transaction() {
+            let message = format!("{what} cannot change within a transaction: commit it or roll it back first");
+            return Err(refused(Status::InvalidState, message));
+        }
+        Ok(())
     }
 
     fn refuse_autocommit(&self, what: &str) -> Result<()> {

@@ -69,17 +69,18 @@ impl Connection for AdbcConnection {
     }
 
     fn get_statistic_names(&self) -> Result<Reader> {
-        Err(not_implemented("this driver has no statistics: query the database's catalog"))
+        Ok(Box::new(objects::statistic_names()?))
     }
 
     fn get_statistics(
         &self,
-        _catalog: Option<&str>,
-        _db_schema: Option<&str>,
-        _table_name: Option<&str>,
+        catalog: Option<&str>,
+        db_schema: Option<&str>,
+        table: Option<&str>,
         _approximate: bool,
     ) -> Result<Reader> {
-        Err(not_implemented("this driver has no statistics: query the database's catalog"))
+        let filters = Filters { catalog, db_schema, table, kinds: None, column: None };
+        Ok(Box::new(objects::statistics(&self.session, &filters)?))
     }
 
     fn commit(&mut self) -> Result<()> {

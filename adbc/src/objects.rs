@@ -1,10 +1,11 @@
-//! What there is in a database: `GetObjects`.
+//! What there is in a database: `GetObjects` and `GetStatistics`.
 //!
 //! The database is asked once for each level, for flat rows of texts ([`queries`]). Each row begins with the names of what it is in, by
 //! which the rows of a level are given to those of the level above ([`nested`]).
 
 mod nested;
 mod queries;
+mod statistics;
 
 use adbc_core::error::{Result, Status};
 use adbc_core::options::ObjectDepth;
@@ -12,12 +13,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringArray};
 use colonnade_client::{Parameters, Value};
 
-use crate::connection::not_implemented;
 use crate::error::refused;
 use crate::info::Single;
 use crate::session::Session;
 use nested::Table;
 use queries::Queries;
+pub(crate) use statistics::{names as statistic_names, statistics};
 
 /// The column that most rows are sorted by.
 const PLACE: &str = "place";
@@ -30,6 +31,18 @@ pub(crate) struct Filters<'a> {
     /// Kinds of tables.
     pub(crate) kinds: Option<Vec<&'a str>>,
     pub(crate) column: Option<&'a str>,
+}
+
+impl<'a> Filters<'a> {
+    /// What the names of catalogs, schemas, tables and columns must be like.
+    fn patterns(&self) -> [Pattern<'a>; 4] {
+        [
+            ("catalog_name", self.catalog),
+            ("coalesce(db_schema_name, '')", self.db_schema),
+            ("table_name", self.table),
+            ("column_name", self.column),
+        ]
+    }
 }
 
 /// The rows of each level that was asked for.
@@ -46,14 +59,8 @@ struct Levels {
 /// # Errors
 /// This driver does not know where the database lists them; otherwise those of the source.
 pub(crate) fn objects(session: &Session, depth: ObjectDepth, filters: &Filters<'_>) -> Result<Single> {
-    let queries = Queries::of(session.dialect()).ok_or_else(|| {
-        not_implemented(
-            "this driver lists the objects of PostgreSQL, colonnade serve, MySQL and MariaDB: query sqlite_schema",
-        )
-    })?;
-    let catalog = ("catalog_name", filters.catalog);
-    let db_schema = ("coalesce(db_schema_name, '')", filters.db_schema);
-    let (table, column) = (("table_name", filters.table), ("column_name", filters.column));
+    let queries = Queries::find(session)?;
+    let [catalog, db_schema, table, column] = filters.patterns();
     let has_schemas = depth != ObjectDepth::Catalogs;
     let has_tables = has_schemas && depth != ObjectDepth::Schemas;
     let has_columns = has_tables && depth != ObjectDepth::Tables;

@@ -224,6 +224,44 @@ def test_objects_are_filtered(objects: dbapi.Connection, database: Database) -> 
     assert columns == {"adbc_child": ["x"], "adbc_parent": [], "adbc_view": ["x"]}
 
 
+def estimates(connection: dbapi.Connection, database: Database, table: str) -> dict[tuple[str | None, int], float]:
+    """By column and key."""
+    catalog, schema = database.names
+    read = connection.adbc_get_statistics(
+        catalog_filter=catalog, db_schema_filter=schema, table_name_filter=table, approximate=True
+    ).read_all()
+    read.validate(full=True)
+    [found] = read.to_pylist()
+    [found] = [row for row in found["catalog_db_schemas"] if row["db_schema_name"] == schema]
+    rows = found["db_schema_statistics"]
+    assert {row["table_name"] for row in rows} <= {table}
+    assert {row["statistic_is_approximate"] for row in rows} <= {True}
+    return {(row["column_name"], row["statistic_key"]): row["statistic_value"] for row in rows}
+
+
+def test_the_planners_estimates(database: Database) -> None:
+    is_postgresql = database.names[0] == "postgres"
+    with database.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("create table adbc_estimated (id int not null primary key, word varchar(20))")
+        try:
+            numbers = database.series.format(1000)
+            cursor.execute(f"insert into adbc_estimated select i, case when i > 500 then 'ab' end from ({numbers}) q")
+            cursor.execute({"shop": "analyze table adbc_estimated"}.get(database.names[0] or "", "analyze")).fetchall()
+            found = estimates(connection, database, "adbc_estimated")
+            names = connection.adbc_get_statistic_names().read_all()
+        finally:
+            cursor.execute("drop table adbc_estimated")
+    # InnoDB reads a sample of the pages.
+    assert found[None, 6] == (pytest.approx(1000, rel=0.1) if database.names[1] is None else 1000)
+    if is_postgresql:
+        assert found["word", 5] == 500.0
+        assert (found["id", 1], found["word", 1]) == (1000.0, 1.0)
+        assert (found["id", 0], found["word", 0]) == (4.0, 3.0)
+    elif database.names[1] is None:
+        assert found["id", 1] == pytest.approx(1000, rel=0.1)
+    assert names.num_rows == 0
+
+
 def test_a_filter_is_a_value_and_no_sql(objects: dbapi.Connection) -> None:
     for hostile in ("' or 1=1 --", "\\", "$1", "x'; drop table adbc_child; --"):
         assert listed(objects, depth="catalogs", catalog_filter=hostile) == []

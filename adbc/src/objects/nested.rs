@@ -29,9 +29,9 @@ pub(super) struct Table {
 }
 
 /// The rows within each row of the level above, one after another.
-struct Children {
-    names: Vec<String>,
-    rows: Vec<Row>,
+pub(super) struct Children {
+    pub(super) names: Vec<String>,
+    pub(super) rows: Vec<Row>,
     /// How many of them each row of the level above has.
     lengths: Vec<usize>,
 }
@@ -45,7 +45,7 @@ impl Table {
     }
 
     /// The rows within each of `parents`, whose first texts are the parent's.
-    fn within(self, parents: &[Row], names: usize) -> Children {
+    pub(super) fn within(self, parents: &[Row], names: usize) -> Children {
         let mut groups: HashMap<Row, Vec<Row>> = HashMap::new();
         for row in self.rows {
             groups.entry(row[..names].to_vec()).or_default().push(row);
@@ -61,8 +61,8 @@ impl Table {
 }
 
 /// How many names lead to a table, and to what it is in.
-const CATALOG: usize = 1;
-const DB_SCHEMA: usize = 2;
+pub(super) const CATALOG: usize = 1;
+pub(super) const DB_SCHEMA: usize = 2;
 const TABLE: usize = 3;
 
 /// # Errors
@@ -86,7 +86,11 @@ pub(super) fn nested(levels: Levels) -> Result<Single> {
 }
 
 /// A list of structs for each row of the level above. `inner` are lists within the structs, by the field's name.
-fn structs(children: &Children, data_type: &DataType, inner: &[(&str, Option<ArrayRef>)]) -> Result<ArrayRef> {
+pub(super) fn structs(
+    children: &Children,
+    data_type: &DataType,
+    inner: &[(&str, Option<ArrayRef>)],
+) -> Result<ArrayRef> {
     let DataType::Struct(fields) = data_type else { return Err(no("struct").into()) };
     let columns = arrays(&children.names, &children.rows, fields, inner)?;
     let items = StructArray::try_new(fields.clone(), columns, None)?;
@@ -94,7 +98,7 @@ fn structs(children: &Children, data_type: &DataType, inner: &[(&str, Option<Arr
 }
 
 /// The fields' arrays: of `inner` or of the column of that name; NULLs where there is neither.
-fn arrays(
+pub(super) fn arrays(
     names: &[String],
     rows: &[Row],
     fields: &Fields,
@@ -170,6 +174,6 @@ fn constraints(children: &Children) -> Result<ArrayRef> {
     structs(&constraints, &CONSTRAINT_SCHEMA, &inner)
 }
 
-fn no(what: &str) -> ArrowError {
+pub(super) fn no(what: &str) -> ArrowError {
     ArrowError::SchemaError(format!("ADBC's schema of objects has something other than a {what}"))
 }

@@ -1,7 +1,11 @@
 //! Where databases list their objects. Each query gives texts, first the names of what a row is in, and a column `place` to sort by. The other
 //! columns have the names of the fields that they are for.
 
-use colonnade_sql::Dialect;
+use adbc_core::error::Result;
+use colonnade_client::Dialect;
+
+use crate::connection::not_implemented;
+use crate::session::Session;
 
 /// The queries of a kind of database.
 pub(super) struct Queries {
@@ -15,32 +19,46 @@ pub(super) struct Queries {
     pub(super) columns: &'static str,
     /// The names of the table, and the fields of a constraint; a row for each column of a constraint, which is `constrained_column`.
     pub(super) constraints: &'static str,
+    /// The names of a table and of a column, or NULL for the table itself, `statistic_key`, `estimate` and `statistic_is_approximate`.
+    pub(super) statistics: &'static str,
 }
 
 impl Queries {
-    pub(super) fn of(dialect: Dialect) -> Option<&'static Self> {
-        match dialect {
-            Dialect::Postgres { .. } | Dialect::DuckDb => Some(&POSTGRES),
-            Dialect::MySql { .. } => Some(&MYSQL),
-            Dialect::Sqlite | Dialect::Unknown => None,
+    /// Those of a session's database.
+    ///
+    /// # Errors
+    /// There are none.
+    pub(super) fn find(session: &Session) -> Result<&'static Self> {
+        match session.dialect() {
+            Dialect::Postgres { .. } => Ok(&POSTGRES),
+            Dialect::DuckDb => Ok(&SERVED),
+            Dialect::MySql { .. } => Ok(&MYSQL),
+            Dialect::Sqlite | Dialect::Unknown => Err(not_implemented(
+                "this driver lists the objects of PostgreSQL, colonnade serve, MySQL and MariaDB: query sqlite_schema",
+            )),
         }
     }
 }
 
-/// Of PostgreSQL's catalog, which `colonnade serve` has too. A connection sees one database, so that is the only catalog.
-static POSTGRES: Queries = Queries {
+/// Of PostgreSQL's catalog. A connection sees one database, so that is the only catalog.
+const POSTGRES: Queries = Queries {
     catalogs: "SELECT current_database()::text AS catalog_name, 1 AS place",
     schemas: include_str!("postgres/schemas.sql"),
     tables: include_str!("postgres/tables.sql"),
     columns: include_str!("postgres/columns.sql"),
     constraints: include_str!("postgres/constraints.sql"),
+    statistics: include_str!("postgres/statistics.sql"),
 };
 
+/// Of PostgreSQL's catalog as `colonnade serve` has it.
+const SERVED: Queries = Queries { statistics: include_str!("duckdb/statistics.sql"), ..POSTGRES };
+
 /// Of MySQL's and MariaDB's `information_schema`. A database is a catalog, which has one schema without a name.
-static MYSQL: Queries = Queries {
+const MYSQL: Queries = Queries {
     catalogs: include_str!("mysql/catalogs.sql"),
     schemas: include_str!("mysql/schemas.sql"),
     tables: include_str!("mysql/tables.sql"),
     columns: include_str!("mysql/columns.sql"),
     constraints: include_str!("mysql/constraints.sql"),
+    statistics: include_str!("mysql/statistics.sql"),
 };

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from colonnade._core import Stream, refuse_for_plain_source
-from colonnade._errors import Error, InterfaceError, ProgrammingError
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from colonnade._options.query import Params, QueryOptions
 
 if TYPE_CHECKING:
@@ -35,12 +35,27 @@ def _close_all() -> None:
         source.close()
 
 
-class NoRows(ProgrammingError):
+class NoRows(NotSupportedError):
     """A statement that gives no rows where some were wanted."""
 
     def __init__(self, source: str, *, has_run: bool = False) -> None:
         message = "the statement returns no rows" + (", and it has run" if has_run else "")
         super().__init__(message, sqlstate="0A000", hint="in Python, Connection.execute runs it", source=source)
+
+
+class SeveralStatements(ProgrammingError):
+    """A text with several statements where one was to run."""
+
+    def __init__(self, source: str) -> None:
+        message, hint = "the query has more than one statement", "run the others with execute() before it"
+        super().__init__(message, sqlstate="42601", hint=hint, source=source)
+
+
+class Cancelled(OperationalError):
+    """A query that was cancelled."""
+
+    def __init__(self, source: str, message: str = "the query was cancelled") -> None:
+        super().__init__(message, sqlstate="57014", source=source)
 
 
 class ArrowSource(ABC, Generic[Query]):
@@ -91,6 +106,11 @@ class ArrowSource(ABC, Generic[Query]):
     def _translated(self, error: BaseException) -> Error | None:
         """An error of the library's as one of this package's; None if it is not the library's."""
 
+    def _stream_error(self, message: str) -> Error | None:
+        """The error for a stream that failed with `message`: Arrow's C interface carries no class and no SQLSTATE. None
+        if no more is known of it. It is called on the thread that reads the stream."""
+        return None
+
     # --- what all sources share ---------------------------------------------------------------------------------------
 
     @property
@@ -124,6 +144,7 @@ class ArrowSource(ABC, Generic[Query]):
             self.name,
             self.server,
             cancel=self._interrupt,
+            explain=self._stream_error,
             texts=texts,
             finish=finish,
             chunk_rows=options.get("chunk_rows"),

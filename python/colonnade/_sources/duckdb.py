@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import bind, file_uri
 from colonnade._duckdb.exact import UnsupportedType, check, exact
-from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, class_like
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
-from .arrow import ArrowSource, NoRows
+from .arrow import ArrowSource, Cancelled, NoRows, SeveralStatements
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
@@ -64,11 +64,10 @@ class DuckdbSource(ArrowSource[str]):
     def _check(self, query: str) -> None:
         """Refuses a statement without rows, or with columns that have no exact form, before it runs."""
         statements = self._duckdb.extract_statements(query)
-        if len(statements) != 1:
-            raise ProgrammingError(
-                f"the query has {len(statements)} statements: give one, and run the others with execute() before it",
-                source=self.name,
-            )
+        if len(statements) > 1:
+            raise SeveralStatements(self.name)
+        if not statements:
+            raise InterfaceError("the query is empty", source=self.name)
         names, types, _, gives, is_late, _, writes = self._connection._bind(query, with_type=True, with_writes=True)
         if gives != "query_result":
             raise NoRows(self.name)
@@ -100,6 +99,10 @@ class DuckdbSource(ArrowSource[str]):
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):
-            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+            return Cancelled(self.name)
         kind = class_like(self._duckdb, error)
         return kind(str(error), source=self.name)
+
+    def _stream_error(self, message: str) -> Error | None:
+        # DuckDB begins a message with its class. Nothing that a query says comes before it.
+        return Cancelled(self.name) if message.startswith("INTERRUPT Error: ") else None

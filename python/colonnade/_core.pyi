@@ -173,7 +173,7 @@ class Stream:
         server: str,
         *,
         cancel: Callable[[], object] | None = None,
-        explain: Callable[[str], BaseException | None] | None = None,
+        meanings: dict[str, tuple[str, str]] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
         chunk_rows: int | None = None,

@@ -137,13 +137,14 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `explain` is called with the text
-    /// of an error of the producer's, and gives an exception of the package's in its place, or None. `texts` gives the
+    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `meanings` gives the SQLSTATE
+    /// and the message of errors, by how the producer's text for them begins: a consumer may hold the interpreter's lock and wait for
+    /// the producer, so that Python cannot be asked then. `texts` gives the
     /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
     /// without columns is refused if it is there. No batch has more than `chunk_rows` rows or, unless it has a single row, more than
     /// `chunk_bytes` plain bytes. The second object tells when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, *, cancel=None, explain=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
@@ -151,7 +152,7 @@ impl Stream {
         name: &str,
         server: &str,
         cancel: Option<Py<PyAny>>,
-        explain: Option<Py<PyAny>>,
+        meanings: Option<arrow_stream::Meanings>,
         texts: Option<HashMap<usize, String>>,
         finish: Option<Py<PyAny>>,
         chunk_rows: Option<usize>,
@@ -169,8 +170,8 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let explain: arrow_stream::Explain = Box::new(move |error| explained(explain.as_ref(), error));
-        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish, explain));
+        let meanings = meanings.unwrap_or_default();
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish, meanings));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
@@ -361,23 +362,6 @@ fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {
         return Ok(Dtype { lossy: dtype.lossy || lossy, ..dtype });
     }
     Ok(Dtype { target: capsule::take_type(given)?, lossy })
-}
-
-/// The error that a Python function knows for a producer's error, if there is one.
-fn explained(explain: Option<&Py<PyAny>>, error: Error) -> Error {
-    let told = explain.and_then(|explain| {
-        // An interpreter that is shutting down has nobody to tell.
-        Python::try_attach(|py| {
-            let told = explain.call1(py, (error.message(),)).map(|told| told.into_bound(py));
-            match told {
-                Ok(told) if told.is_none() => None,
-                Ok(told) => Some(from_py(py, &PyErr::from_value(told))),
-                Err(failure) => Some(from_py(py, &failure)),
-            }
-        })
-        .flatten()
-    });
-    told.unwrap_or(error)
 }
 
 /// A Python function that stops a producer, if there is one.

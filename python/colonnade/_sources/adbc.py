@@ -14,7 +14,7 @@ from colonnade._errors import Error, InterfaceError, NotSupportedError, Operatio
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
-from .arrow import ArrowSource, Cancelled, NoRows, SeveralStatements
+from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 from .secrets import redacted, secrets
 
 if TYPE_CHECKING:
@@ -211,7 +211,8 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if not isinstance(error, self._adbc.Error):
             return None
         if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
-            return Cancelled(self.name)
+            sqlstate, message = CANCELLED
+            return OperationalError(message, sqlstate=sqlstate, source=self.name)
         kind = class_like(self._adbc, error)
         return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
 

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from colonnade._core import Stream, refuse_for_plain_source
-from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
+from colonnade._errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from colonnade._options.query import Params, QueryOptions
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ class SeveralStatements(ProgrammingError):
         super().__init__(message, sqlstate="42601", hint=hint, source=source)
 
 
-class Cancelled(OperationalError):
-    """A query that was cancelled."""
-
-    def __init__(self, source: str, message: str = "the query was cancelled") -> None:
-        super().__init__(message, sqlstate="57014", source=source)
+#: The SQLSTATE and the message of a query that was cancelled.
+CANCELLED = ("57014", "the query was cancelled")
 
 
 class ArrowSource(ABC, Generic[Query]):
@@ -65,6 +62,9 @@ class ArrowSource(ABC, Generic[Query]):
     uses_all_cores = False
     #: Whether it has the option `as_text`.
     has_as_text = False
+    #: The SQLSTATE and the message of errors that end a stream, by how their text begins: Arrow's C interface carries
+    #: only the text.
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def __init__(self, name: str, server: str) -> None:
         self.name = name
@@ -106,11 +106,6 @@ class ArrowSource(ABC, Generic[Query]):
     def _translated(self, error: BaseException) -> Error | None:
         """An error of the library's as one of this package's; None if it is not the library's."""
 
-    def _stream_error(self, message: str) -> Error | None:
-        """The error for a stream that failed with `message`: Arrow's C interface carries no class and no SQLSTATE. None
-        if no more is known of it. It is called on the thread that reads the stream."""
-        return None
-
     # --- what all sources share ---------------------------------------------------------------------------------------
 
     @property
@@ -144,7 +139,7 @@ class ArrowSource(ABC, Generic[Query]):
             self.name,
             self.server,
             cancel=self._interrupt,
-            explain=self._stream_error,
+            meanings=self.stream_errors,
             texts=texts,
             finish=finish,
             chunk_rows=options.get("chunk_rows"),

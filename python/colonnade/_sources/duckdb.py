@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from colonnade._core import bind, file_uri
 from colonnade._duckdb.exact import UnsupportedType, check, exact
@@ -10,7 +10,7 @@ from colonnade._errors import Error, InterfaceError, NotSupportedError, Operatio
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
-from .arrow import ArrowSource, Cancelled, NoRows, SeveralStatements
+from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
@@ -23,6 +23,8 @@ class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
 
     uses_all_cores = True
+    # DuckDB begins a message with its class. Nothing of a query comes before it.
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {"INTERRUPT Error: ": CANCELLED}
 
     def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = require("duckdb", "a duckdb:// URI")
@@ -99,10 +101,7 @@ class DuckdbSource(ArrowSource[str]):
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):
-            return Cancelled(self.name)
+            sqlstate, message = CANCELLED
+            return OperationalError(message, sqlstate=sqlstate, source=self.name)
         kind = class_like(self._duckdb, error)
         return kind(str(error), source=self.name)
-
-    def _stream_error(self, message: str) -> Error | None:
-        # DuckDB begins a message with its class. Nothing that a query says comes before it.
-        return Cancelled(self.name) if message.startswith("INTERRUPT Error: ") else None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from colonnade._core import count_statements
 from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
-from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, Cancelled, NoRows, SeveralStatements
+from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from colonnade._sources.secrets import redacted, secrets
 
 from .calls import Abandoned, Calls
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from colonnade._core import ArrowStream
 
+T = TypeVar("T")
+
 #: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
 _VALUE_BYTES = 1 << 20
 #: The buffers of one batch, and its rows, at most.
@@ -33,8 +35,14 @@ _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
 #: Parts of a connection string that a name may show.
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
 _CANCELLED = "the query was cancelled; the server may still run it"
+_SEVERAL = "the statement returns more than one result: let it return one, or run its statements one by one"
+_SEVERAL_HAVE_RUN = "the statement returns more than one result, and it has run"
 _STATE = re.compile(r"State: (\w{5})")
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
+
+
+class _Broken(Exception):
+    """Ends a stream of batches; only its text reaches the reader."""
 
 
 class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
@@ -42,6 +50,11 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     itself, and the connection can be used again when the driver is done with it."""
 
     has_as_text = True
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {
+        _CANCELLED: ("57014", _CANCELLED),
+        _SEVERAL: ("0A000", _SEVERAL),
+        _SEVERAL_HAVE_RUN: ("0A000", _SEVERAL_HAVE_RUN),
+    }
 
     def __init__(self, text: str, *, only_reads: bool = False) -> None:
         """With `only_reads`, only this class ends transactions, so that it can roll them back."""
@@ -63,8 +76,6 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
         self._only_reads = only_reads
-        #: Why the last stream broke off.
-        self._failure: Error | None = None
         self._describer = Describer(text)
         super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
 
@@ -103,10 +114,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
     ) -> tuple[ArrowStream, dict[int, str]]:
         sql, params = query
-        # Where only the database can tell, `_read` finds a second result.
+        # Where only the database can tell, `_batches` finds a second result.
         if (count_statements(sql, "") or 1) > 1:
             raise SeveralStatements(self.name)
-        self._failure = None
         as_text = set(options.get("as_text") or ())
         described: list[pa.Schema] = []
 
@@ -147,29 +157,25 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts
 
     def _batches(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The batches. Only the text of an error passes through Arrow's interface; the error is kept."""
-        try:
-            yield from self._read(reader, schema)
-        except (Abandoned, Error, self._odbc.Error) as error:
-            self._failure = error if isinstance(error, Error) else self._translated(error)
-            raise
-
-    def _read(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = 0
-        while (batch := self._calls.run(reader.reader.next_batch)) is not None:
+        while (batch := self._ask(reader.reader.next_batch)) is not None:
             arrays = [self._cast(column, field, rows) for column, field in zip(batch.columns, schema, strict=True)]
             yield self._pa.record_batch(arrays, schema=schema)
             rows += batch.num_rows
-        while self._calls.run(reader.reader.more_results):
-            # One without columns tells of an effect: the last one of MySQL's CALL, say.
-            if len(self._calls.run(reader.reader.schema)) > 0:
-                effect = "" if self._only_reads else ", and it has run"
-                raise NotSupportedError(
-                    f"the statement returns more than one result{effect}",
-                    sqlstate="0A000",
-                    hint="let it return one, or run its statements one by one",
-                    source=self.name,
-                )
+        while self._ask(reader.reader.more_results):
+            # One without columns tells of an effect: the end of MySQL's CALL, say.
+            if len(self._ask(reader.reader.schema)) > 0:
+                raise _Broken(_SEVERAL if self._only_reads else _SEVERAL_HAVE_RUN)
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        """Calls the driver for a stream."""
+        try:
+            return self._calls.run(call)
+        except Abandoned:
+            raise _Broken(_CANCELLED) from None
+        except self._odbc.Error as error:
+            told = self._told(error)
+            raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
 
     def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
         """What was asked for as text, in the column's own type; nothing is rounded."""
@@ -180,10 +186,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             return column.cast(field.type)
         except pa.ArrowInvalid:
             row = next(index for index, value in enumerate(column) if not _fits(pa, value, field.type))
-            raise DataError(
+            raise _Broken(
                 f'column "{field.name}", row {before + row + 1}: a value that {field.type} does not hold: '
-                f"cast it to text in the query, or read it as text: as_text=[{field.name!r}]",
-                source=self.name,
+                f"cast it to text in the query, or read it as text: as_text=[{field.name!r}]"
             ) from None
 
     def _effect(self, query: tuple[str, Sequence[str | None] | None]) -> int | None:
@@ -212,11 +217,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _translated(self, error: BaseException) -> Error | None:
         if isinstance(error, Abandoned):
-            return Cancelled(self.name, _CANCELLED)
+            return OperationalError(_CANCELLED, sqlstate="57014", source=self.name)
         return self._told(error) if isinstance(error, self._odbc.Error) else None
-
-    def _stream_error(self, message: str) -> Error | None:
-        return self._failure
 
     def _told(self, error: BaseException) -> Error:
         state, message = _told(error)

@@ -353,8 +353,7 @@ def adbc_postgresql(get: Get, _: Path) -> Iterator[Source]:
 def adbc_colonnade(get: Get, _: Path) -> Iterator[Source]:
     uri = get("stock").uri("every_source", tcp=True)
     with database(get("stock")):
-        errors: Errors = {"cancelled": (colonnade.DatabaseError, None)}
-        yield Source(f"adbc:{adbc_driver.DRIVER}?uri={uri}", POSTGRESQL, errors)
+        yield Source(f"adbc:{adbc_driver.DRIVER}?uri={uri}", POSTGRESQL)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import adbc_driver_manager as manager
+import pyarrow as pa
 import pytest
 from adbc_driver_manager import AdbcStatusCode, dbapi
 
@@ -67,6 +68,22 @@ def test_a_stream_is_cancelled(database: Database) -> None:
         timer.join()
         assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.CANCELLED, database.cancelled)
         assert answers(cursor)
+
+
+def test_an_execution_of_many_rows_is_cancelled_as_a_whole(postgresql: Database) -> None:
+    with postgresql.cursor() as cursor:
+        cursor.execute("create table adbc_many (i int)")
+        try:
+            timer = threading.Timer(0.5, cursor.adbc_cancel)
+            timer.start()
+            with pytest.raises(dbapi.OperationalError) as failed:
+                sql = "insert into adbc_many select $1::int from (select pg_sleep(0.05)) s returning i"
+                cursor.execute(sql, pa.table({"i": list(range(1000))}))
+            timer.join()
+            assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.CANCELLED, "57014")
+            assert cursor.execute("select count(*) from adbc_many").fetchall() == [(0,)]
+        finally:
+            cursor.execute("drop table adbc_many")
 
 
 def test_a_cancel_while_nothing_runs_does_nothing(database: Database) -> None:

@@ -16,7 +16,7 @@ mod vectors;
 
 use casts::Casts;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Kind, Token, code};
+use colonnade_sql::{Dialect, Token, TokenKind, code};
 pub use home::Home;
 
 const SCHEMA: &str = "pg_catalog";
@@ -117,8 +117,8 @@ fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            Kind::Symbol(b'(') => open.push(at),
-            Kind::Symbol(b')') => {
+            TokenKind::Symbol(b'(') => open.push(at),
+            TokenKind::Symbol(b')') => {
                 let Some([quantifier, any, array]) =
                     open.pop().and_then(|start: usize| tokens.get(start.checked_sub(3)?..start))
                 else {

@@ -41,7 +41,7 @@ pub const RIGHTS: [Rights; 4] = [
 
 /// A statement, and what has to be found of it.
 #[derive(Debug, Default)]
-pub struct Statement {
+pub struct GeneratedStatement {
     /// Its tokens, with a space between them.
     pub text: String,
     /// Where each token is, in bytes.

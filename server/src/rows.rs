@@ -18,7 +18,7 @@ use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{Column, Unsupported, ValueError};
+use crate::value::{ColumnWriter, Unsupported, ValueError};
 
 /// The formats, for error messages.
 const TEXT: &str = "a text result";
@@ -80,7 +80,7 @@ pub struct Cursor {
 
 /// How many rows were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SentRows {
     /// All rows.
     All(u64),
     /// As many as requested; there may be more.
@@ -105,7 +105,7 @@ impl Cursor {
     pub fn check(&self, formats: &Formats) -> Result<(), Failure> {
         for (at, field) in self.schema.fields().iter().enumerate() {
             let empty = arrow_array::new_empty_array(field.data_type());
-            if formats.is_binary(at) && Column::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
+            if formats.is_binary(at) && ColumnWriter::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
                 return Err(Unsupported::new(field, BINARY).into());
             }
         }
@@ -133,10 +133,10 @@ impl Cursor {
         control: &Control,
         formats: &Formats,
         limit: Option<u64>,
-    ) -> Result<Sent, Failure> {
+    ) -> Result<SentRows, Failure> {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
-            let Some(batch) = self.next(control)? else { return Ok(Sent::All(sent)) };
+            let Some(batch) = self.next(control)? else { return Ok(SentRows::All(sent)) };
             let count = self.cut(&control.budget, &batch, limit.map(|limit| limit - sent))?;
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
@@ -145,7 +145,7 @@ impl Cursor {
                 output.flush()?;
             }
         }
-        Ok(Sent::Some(sent))
+        Ok(SentRows::Some(sent))
     }
 
     /// The next batch that has rows.
@@ -234,7 +234,7 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn text(column: &ColumnWriter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
         return Ok(());

@@ -25,7 +25,7 @@ use crate::message::backend;
 use crate::message::frontend::Phase;
 use crate::session::request::Request;
 
-pub use state::{Session, Told, Transaction};
+pub use state::{Session, Told, TransactionState};
 
 impl Session {
     /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as

@@ -11,11 +11,11 @@ mod parser;
 mod setting;
 
 use crate::split::Span;
-use crate::{Dialect, Token};
+use crate::{Dialect, Token, TokenKind};
 
-pub use copy::{Copy, CopyOption, CopySource, OptionValue};
+pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
-pub use cursor::{Cursor, Direction};
+pub use cursor::{CursorStatement, FetchDirection};
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set};
@@ -48,9 +48,9 @@ pub enum StatementKind {
     /// MERGE.
     Merge,
     /// COPY.
-    Copy(Result<Copy, SyntaxError>),
+    Copy(Result<CopyStatement, SyntaxError>),
     /// DECLARE, FETCH, MOVE or CLOSE.
-    Cursor(Result<Cursor, SyntaxError>),
+    Cursor(Result<CursorStatement, SyntaxError>),
     /// SET of a setting.
     Set(Set),
     /// RESET of a setting, or of all.
@@ -177,12 +177,12 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
 /// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.
 fn upper(token: &Token<'_>) -> String {
     const LONGEST: usize = 64;
-    let word = if token.kind == crate::Kind::Word { token.text } else { "" };
+    let word = if token.kind == TokenKind::Word { token.text } else { "" };
     word[..word.floor_char_boundary(LONGEST)].to_ascii_uppercase()
 }
 
 fn definition(verb: String, parser: Parser<'_>, modifiers: &[&str]) -> StatementKind {
-    let head: Vec<_> = parser.take_while_some().take(HEAD).filter(|token| token.kind == crate::Kind::Word).collect();
+    let head: Vec<_> = parser.take_while_some().take(HEAD).filter(|token| token.kind == TokenKind::Word).collect();
     let object = head.iter().find(|token| !token.is_one_of(modifiers));
     let has_query = head.iter().any(|token| token.is_word("as"));
     StatementKind::Define { verb, object: object.map(upper).unwrap_or_default(), has_query }

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use colonnade_duckdb::fence::{Fence, Refusal, Rights};
 use colonnade_duckdb::{Home, Translated};
 use colonnade_sql::split::split;
-use colonnade_sql::statement::{Copy, CopySource};
-use colonnade_sql::{Dialect, Statement as Read, StatementKind};
+use colonnade_sql::statement::{CopySource, CopyStatement};
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
-use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};
+use super::{Choices, GeneratedStatement, Judgement, NONE, RIGHTS, WORDS, grammatical, judge, rewritten, tokens};
 
 static FENCE: LazyLock<Fence> = LazyLock::new(|| {
     let catalog = WORDS.functions.iter().chain(WORDS.listed.iter().map(|(name, _)| name));
@@ -22,7 +22,7 @@ fn stays_refused(text: &str, rights: Rights, what: &str) {
 }
 
 /// What was written is what is found.
-fn expect(statement: &Statement, judgement: &Judgement, index: usize) {
+fn expect(statement: &GeneratedStatement, judgement: &Judgement, index: usize) {
     let is_permitted = statement.permits >> index & 1 == 1;
     match judgement {
         Judgement::Passes { kinds, carried, .. } => {
@@ -86,7 +86,7 @@ pub fn check(bytes: &[u8]) {
         let (how, text) = rest.split_at(rest.len().min(8));
         choices = Choices::new(how);
         let Ok(text) = std::str::from_utf8(text) else { return };
-        Statement { text: text.to_owned(), permits: NONE, ..Statement::default() }
+        GeneratedStatement { text: text.to_owned(), permits: NONE, ..GeneratedStatement::default() }
     } else {
         grammatical(&mut choices)
     };
@@ -108,8 +108,8 @@ pub fn check(bytes: &[u8]) {
     if source % 4 == 0 && statement.is_whole && matches!(judgement, Judgement::Refused(_)) {
         // COPY of it: the server takes the query out of it, and has that judged.
         let copied = format!("copy ( {text} ) to stdout");
-        if let StatementKind::Copy(Ok(Copy::ToStdout(CopySource::Query(query), _))) =
-            Read::of(&copied, Dialect::DuckDb).kind
+        if let StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Query(query), _))) =
+            Statement::of(&copied, Dialect::DuckDb).kind
         {
             stays_refused(&copied[query], rights, "copied");
         }

@@ -1,10 +1,10 @@
 //! Queries and statements of every kind, and what the lists say of them.
 
 use super::expressions::Grammar;
-use super::{ALL, Choices, NONE, Permits, Statement, WORDS, WRITERS, WRITERS_WITH_FILES};
+use super::{ALL, Choices, GeneratedStatement, NONE, Permits, WORDS, WRITERS, WRITERS_WITH_FILES};
 
 /// A statement by DuckDB's grammar, or words of DuckDB's in any order.
-pub fn grammatical(choices: &mut Choices<'_>) -> Statement {
+pub fn grammatical(choices: &mut Choices<'_>) -> GeneratedStatement {
     let mut grammar = Grammar::new(choices);
     let kind = grammar.statement();
     let mut statement = grammar.out;

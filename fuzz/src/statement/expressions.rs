@@ -1,7 +1,7 @@
 //! Expressions, calls and names, and what the lists say of them.
 
 use super::words::UNDECIDED;
-use super::{ALL, Choices, NONE, Permits, Statement, WORDS};
+use super::{ALL, Choices, GeneratedStatement, NONE, Permits, WORDS};
 
 /// Names of users' own.
 const NAMES: [&str; 8] = ["t", "i", "canary", "\"A b\"", "`a``b`", "é", "main . t", "\"it's\""];
@@ -30,7 +30,7 @@ pub struct Grammar<'a, 'b> {
     /// What decides.
     pub choices: &'b mut Choices<'a>,
     /// What is written.
-    pub out: Statement,
+    pub out: GeneratedStatement,
     /// How many parentheses, brackets and CASEs are open.
     open: usize,
     /// How many more parts there may be.
@@ -41,7 +41,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
     /// An empty statement, which everybody may send.
     pub fn new(choices: &'b mut Choices<'a>) -> Self {
         const PARTS: usize = 40;
-        let out = Statement { permits: ALL, is_whole: true, ..Statement::default() };
+        let out = GeneratedStatement { permits: ALL, is_whole: true, ..GeneratedStatement::default() };
         Self { choices, out, open: 0, fuel: PARTS }
     }
 

@@ -12,7 +12,7 @@ use crate::connection::thread_clock::ThreadClock;
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
-use crate::limits::{LimitError, Limits, Time};
+use crate::limits::{LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, count};
 use crate::rows::spool::Spools;
 
@@ -173,7 +173,7 @@ impl Control {
     }
 
     /// Sets a time limit of the session that is below the server's.
-    pub fn shorten(&self, time: Time, to: Option<Duration>) {
+    pub fn shorten(&self, time: Timeout, to: Option<Duration>) {
         self.state().own[time as usize] = to;
     }
 
@@ -206,9 +206,9 @@ impl Control {
     /// The time limit of the current state, and its reason.
     fn limit(&self, state: &State) -> (Reason, Option<Duration>) {
         let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
-            (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
-            (false, true) => (Time::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
-            (false, false) => (Time::Idle, self.limits.idle, Reason::Idle),
+            (true, _) => (Timeout::Statement, self.limits.statement, Reason::TimedOut),
+            (false, true) => (Timeout::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
+            (false, false) => (Timeout::Idle, self.limits.idle, Reason::Idle),
         };
         (reason, limit.into_iter().chain(state.own[time as usize]).min())
     }

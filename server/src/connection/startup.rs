@@ -5,7 +5,7 @@ use crate::connection::socket::{Output, Socket};
 use crate::copy::options::VERSION;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::message::frontend::{Message, Phase};
+use crate::message::frontend::{FrontendMessage, Phase};
 use crate::message::{ProtocolError, backend::Report};
 use crate::session::settings::is_known;
 use crate::tls;
@@ -54,12 +54,14 @@ pub fn purpose(
     // Each kind of encryption may be requested once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
-            Message::SslRequest => Ok(Asked::Tls),
-            Message::GssEncRequest => Ok(Asked::Gss),
-            Message::CancelRequest { process, secret } => {
+            FrontendMessage::SslRequest => Ok(Asked::Tls),
+            FrontendMessage::GssEncRequest => Ok(Asked::Gss),
+            FrontendMessage::CancelRequest { process, secret } => {
                 Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
-            Message::Startup { minor, parameters } => read(minor, &parameters).map(Purpose::Session).map(Asked::For),
+            FrontendMessage::Startup { minor, parameters } => {
+                read(minor, &parameters).map(Purpose::Session).map(Asked::For)
+            }
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {

@@ -3,10 +3,10 @@
 use arrow_array::cast::AsArray as _;
 use colonnade_sql::{Statement, StatementKind, quote};
 
-use crate::engine::{Answer, EngineError};
+use crate::engine::{EngineAnswer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
-use crate::message::frontend::Target;
+use crate::message::frontend::StatementOrPortal;
 use crate::rows;
 use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
@@ -19,7 +19,12 @@ const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. `target` is the portal's if it was described before.
-    pub fn configure(&mut self, kind: &StatementKind, command: Command, target: Option<Target>) -> Result<(), Failure> {
+    pub fn configure(
+        &mut self,
+        kind: &StatementKind,
+        command: Command,
+        target: Option<StatementOrPortal>,
+    ) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
@@ -74,7 +79,7 @@ impl Session {
         }
         let _running = self.start()?;
         let path = Statement::of(SEARCH_PATH, self.engine.dialect());
-        let Answer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
+        let EngineAnswer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;

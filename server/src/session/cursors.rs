@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::statement::{Cursor as Request, Direction};
+use colonnade_sql::statement::{CursorStatement, FetchDirection};
 use colonnade_sql::{Statement, StatementKind};
 
-use crate::engine::{Answer, EngineError, Parameter};
+use crate::engine::{EngineAnswer, EngineError, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::rows::{Cursor, Formats, Sent};
+use crate::rows::{Cursor, Formats, SentRows};
 use crate::session::execute::BATCH;
 use crate::session::prepared::Prepared;
 use crate::session::prepared::portal::{Life, Portal};
@@ -32,7 +32,7 @@ impl Session {
     /// Runs a statement about cursors of a simple query.
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         match query::cursor(&statement.kind)? {
-            Some(Request::Declare { name, is_held, query, .. }) => {
+            Some(CursorStatement::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
                 let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
                 declared.map_err(|failure| failure.placed(Some(before)))
@@ -46,7 +46,7 @@ impl Session {
         let is_waiting = self.prepared.waiting.take().is_some();
         let statement = &portal.statement;
         match query::cursor(&statement.kind)? {
-            Some(Request::Declare { name, is_held, .. }) => {
+            Some(CursorStatement::Declare { name, is_held, .. }) => {
                 self.declare(name, *is_held, &statement.text, &portal.values)
             }
             _ => self.use_cursor(&statement.kind, &portal.formats, is_waiting),
@@ -61,7 +61,7 @@ impl Session {
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
         let statement = Statement::of(query, self.engine.dialect());
-        let Answer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
+        let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let cursor = Cursor::new(rows, &Formats::default())?;
@@ -80,8 +80,10 @@ impl Session {
 
     fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
         let (name, count, is_move) = match query::cursor(kind)? {
-            Some(Request::Fetch { name, direction: Direction::Forward(count), is_move }) => (name, *count, *is_move),
-            Some(Request::Close(name)) => {
+            Some(CursorStatement::Fetch { name, direction: FetchDirection::Forward(count), is_move }) => {
+                (name, *count, *is_move)
+            }
+            Some(CursorStatement::Close(name)) => {
                 self.prepared.close_cursors(name.as_deref())?;
                 self.complete(kind);
                 return Ok(());
@@ -98,7 +100,7 @@ impl Session {
                 if describe {
                     cursor.describe(self.output.buffer(), formats);
                 }
-                let (Sent::All(rows) | Sent::Some(rows)) =
+                let (SentRows::All(rows) | SentRows::Some(rows)) =
                     cursor.send(&mut self.output, &self.control, formats, count)?;
                 Ok(rows)
             }),

@@ -3,10 +3,10 @@
 use colonnade_sql::{Dialect, Statement, code};
 
 use crate::connection::cancel::Running;
-use crate::engine::{Answer, BatchSize, EngineError, EngineSession, Parameter};
+use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::rows::{self, Cursor, Formats, Sent};
+use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
 
@@ -48,7 +48,7 @@ impl Session {
         let tag = match self.run_engine(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
-                let (Sent::All(sent) | Sent::Some(sent)) =
+                let (SentRows::All(sent) | SentRows::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, None)?;
                 query::tag(&statement.kind, Some(sent), None)
             }
@@ -66,8 +66,8 @@ impl Session {
         formats: &Formats,
     ) -> Result<Outcome, Failure> {
         Ok(match self.answer(statement, values, BATCH)? {
-            Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
-            Answer::Done { changed } => Outcome::Done(changed),
+            EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
+            EngineAnswer::Done { changed } => Outcome::Done(changed),
         })
     }
 
@@ -77,7 +77,7 @@ impl Session {
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<EngineAnswer, Failure> {
         let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
         if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
     }
@@ -88,7 +88,7 @@ impl Session {
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<EngineAnswer, Failure> {
         self.answered(statement, |engine| engine.query(statement, values, size))
     }
 

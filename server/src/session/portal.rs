@@ -7,8 +7,8 @@ use colonnade_sql::StatementKind;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::message::frontend::Target;
-use crate::rows::{Cursor, Sent};
+use crate::message::frontend::StatementOrPortal;
+use crate::rows::{Cursor, SentRows};
 use crate::session::execute::Outcome;
 use crate::session::prepared::portal::{Portal, State};
 use crate::session::query;
@@ -45,7 +45,7 @@ impl Session {
                 self.control.runs(&statement.text);
                 return self.prepared_cursors(portal);
             }
-            return self.statement(&statement.statement(), Some(Target::Portal));
+            return self.statement(&statement.statement(), Some(StatementOrPortal::Portal));
         }
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
@@ -79,8 +79,8 @@ impl Session {
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };
         match cursor.send(&mut self.output, &self.control, &portal.formats, limit)? {
-            Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
-            Sent::All(rows) => {
+            SentRows::Some(_) => backend::portal_suspended(self.output.buffer()),
+            SentRows::All(rows) => {
                 portal.state = State::Done;
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
             }

@@ -13,7 +13,7 @@ use statement::PreparedStatement;
 use crate::connection::cancel::Control;
 use crate::error::Failure;
 use crate::limits::budget::Kept;
-use crate::message::frontend::Target;
+use crate::message::frontend::StatementOrPortal;
 
 /// What a client has prepared. The one without a name is replaced by the next without a name.
 #[derive(Default)]
@@ -100,10 +100,10 @@ impl Prepared {
     }
 
     /// Forgets a statement or a portal.
-    pub fn close(&mut self, target: Target, name: &str) {
+    pub fn close(&mut self, target: StatementOrPortal, name: &str) {
         match target {
-            Target::Statement => drop(self.statements.remove(name)),
-            Target::Portal => drop(self.portals.remove(name)),
+            StatementOrPortal::Statement => drop(self.statements.remove(name)),
+            StatementOrPortal::Portal => drop(self.portals.remove(name)),
         }
     }
 

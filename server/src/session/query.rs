@@ -2,7 +2,7 @@
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
-use colonnade_sql::statement::{Cursor, Direction, Savepoint};
+use colonnade_sql::statement::{CursorStatement, FetchDirection, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::settings;
@@ -64,38 +64,30 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
 ///
 /// # Errors
 /// If it is wrong, or asks for a way back.
-pub fn cursor(kind: &StatementKind) -> Result<Option<&Cursor>, Failure> {
+pub fn cursor(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure> {
     let StatementKind::Cursor(request) = kind else { return Ok(None) };
     match request.as_ref().map_err(Clone::clone)? {
-        Cursor::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
-        Cursor::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        Cursor::Fetch { direction: Direction::Other, .. } => Err(Failure::Backward),
+        CursorStatement::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
+        CursorStatement::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
+        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::Backward),
         request => Ok(Some(request)),
     }
 }
 
 /// Whether it can run beside others in a transaction that nobody has asked for by name.
 pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
-    const ALONE: [&str; 12] = [
-        "ATTACH",
-        "DETACH",
-        "CHECKPOINT",
-        "VACUUM",
-        "EXPORT",
-        "IMPORT",
-        "USE",
-        "SET",
-        "PRAGMA",
-        "INSTALL",
-        "LOAD",
-        "FORCE",
-    ];
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
-        StatementKind::Other(word) if ALONE.contains(&word.as_str()) => false,
+        StatementKind::Other(word) if runs_alone(word) => false,
         _ => is_engines(kind, source),
     }
+}
+
+/// Whether a statement with this first word changes the session or the transaction, or must not be in one.
+fn runs_alone(word: &str) -> bool {
+    matches!(word, "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "PRAGMA")
+        || matches!(word, "INSTALL" | "LOAD" | "FORCE")
 }
 
 /// Whether it writes nothing, as far as it says.
@@ -155,11 +147,11 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
             Savepoint::Release(_) => "RELEASE".to_owned(),
             Savepoint::RollBackTo(_) => "ROLLBACK".to_owned(),
         },
-        StatementKind::Cursor(Ok(Cursor::Fetch { is_move: true, .. })) => counted("MOVE"),
-        StatementKind::Cursor(Ok(Cursor::Fetch { .. }) | Err(_)) => counted("FETCH"),
-        StatementKind::Cursor(Ok(Cursor::Declare { .. })) => "DECLARE CURSOR".to_owned(),
-        StatementKind::Cursor(Ok(Cursor::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
-        StatementKind::Cursor(Ok(Cursor::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Fetch { is_move: true, .. })) => counted("MOVE"),
+        StatementKind::Cursor(Ok(CursorStatement::Fetch { .. }) | Err(_)) => counted("FETCH"),
+        StatementKind::Cursor(Ok(CursorStatement::Declare { .. })) => "DECLARE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
         StatementKind::Notification(word) => word.clone(),
     }
 }
@@ -192,7 +184,9 @@ mod tests {
             ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
         );
         assert!(
-            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a"].into_iter().any(is_ordinary)
+            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a"]
+                .into_iter()
+                .any(is_ordinary)
         );
     }
 

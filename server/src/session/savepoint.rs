@@ -5,7 +5,7 @@ use colonnade_sql::statement;
 
 use crate::error::Failure;
 use crate::limits::budget::Kept;
-use crate::message::backend::{self, Status};
+use crate::message::backend::{self, TransactionStatus};
 use crate::session::state::Session;
 
 /// The savepoints of a transaction.
@@ -66,7 +66,7 @@ impl Session {
                 self.run_plain("SELECT 1")?;
                 self.transaction.savepoints.0.truncate(at + 1);
                 self.undo_settings(settings);
-                self.transaction.status = Status::InTransaction;
+                self.transaction.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }
         };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use colonnade_sql::{Dialect, quote};
 
 use crate::limits::budget::Charge;
-use crate::limits::{self, Time};
+use crate::limits::{self, Timeout};
 use crate::value::Zone;
 
 pub use command::{Command, command, kept};
@@ -50,7 +50,7 @@ enum Effect {
     /// It is accepted without an effect, and the client is warned.
     Ignored,
     /// It sets a time limit, which can only become shorter.
-    TimeLimit(Time),
+    TimeLimit(Timeout),
     /// It sets the engine's search path.
     SearchPath,
     /// It sets the time zone, in the engine too.
@@ -82,8 +82,8 @@ const KNOWN: [Known; 35] = [
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // Floats are always the shortest text that reads back as the same number.
     known("extra_float_digits", "1", Kept, false),
-    known("idle_in_transaction_session_timeout", "0", TimeLimit(Time::IdleInTransaction), false),
-    known("idle_session_timeout", "0", TimeLimit(Time::Idle), false),
+    known("idle_in_transaction_session_timeout", "0", TimeLimit(Timeout::IdleInTransaction), false),
+    known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
     known("in_hot_standby", "off", ReadOnly, true),
     known("integer_datetimes", "on", ReadOnly, true),
     known("IntervalStyle", "postgres", Only(&["postgres"]), true),
@@ -102,7 +102,7 @@ const KNOWN: [Known; 35] = [
     known("server_version_num", "150000", ReadOnly, false),
     known("session_authorization", "", ReadOnly, true),
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
-    known("statement_timeout", "0", TimeLimit(Time::Statement), false),
+    known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
     known("synchronize_seqscans", "on", Kept, false),
     known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
@@ -141,7 +141,7 @@ pub struct Change {
     /// A statement for the engine, to run first.
     pub engine: Option<String>,
     /// A time that the session is not to take longer than.
-    pub time: Option<(Time, Option<Duration>)>,
+    pub time: Option<(Timeout, Option<Duration>)>,
     /// Whether it has no effect.
     pub is_idle: bool,
 }

@@ -6,7 +6,7 @@ use crate::copy::Parsed;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
-use crate::message::frontend::Target;
+use crate::message::frontend::StatementOrPortal;
 use crate::session::query;
 use crate::session::settings::{self, Command};
 use crate::session::state::Session;
@@ -42,7 +42,11 @@ impl Session {
     }
 
     /// Runs one statement, and describes the columns it gives unless that is done.
-    pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
+    pub fn statement(
+        &mut self,
+        statement: &Statement<'_>,
+        described: Option<StatementOrPortal>,
+    ) -> Result<(), Failure> {
         let text = statement.text;
         self.control.runs(text);
         if let Some(dialect) = self.engine.source() {

@@ -9,11 +9,11 @@ use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 use crate::copy::Parsed;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Status};
-use crate::message::frontend::Target;
+use crate::message::backend::{self, TransactionStatus};
+use crate::message::frontend::StatementOrPortal;
 use crate::rows::Formats;
 use crate::session::execute::Outcome;
-use crate::session::request::{Request, Step};
+use crate::session::request::{ExtendedMessage, Request};
 use crate::session::settings;
 use crate::session::state::Session;
 
@@ -23,7 +23,7 @@ impl Session {
         &mut self,
         statement: &Statement<'_>,
         dialect: Dialect,
-        described: Option<Target>,
+        described: Option<StatementOrPortal>,
     ) -> Result<(), Failure> {
         self.follow();
         match &statement.kind {
@@ -92,7 +92,7 @@ impl Session {
         if let Some(status) = self.engine.status()
             && !self.transaction.is_pipeline
         {
-            if status == Status::Idle && self.transaction.status != Status::Idle {
+            if status == TransactionStatus::Idle && self.transaction.status != TransactionStatus::Idle {
                 self.forget_portals(true);
             }
             self.transaction.status = status;
@@ -104,7 +104,7 @@ impl Session {
     pub fn end_wait_for_columns(&mut self, request: &Request) -> Result<(), Failure> {
         let Some(portal) = self.prepared.waiting.take() else { return Ok(()) };
         match request {
-            Request::Extended(Step::Execute { portal: name, .. }) if *name == portal => {
+            Request::Extended(ExtendedMessage::Execute { portal: name, .. }) if *name == portal => {
                 self.prepared.waiting = Some(portal);
                 Ok(())
             }

@@ -10,7 +10,7 @@ use crate::connection::input::Input;
 use crate::connection::socket::Output;
 use crate::engine::EngineSession;
 use crate::error::Failure;
-use crate::message::backend::Status;
+use crate::message::backend::TransactionStatus;
 use crate::session::prepared::Prepared;
 use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
@@ -22,7 +22,7 @@ pub struct Session {
     pub engine: Box<dyn EngineSession>,
     /// How other threads stop it, and its quotas.
     pub control: Arc<Control>,
-    pub transaction: Transaction,
+    pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,
     pub told: Told,
@@ -34,8 +34,8 @@ pub struct Session {
 
 /// The transaction of a session.
 #[derive(Default)]
-pub struct Transaction {
-    pub status: Status,
+pub struct TransactionState {
+    pub status: TransactionStatus,
     /// Whether the session has begun one for the statements since the last Sync, or for a query string.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
@@ -49,10 +49,10 @@ pub struct Told {
     pub time_zone: String,
 }
 
-impl Transaction {
+impl TransactionState {
     /// Whether the client has begun one.
     pub fn is_open(&self) -> bool {
-        self.status != Status::Idle
+        self.status != TransactionStatus::Idle
     }
 
     /// Whether statements run in one, begun by the client or by the session.
@@ -67,8 +67,8 @@ impl Transaction {
 
     /// A statement has failed.
     pub fn fail(&mut self) {
-        if self.status == Status::InTransaction {
-            self.status = Status::Failed;
+        if self.status == TransactionStatus::InTransaction {
+            self.status = TransactionStatus::Failed;
         }
     }
 }
@@ -80,7 +80,11 @@ impl Session {
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
             // A source has its own rule.
             || self.engine.source().is_some();
-        if self.transaction.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
+        if self.transaction.status == TransactionStatus::Failed && !is_end {
+            Err(Failure::AbortedTransaction)
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends savepoints, and the portals that do not outlive the transaction.

@@ -10,7 +10,7 @@ use colonnade_sql::statement::Modes;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Report, Status};
+use crate::message::backend::{self, Report, TransactionStatus};
 use crate::session::execute::BATCH;
 use crate::session::query;
 use crate::session::settings;
@@ -19,7 +19,7 @@ use crate::supervise::memory::with_reserve;
 
 /// What to do about a transaction statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Action {
     /// Let the engine run it as it is.
     Run,
     /// Have the engine roll back, and report that.
@@ -29,16 +29,16 @@ pub enum Step {
 }
 
 /// What `kind`, a transaction statement, means in a session that is `status`.
-pub fn step(status: Status, kind: &StatementKind) -> Step {
+pub fn step(status: TransactionStatus, kind: &StatementKind) -> Action {
     match (status, kind) {
-        (Status::InTransaction, StatementKind::Begin(_)) => {
-            Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
+        (TransactionStatus::InTransaction, StatementKind::Begin(_)) => {
+            Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
         }
-        (Status::Idle, StatementKind::Commit | StatementKind::Rollback) => {
-            Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+        (TransactionStatus::Idle, StatementKind::Commit | StatementKind::Rollback) => {
+            Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
         }
-        (Status::Failed, StatementKind::Commit | StatementKind::Rollback) => Step::RollBack,
-        _ => Step::Run,
+        (TransactionStatus::Failed, StatementKind::Commit | StatementKind::Rollback) => Action::RollBack,
+        _ => Action::Run,
     }
 }
 
@@ -47,8 +47,8 @@ impl Session {
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
         match (step(self.transaction.status, kind), kind) {
-            (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
-            (Step::Warn(code, message), _) => {
+            (Action::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
+            (Action::Warn(code, message), _) => {
                 match kind {
                     StatementKind::Commit => {
                         self.end_begun("COMMIT")?;
@@ -63,13 +63,13 @@ impl Session {
                 let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
-            (Step::RollBack, _) => {
+            (Action::RollBack, _) => {
                 self.roll_back()?;
                 self.undo_settings(0);
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            (Step::Run, StatementKind::Begin(modes)) => {
+            (Action::Run, StatementKind::Begin(modes)) => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
@@ -81,12 +81,12 @@ impl Session {
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
                 }
-                self.transaction.status = Status::InTransaction;
+                self.transaction.status = TransactionStatus::InTransaction;
             }
-            (Step::Run, _) => {
+            (Action::Run, _) => {
                 let is_commit = *kind == StatementKind::Commit;
                 // Whether it succeeds or not, no transaction is left after it, and no portal.
-                self.transaction.status = Status::Idle;
+                self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match self.engine.source() {
@@ -210,7 +210,7 @@ impl Session {
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.transaction.status = Status::Idle;
+        self.transaction.status = TransactionStatus::Idle;
         self.forget_portals(false);
         self.leave()
     }
@@ -224,7 +224,7 @@ impl Session {
         let rollback = Statement::of("ROLLBACK", self.engine.dialect());
         let mut waited = Duration::ZERO;
         let mut pause = PAUSE;
-        while is_known && self.engine.status() != Some(Status::Idle) {
+        while is_known && self.engine.status() != Some(TransactionStatus::Idle) {
             let ended = if waited.is_zero() {
                 self.engine.execute(&rollback, &[], BATCH)
             } else {
@@ -268,11 +268,14 @@ mod tests {
     fn forgives_what_postgresql_forgives() {
         use StatementKind::{Commit, Rollback};
         let begin = StatementKind::Begin(Modes::default());
-        assert_eq!(step(Status::Idle, &begin), Step::Run);
-        assert!(matches!(step(Status::InTransaction, &begin), Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)));
-        assert!(matches!(step(Status::Idle, &Commit), Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
-        assert_eq!(step(Status::InTransaction, &Commit), Step::Run);
-        assert_eq!(step(Status::Failed, &Commit), Step::RollBack);
-        assert_eq!(step(Status::Failed, &Rollback), Step::RollBack);
+        assert_eq!(step(TransactionStatus::Idle, &begin), Action::Run);
+        assert!(matches!(
+            step(TransactionStatus::InTransaction, &begin),
+            Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)
+        ));
+        assert!(matches!(step(TransactionStatus::Idle, &Commit), Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
+        assert_eq!(step(TransactionStatus::InTransaction, &Commit), Action::Run);
+        assert_eq!(step(TransactionStatus::Failed, &Commit), Action::RollBack);
+        assert_eq!(step(TransactionStatus::Failed, &Rollback), Action::RollBack);
     }
 }

@@ -13,7 +13,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
-use super::Reader;
+use super::CopyReader;
 use super::columnar::renamed;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge, Kept};
@@ -109,7 +109,7 @@ impl Arrow {
     }
 }
 
-impl Reader for Arrow {
+impl CopyReader for Arrow {
     fn feed(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
             if self.is_over {

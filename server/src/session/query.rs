@@ -51,12 +51,8 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
         // PostgreSQL's are its own; the others have none, but this server does.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
-        StatementKind::Copy(_)
-        | StatementKind::Begin(_)
-        | StatementKind::Commit
-        | StatementKind::Rollback
-        | StatementKind::Deallocate(_)
-        | StatementKind::Notification(_) => false,
+        StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
+        StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
     }
 }
 
@@ -87,7 +83,7 @@ pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
 /// Whether a statement with this first word changes the session or the transaction, or must not be in one.
 fn runs_alone(word: &str) -> bool {
     matches!(word, "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "PRAGMA")
-        || matches!(word, "INSTALL" | "LOAD" | "FORCE")
+        || matches!(word, "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
 }
 
 /// Whether it writes nothing, as far as it says.
@@ -111,7 +107,8 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     };
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
-        StatementKind::Query { .. } => selected("SELECT"),
+        // SELECT … INTO gives no rows, but their number.
+        StatementKind::Query { .. } => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
         }
@@ -124,6 +121,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Show(_) => "SHOW".to_owned(),
         StatementKind::Explain { .. } => "EXPLAIN".to_owned(),
         StatementKind::Begin(_) => "BEGIN".to_owned(),
+        StatementKind::Start(_) => "START TRANSACTION".to_owned(),
         StatementKind::Commit => "COMMIT".to_owned(),
         StatementKind::Rollback => "ROLLBACK".to_owned(),
         StatementKind::CreateTable(_) => "CREATE TABLE".to_owned(),
@@ -138,8 +136,12 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Unlisten => "UNLISTEN".to_owned(),
         StatementKind::Other(word) => match word.as_str() {
             "TRUNCATE" => "TRUNCATE TABLE".to_owned(),
-            "SHOW" | "CALL" | "PRAGMA" => word.clone(),
+            "SHOW" | "CALL" | "PRAGMA" | "CHECKPOINT" => word.clone(),
+            "LOCK" => "LOCK TABLE".to_owned(),
+            "REFRESH" => "REFRESH MATERIALIZED VIEW".to_owned(),
             "USE" => "SET".to_owned(),
+            "COMMIT" | "ROLLBACK" => format!("{word} PREPARED"),
+            "PREPARE" => "PREPARE TRANSACTION".to_owned(),
             word => selected(word),
         },
         StatementKind::Savepoint(savepoint) => match savepoint {
@@ -184,7 +186,7 @@ mod tests {
             ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
         );
         assert!(
-            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a"]
+            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a", "commit prepared 'x'"]
                 .into_iter()
                 .any(is_ordinary)
         );
@@ -207,6 +209,10 @@ mod tests {
             ("deallocate all", None, None, "DEALLOCATE ALL"),
             ("deallocate x", None, None, "DEALLOCATE"),
             ("discard plans", None, None, "DISCARD PLANS"),
+            ("prepare transaction 'x'", None, None, "PREPARE TRANSACTION"),
+            ("prepare transaction as select 1", None, None, "PREPARE"),
+            ("commit prepared 'x'", None, None, "COMMIT PREPARED"),
+            ("with recursive as (select 1) delete from t", None, Some(3), "DELETE 3"),
             ("show tables", Some(2), None, "SHOW"),
             ("show all tables", Some(2), None, "SHOW"),
             ("copy t to 'x.csv'", None, Some(4), "COPY 4"),

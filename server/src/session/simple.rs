@@ -54,7 +54,9 @@ impl Session {
         }
         self.check_transaction(&statement.kind)?;
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
+                self.transaction(statement)
+            }
             StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
                 Parsed::FromStdin(copy) => self.copy_in(&copy),

@@ -27,7 +27,9 @@ impl Session {
     ) -> Result<(), Failure> {
         self.follow();
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
+                self.transaction(statement)
+            }
             StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
                 Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
                 Parsed::FromStdin(_) => Err(refused(

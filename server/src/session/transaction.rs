@@ -31,7 +31,7 @@ pub enum Action {
 /// What `kind`, a transaction statement, means in a session that is `status`.
 pub fn step(status: TransactionStatus, kind: &StatementKind) -> Action {
     match (status, kind) {
-        (TransactionStatus::InTransaction, StatementKind::Begin(_)) => {
+        (TransactionStatus::InTransaction, StatementKind::Begin(_) | StatementKind::Start(_)) => {
             Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
         }
         (TransactionStatus::Idle, StatementKind::Commit | StatementKind::Rollback) => {
@@ -69,7 +69,7 @@ impl Session {
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            (Action::Run, StatementKind::Begin(modes)) => {
+            (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
                 // What a pipeline has done so far is a part of the transaction that it begins.
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {

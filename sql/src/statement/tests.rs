@@ -50,7 +50,13 @@ fn a_statement_is_known_by_its_first_words() {
         ("create or replace temp view v as select 1", define("CREATE", "VIEW", true)),
         ("create table t as select 1 as serial", define("CREATE", "TABLE", true)),
         ("drop table t", define("DROP", "TABLE", false)),
+        ("create unlogged table t as select 1", define("CREATE", "TABLE", true)),
+        ("drop materialized view v", define("DROP", "MATERIALIZED VIEW", false)),
         ("prepare p as select 1", Prepare),
+        ("prepare transaction as select 1", Prepare),
+        ("prepare transaction 'x'", other("PREPARE")),
+        ("commit prepared 'x'", other("COMMIT")),
+        ("rollback /**/ prepared 'x'", other("ROLLBACK")),
         ("use x", other("USE")),
         ("$1", other("")),
         ("", other("")),
@@ -72,6 +78,8 @@ fn with_belongs_to_what_follows_its_queries() {
         ("with a as (delete from t returning i) update u set i = 1", StatementKind::Update),
         ("with recursive a(i) using key (i) as (select 1) delete from t", StatementKind::Delete),
         ("with a as (select 1) merge into t", StatementKind::Merge),
+        ("with recursive as (select 1) delete from t", StatementKind::Delete),
+        ("with recursive (i) as (select 1) delete from t", StatementKind::Delete),
         ("with a as (select 1", query.clone()),
         ("with", query),
     ] {
@@ -105,7 +113,7 @@ fn settings_have_a_name_and_a_value() {
     }
     let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
     assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
-    assert_eq!(kind("start transaction read only"), StatementKind::Begin(modes(true, false)));
+    assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(true, false)));
     assert_eq!(
         kind("set session characteristics as transaction isolation level serializable"),
         StatementKind::SetTransaction(modes(false, true))

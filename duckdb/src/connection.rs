@@ -1,4 +1,4 @@
-//! What a session asks of DuckDB's library.
+//! What a session needs of DuckDB's library.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Literals in PostgreSQL's text form, which clients that write values into the statement themselves send with a cast:
 //! `'\x00ff'::bytea`, `'{1,NULL}'::int4[]` (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
 //!
-//! To the engine the first is another value and the second is none, so both are said in its own words. What PostgreSQL does
-//! not read as such a value is left to the engine, which has meanings of its own for it.
+//! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal that
+//! PostgreSQL would refuse is not changed.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
 use crate::types;
 
-/// What is to change, so that such literals are as the engine writes them.
+/// The changes that put such literals into DuckDB's form.
 pub fn edits(statement: &str) -> Edits {
     let mut edits = Edits::default();
     if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {

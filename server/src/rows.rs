@@ -23,7 +23,6 @@ use crate::value::{ColumnWriter, Unsupported, ValueError};
 /// The formats, for error messages.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
-/// The length of a NULL.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
 /// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
@@ -71,7 +70,6 @@ fn check_count(count: usize) -> Result<(), Failure> {
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
-    /// The rest of the last batch.
     rest: Option<Kept<RecordBatch>>,
     /// Whether the last batch was read.
     has_ended: bool,
@@ -81,7 +79,6 @@ pub struct Cursor {
 /// How many rows were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentRows {
-    /// All rows.
     All(u64),
     /// As many as requested; there may be more.
     Some(u64),
@@ -112,7 +109,6 @@ impl Cursor {
         Ok(())
     }
 
-    /// Writes RowDescription.
     pub fn describe(&self, out: &mut Vec<u8>, formats: &Formats) {
         let columns = self.schema.fields().iter().enumerate();
         backend::row_description(
@@ -121,12 +117,10 @@ impl Cursor {
         );
     }
 
-    /// The types of the columns.
     pub fn types(&self) -> impl ExactSizeIterator<Item = TypeInfo> {
         self.schema.fields().iter().map(|field| oid::of(field))
     }
 
-    /// Sends rows, `limit` at most.
     pub fn send(
         &mut self,
         output: &mut Output,

@@ -102,7 +102,6 @@ pub(crate) struct ServerContext {
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
-    /// Connections that have not logged in.
     pub newcomers: Arc<Newcomers>,
     pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,

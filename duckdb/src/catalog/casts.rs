@@ -14,7 +14,6 @@ use colonnade_sql::{Token, TokenKind};
 
 use super::{SCHEMA, qualifies};
 
-/// The types.
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 /// Types that a name is cast to.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];

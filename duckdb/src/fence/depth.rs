@@ -49,11 +49,9 @@ pub struct Depth {
     is_distinct: bool,
 }
 
-/// What is open.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     is_case: bool,
-    /// Whether a lambda begins in it.
     is_lambda: bool,
     /// Whether commas separate relations here.
     is_from: bool,

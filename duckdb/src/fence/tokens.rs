@@ -1,8 +1,7 @@
 //! The tokens of a statement exactly as DuckDB's own lexer cuts them, or a refusal.
 //!
-//! [`colonnade_sql`]'s lexer never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
-//! afford that: where DuckDB's lexer may cut differently, or the text is not closed, the token has a fault, and the statement is
-//! refused. `tests/attacks/test_tokens.py` compares both lexers.
+//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault where DuckDB's lexer may cut differently, or where the text is
+//! not closed. The fence refuses such statements. `tests/attacks/test_tokens.py` compares both lexers.
 
 use colonnade_sql::{Dialect, Token, TokenFault, TokenKind};
 

@@ -62,7 +62,6 @@ impl LoginError {
     }
 }
 
-/// Checks logins.
 pub(crate) struct Gate {
     /// `None` accepts everybody.
     users: RwLock<Option<Arc<Guests>>>,
@@ -151,7 +150,6 @@ fn converse(
     })
 }
 
-/// The client's next message.
 fn answer<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
     let taken = input.message(Phase::Login, |message| match message {
         FrontendMessage::Password(body) => take(body),

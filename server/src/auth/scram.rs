@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use colonnade_login::scram::{BINDING, BOUND_MECHANISM, MECHANISM, Verifier, hmac, same, stored_key, xor};
 
-/// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ScramError {
     /// The client does not follow SCRAM.
@@ -14,7 +13,6 @@ pub(crate) enum ScramError {
     /// Channel binding fails: an attacker in the network has removed an offered mechanism, or relays the connection.
     #[error("the login is not bound to this connection's certificate; somebody may stand between")]
     Binding,
-    /// The password is wrong.
     #[error("wrong password")]
     Wrong,
 }
@@ -87,7 +85,6 @@ impl ScramExchange {
         })
     }
 
-    /// The server's first message.
     pub fn question(&self) -> &str {
         &self.server_first
     }

@@ -19,7 +19,6 @@ use crate::rows::spool::Spools;
 /// Why a statement is stopped. Of several reasons, the last one in this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A cancel request.
     Canceled,
     /// Its time limit.
     TimedOut,
@@ -29,9 +28,7 @@ pub enum Reason {
     Idle,
     /// The same, within a transaction.
     IdleInTransaction,
-    /// The server stops.
     Shutdown,
-    /// The engine has failed.
     EngineFailed,
 }
 
@@ -44,7 +41,6 @@ impl Reason {
 
 /// A session, as other threads see it.
 pub struct Control {
-    /// Its user.
     pub who: Who,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
@@ -62,7 +58,6 @@ pub struct Control {
 struct State {
     /// The number of the last piece of work. Preparing a statement is one, and running it is another.
     started: u64,
-    /// How many statements were run.
     statements: u64,
     is_busy: bool,
     reason: Option<Reason>,
@@ -150,7 +145,6 @@ impl Control {
         self.observer.statement(&self.who.name, statement);
     }
 
-    /// How many statements were run.
     pub fn statements(&self) -> u64 {
         self.state().statements
     }
@@ -326,7 +320,6 @@ impl CutOff {
     }
 }
 
-/// A running statement.
 pub struct Running {
     control: Arc<Control>,
 }

@@ -28,7 +28,6 @@ impl Input {
         Self { socket, buffer: Vec::new(), start: 0, end: 0 }
     }
 
-    /// Whether there are unread bytes.
     pub fn has_more(&self) -> bool {
         self.end > self.start
     }

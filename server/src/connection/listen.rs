@@ -81,7 +81,6 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// A listening socket.
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
@@ -125,7 +124,6 @@ impl Listener {
         }
     }
 
-    /// Waits for a client.
     pub fn accept(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(listener) | Self::Metrics(listener) => listener.accept().map(|(stream, _)| stream.into()),

@@ -13,10 +13,12 @@ use crate::tls;
 /// The purpose of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A session.
     Session(StartupMessage),
     /// To cancel a statement of another session.
-    Cancel { process: i32, secret: Vec<u8> },
+    Cancel {
+        process: i32,
+        secret: Vec<u8>,
+    },
     /// None: it was closed.
     Nothing,
 }
@@ -88,7 +90,6 @@ pub fn purpose(
     Err(ProtocolError::Unexpected('S').into())
 }
 
-/// What a start-up message requests.
 enum Asked {
     Tls,
     Gss,

@@ -16,11 +16,9 @@ pub(crate) struct Context<'a> {
     pub output: &'a mut Output,
     /// Who may stop it.
     pub control: &'a Control,
-    /// The share of a CPU that encoding may take.
     pub encode_cpu: f64,
     /// What the session's streams have measured of the link.
     pub link_estimate: &'a mut Option<LinkEstimate>,
-    /// The result.
     pub rows: Box<dyn Rows>,
 }
 

@@ -69,7 +69,7 @@ fn take(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> Result<Re
         FrontendMessage::CopyData(data) => reader.feed(data).map(|()| Received::Data),
         FrontendMessage::CopyDone => Ok(Received::End),
         FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
-        // PostgreSQL passes over these, since clients of the extended protocol send them before they know.
+        // PostgreSQL ignores these: clients of the extended protocol send them before they know of the COPY.
         FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),
         _ => Ok(Received::Unexpected),
     }

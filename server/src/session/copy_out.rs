@@ -12,7 +12,6 @@ use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
-    /// Runs COPY … TO STDOUT.
     pub fn copy(&mut self, text: &str, copy: &CopyOut) -> Result<(), Failure> {
         let (query, start) = copy.query(text);
         let query = Statement::of(&query, self.engine.dialect());

@@ -1,5 +1,5 @@
-//! Cursors that are declared in SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages reach them by their
-//! names, too; and they go forward only.
+//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them, too. They only go
+//! forward.
 
 use std::sync::Arc;
 
@@ -18,7 +18,6 @@ use crate::session::query;
 use crate::session::state::Session;
 
 impl Prepared {
-    /// Ends a declared cursor, or all of them.
     fn close_cursors(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
             None => self.retain_portals(|portal| portal.life == Life::Protocol),
@@ -91,7 +90,7 @@ impl Session {
             _ => return Err(Failure::NotSupported("DECLARE in this place")),
         };
         let _running = self.start()?;
-        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        // It is taken out while it runs, because all other portals are set aside first.
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),

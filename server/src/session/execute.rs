@@ -13,11 +13,10 @@ use crate::session::state::Session;
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
-/// What a statement of the engine's came to.
+/// The result of a statement that the engine ran.
 pub enum Outcome {
-    /// Rows to send.
     Rows(Cursor),
-    /// Nothing but, maybe, a number of rows that were changed.
+    /// No rows; the number of changed rows, if it is known.
     Done(Option<u64>),
 }
 
@@ -28,13 +27,13 @@ impl Session {
         Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
     }
 
-    /// The engine, free to run a statement.
+    /// The engine. Unfinished results are set aside first, so that it can run a statement.
     pub fn engine(&mut self) -> Result<&mut dyn EngineSession, Failure> {
         self.prepared.set_portals_aside(&self.control)?;
         Ok(self.engine.as_mut())
     }
 
-    /// Lets others stop what runs from here on.
+    /// From here on, other threads can stop the statement.
     pub fn start(&self) -> Result<Running, Failure> {
         let running = self.control.start();
         self.control.check()?;
@@ -108,7 +107,7 @@ impl Session {
     }
 }
 
-/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+/// The engine's error. A hint is added if the statement uses pg_catalog and the source has none.
 fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
     let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
     if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {

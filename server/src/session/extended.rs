@@ -17,7 +17,6 @@ use crate::session::request::ExtendedMessage;
 use crate::session::state::Session;
 
 impl Session {
-    /// Answers one message.
     pub fn step(&mut self, step: &ExtendedMessage) -> Result<(), Failure> {
         let budget = Arc::clone(&self.control.budget);
         let _message = budget.charge(step.bytes())?;

@@ -49,7 +49,7 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         }
         StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
-        // PostgreSQL's are its own; the others have none, but this server does.
+        // Only PostgreSQL has cursors of its own. For other sources, the session keeps them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
         StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
         StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
@@ -70,7 +70,7 @@ pub fn cursor(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure>
     }
 }
 
-/// Whether it can run beside others in a transaction that nobody has asked for by name.
+/// Whether it can run with others in a transaction that the client has not begun.
 pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
@@ -86,7 +86,7 @@ fn runs_alone(word: &str) -> bool {
         || matches!(word, "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
 }
 
-/// Whether it writes nothing, as far as it says.
+/// Whether its text shows that it writes nothing.
 pub fn reads_only(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Query { has_with } => !has_with,

@@ -15,7 +15,6 @@ pub enum Request {
 }
 
 impl Request {
-    /// What a message asks for.
     pub fn of(message: &FrontendMessage<'_>) -> Self {
         if let Some(step) = ExtendedMessage::from_message(message) {
             return Self::Extended(step);
@@ -44,7 +43,6 @@ pub enum ExtendedMessage {
 }
 
 impl ExtendedMessage {
-    /// The message, if it is one of these.
     pub fn from_message(message: &FrontendMessage<'_>) -> Option<Self> {
         Some(match message {
             FrontendMessage::Parse { name, query, types } => {

@@ -1,7 +1,7 @@
-//! What drivers set, reset and show: PostgreSQL's settings, as far as they make a difference to a client.
+//! PostgreSQL's settings that drivers set, reset and show.
 //!
-//! What the engine has a setting for (the time zone, the search path, and all that is DuckDB's own) it is asked to set;
-//! the others are kept here. A value that would change what values look like is refused, since they always look the same.
+//! The engine sets those that it has: the time zone, the search path, and its own. The others are kept here. Values that would
+//! change the form of results are refused, because this server has one form only.
 
 mod command;
 
@@ -17,20 +17,16 @@ use crate::value::Zone;
 
 pub use command::{Command, command, kept};
 
-/// Why a setting is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// A value that it does not have here.
     #[error("parameter \"{name}\" cannot be \"{value}\" here; it is {only}")]
     Value {
-        /// The setting.
         name: &'static str,
-        /// The value that was wanted.
         value: String,
         /// What it may be.
         only: &'static str,
     },
-    /// A setting that cannot be set.
     #[error("parameter \"{0}\" cannot be changed")]
     Fixed(&'static str),
     /// Transactions that the engine does not have.
@@ -51,7 +47,6 @@ enum Effect {
     Ignored,
     /// It sets a time limit, which can only become shorter.
     TimeLimit(Timeout),
-    /// It sets the engine's search path.
     SearchPath,
     /// It sets the time zone, in the engine too.
     TimeZone,
@@ -111,7 +106,6 @@ const KNOWN: [Known; 35] = [
     known("xmloption", "content", Kept, false),
 ];
 
-/// A session's values.
 #[derive(Clone, Debug)]
 pub struct Settings {
     defaults: Vec<String>,
@@ -120,7 +114,6 @@ pub struct Settings {
     past: Vec<(usize, Value)>,
 }
 
-/// A setting's value.
 #[derive(Clone, Debug)]
 struct Value {
     now: String,
@@ -133,7 +126,6 @@ struct Value {
 /// Settings, and the values that they had and are to have again.
 pub type Former = Vec<(usize, String)>;
 
-/// What changing a setting asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The value, as it is shown from then on.
@@ -142,7 +134,7 @@ pub struct Change {
     pub engine: Option<String>,
     /// A time that the session is not to take longer than.
     pub time: Option<(Timeout, Option<Duration>)>,
-    /// Whether it has no effect.
+    /// Whether the client is warned that it has no effect.
     pub is_idle: bool,
 }
 
@@ -158,22 +150,19 @@ impl Settings {
         Self { values: values.collect(), defaults, past: Vec::new() }
     }
 
-    /// A setting's name.
     pub fn name(setting: usize) -> &'static str {
         KNOWN[setting].name
     }
 
-    /// A setting's value.
     pub fn value(&self, setting: usize) -> &str {
         &self.values[setting].now
     }
 
-    /// The places of all settings.
+    /// The indices of all settings.
     pub fn places() -> std::ops::Range<usize> {
         0..KNOWN.len()
     }
 
-    /// Whether a setting is the search path.
     pub fn is_path(setting: usize) -> bool {
         KNOWN[setting].effect == SearchPath
     }
@@ -272,13 +261,13 @@ impl Settings {
         former.into_iter().filter(|(setting, now)| self.values[*setting].now != *now).collect()
     }
 
-    /// What is set now is what the session begins with.
+    /// Makes the present values those that the session began with.
     pub fn settle(&mut self) {
         self.defaults = self.values.iter().map(|value| value.now.clone()).collect();
         self.past.clear();
     }
 
-    /// Those that are not as they were in the beginning.
+    /// The settings whose values differ from those at the session's beginning.
     pub fn changed(&self) -> Vec<usize> {
         (0..KNOWN.len()).filter(|&at| self.values[at].now != self.defaults[at]).collect()
     }
@@ -301,7 +290,6 @@ fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
 }
 
-/// Whether there is a setting of this name here.
 pub fn is_known(name: &str) -> bool {
     find(name).is_some()
 }

@@ -15,12 +15,11 @@ use crate::session::prepared::Prepared;
 use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
 
-/// A session after its start-up.
 pub struct Session {
     pub input: Input,
     pub output: Output,
     pub engine: Box<dyn EngineSession>,
-    /// How other threads stop it, and its quotas.
+    /// Lets other threads stop it; has its quotas.
     pub control: Arc<Control>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
@@ -28,15 +27,14 @@ pub struct Session {
     pub told: Told,
     /// The share of a CPU for the encoding, unless the client sets it.
     pub encode_cpu: f64,
-    /// What earlier results have measured of the link.
+    /// The estimate of the link from earlier results.
     pub link_estimate: Option<LinkEstimate>,
 }
 
-/// The transaction of a session.
 #[derive(Default)]
 pub struct TransactionState {
     pub status: TransactionStatus,
-    /// Whether the session has begun one for the statements since the last Sync, or for a query string.
+    /// Whether the session has begun it, for the statements since the last Sync or for a query string.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
 }
@@ -44,7 +42,6 @@ pub struct TransactionState {
 /// What the client was told of a source.
 #[derive(Default)]
 pub struct Told {
-    /// The name of its dialect.
     pub dialect: &'static str,
     pub time_zone: String,
 }
@@ -60,7 +57,7 @@ impl TransactionState {
         self.is_open() || self.is_pipeline
     }
 
-    /// Whether the session has begun one, if it has; it counts as ended or as the client's from now on.
+    /// Whether the session has begun one. From now on it counts as ended, or as the client's.
     pub fn take_pipeline(&mut self) -> bool {
         std::mem::take(&mut self.is_pipeline)
     }
@@ -74,7 +71,7 @@ impl TransactionState {
 }
 
 impl Session {
-    /// In a failed transaction only its end is possible.
+    /// Refuses all statements in a failed transaction, except those that end it.
     pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // Statements about savepoints check it themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))

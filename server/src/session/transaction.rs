@@ -1,7 +1,7 @@
 //! Whether a session is in a transaction, and what its transaction statements do.
 //!
-//! PostgreSQL forgives what other databases do not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
-//! COMMIT of a failed transaction rolls it back. Drivers count on that.
+//! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a failed
+//! transaction rolls it back. Drivers rely on this.
 
 use std::thread;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub enum Action {
     Warn(SqlState, &'static str),
 }
 
-/// What `kind`, a transaction statement, means in a session that is `status`.
+/// What to do about the transaction statement `kind` in a session with this status.
 pub fn step(status: TransactionStatus, kind: &StatementKind) -> Action {
     match (status, kind) {
         (TransactionStatus::InTransaction, StatementKind::Begin(_) | StatementKind::Start(_)) => {
@@ -70,11 +70,11 @@ impl Session {
                 return Ok(());
             }
             (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
-                // What a pipeline has done so far is a part of the transaction that it begins.
+                // Earlier statements of the pipeline become a part of the transaction.
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
                         None => own_begin(*modes)?,
-                        // As every source takes it, unless it asks for more than that.
+                        // All sources accept BEGIN. The client's text is needed only for its modes.
                         Some(_) if modes.are_any => text,
                         Some(_) => "BEGIN",
                     };
@@ -85,13 +85,13 @@ impl Session {
             }
             (Action::Run, _) => {
                 let is_commit = *kind == StatementKind::Commit;
-                // Whether it succeeds or not, no transaction is left after it, and no portal.
+                // The transaction and its portals end even if this fails.
                 self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match self.engine.source() {
                     Some(Dialect::Postgres { .. }) => text,
-                    // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
+                    // Without words that only PostgreSQL understands: WORK, AND NO CHAIN.
                     _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
                 });
@@ -111,8 +111,8 @@ impl Session {
         if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
-    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
-    /// "Pipelining"). A statement that Sync follows is one by itself.
+    /// The statements between two Syncs are one transaction, unless they begin or end one themselves (PostgreSQL protocol,
+    /// "Pipelining"). A statement with Sync directly after it needs none.
     pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
@@ -123,10 +123,10 @@ impl Session {
         Ok(())
     }
 
-    /// It has reached its end.
+    /// Commits the transaction of a pipeline at its end.
     ///
     /// # Errors
-    /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
+    /// If the transaction cannot be ended. Other errors are sent to the client.
     pub fn end_pipeline(&mut self) -> Result<(), Failure> {
         if !self.transaction.is_open() {
             self.forget_portals(true);
@@ -146,7 +146,6 @@ impl Session {
         Ok(())
     }
 
-    /// One of its statements has failed.
     pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
         if !self.transaction.is_open() {
             self.forget_portals(false);
@@ -189,13 +188,13 @@ impl Session {
         let done = work(self);
         match done {
             Ok(_) => self.begin_or_end("COMMIT")?,
-            // Without this the next statement would meet a transaction that nobody knows of.
+            // Otherwise the next statement would run in this transaction.
             Err(_) => self.roll_back()?,
         }
         done
     }
 
-    /// Whether nobody knows if a transaction is open.
+    /// Whether it is unknown if a transaction is open.
     fn is_opaque(&self) -> bool {
         self.engine.source() == Some(Dialect::Unknown)
     }
@@ -215,7 +214,7 @@ impl Session {
         self.leave()
     }
 
-    /// Sees that no transaction is open: what the client does next would be a part of it, and be lost with it.
+    /// Ends any open transaction. Otherwise the client's next changes would be a part of it, and be lost with it.
     ///
     /// # Errors
     /// If that cannot be done. Then the session has to end.
@@ -231,7 +230,7 @@ impl Session {
                 with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
             };
             match ended {
-                // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
+                // Other sessions free their memory, at the latest when their statements time out.
                 Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < LONGEST_WAIT => {
                     thread::sleep(pause);
                     (waited, pause) = (waited + pause, pause * 2);
@@ -247,12 +246,12 @@ impl Session {
     }
 }
 
-/// How long a ROLLBACK for which there is no memory waits before it is tried again, the first time; then twice as long each time.
+/// The wait before a ROLLBACK that lacked memory is tried again. It doubles each time.
 const PAUSE: Duration = Duration::from_millis(20);
-/// It is not tried again after this time.
+/// The limit of this wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// How an engine that is no source is told to begin.
+/// BEGIN for an engine that is no source.
 fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
     if modes.serializable {
         return Err(settings::SettingError::Transaction.into());

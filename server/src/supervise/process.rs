@@ -42,7 +42,6 @@ impl Setup {
     }
 }
 
-/// A started worker.
 pub(super) struct Process {
     child: Child,
 }
@@ -79,7 +78,6 @@ impl Process {
         self.child.id()
     }
 
-    /// Kills it.
     pub fn kill(&mut self) {
         // It fails if the process has ended.
         let _ = self.child.kill();
@@ -90,7 +88,6 @@ impl Process {
         self.child.try_wait()
     }
 
-    /// Waits for its end.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }

@@ -24,7 +24,6 @@ pub(super) struct Arrow {
     batches: VecDeque<Kept<RecordBatch>>,
     /// What has come of the message that is next.
     frame: MutableBuffer,
-    /// For the frame.
     charge: Charge,
     /// For the dictionaries that the decoder keeps, by their numbers.
     dictionaries: HashMap<i64, Charge>,

@@ -18,7 +18,6 @@ pub(super) struct Binary {
     rows: Rows,
     /// What has come and makes no whole row yet.
     rest: Vec<u8>,
-    /// For it.
     charge: Charge,
     is_begun: bool,
     is_over: bool,

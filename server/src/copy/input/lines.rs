@@ -28,7 +28,6 @@ pub(super) struct Lines {
     rest: Vec<u8>,
     /// How much of it has been looked at.
     seen: usize,
-    /// For the beginning.
     charge: Charge,
 }
 

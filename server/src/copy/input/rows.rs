@@ -25,7 +25,6 @@ pub(super) enum Raw<'a> {
     Binary(&'a [u8]),
 }
 
-/// Columns that are being filled.
 pub(super) struct Rows {
     targets: Vec<TargetColumn>,
     columns: Vec<Filler>,

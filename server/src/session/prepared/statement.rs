@@ -16,19 +16,16 @@ use crate::value::types::{Type, TypeKind};
 pub struct PreparedStatement {
     /// Its text; empty if the query had no statement.
     pub text: String,
-    /// What it is.
     pub kind: StatementKind,
-    /// The source that it goes to, which finds its own placeholders.
+    /// The dialect of the source that it goes to. A source finds its own placeholders.
     source: Option<Dialect>,
     /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
     sent_types: Vec<u32>,
     /// The same as the source has told them, if it is a PostgreSQL.
     told_types: Vec<u32>,
-    /// The type of each parameter.
     pub types: Vec<Type>,
     /// PostgreSQL's numbers for those that the client gave a type that is known here.
     given: Vec<Option<u32>>,
-    /// What it gives.
     pub columns: Columns,
 }
 
@@ -87,7 +84,6 @@ impl PreparedStatement {
         Ok(prepared)
     }
 
-    /// The statement to run.
     pub fn statement(&self) -> Statement<'_> {
         Statement { text: &self.text, start: 0, kind: self.kind.clone() }
     }
@@ -103,7 +99,7 @@ impl PreparedStatement {
         self.text.len() + self.types.len() * PARAMETER + columns
     }
 
-    /// What values for it may come to at most.
+    /// The maximum number of bytes that values for it take.
     pub fn most_bytes(&self, formats: &[i16], values: &[Option<Vec<u8>>]) -> usize {
         let open = Type::unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
@@ -150,13 +146,6 @@ impl PreparedStatement {
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
-    /// A value as it has come, for a PostgreSQL.
-    fn sent(&self, at: usize, is_binary: bool, bytes: Option<Vec<u8>>, type_: &Type) -> Parameter {
-        let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
-        let value = ParameterValue::Sent { type_oid, is_binary, bytes };
-        Parameter { number: at + 1, type_: type_.clone(), value }
-    }
-
     /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form, and charges them.
     ///
     /// # Errors
@@ -183,22 +172,17 @@ impl PreparedStatement {
         let mut total = 0;
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
-            if self.source.is_some_and(Dialect::is_postgres) {
-                let sent = self.sent(at, is_binary, bytes.clone(), type_);
-                total += sent.value.bytes();
-                if total > charge.bytes() {
-                    charge.set(total)?;
-                }
-                bound.push(sent);
-                continue;
-            }
-            let is_strange = self.sent_types.get(at).is_some_and(|oid| *oid > 0 && Type::of_oid(*oid).is_none());
+            let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
+            let is_strange = type_oid > 0 && Type::of_oid(type_oid).is_none();
             let value = match bytes {
+                // A PostgreSQL reads values in the form in which the client sent them.
+                _ if self.source.is_some_and(Dialect::is_postgres) => {
+                    ParameterValue::Sent { type_oid, is_binary, bytes: bytes.clone() }
+                }
                 None => ParameterValue::Null,
                 // Bytes in a form that is not known here would be taken for text.
                 Some(_) if is_binary && is_strange => {
-                    let number = self.sent_types.get(at).copied().unwrap_or_default();
-                    return Err(InputError::NoBinary(format!("number {number}")).into());
+                    return Err(InputError::NoBinary(format!("number {type_oid}")).into());
                 }
                 Some(bytes) if is_binary => from_binary(type_, bytes)?,
                 Some(bytes) => {

@@ -6,7 +6,6 @@ interpreter lock.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +91,21 @@ class Capsule:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._capsule
+
+
+class Registered:
+    """A table whose memory is given back while DuckDB still knows its name."""
+
+    def __init__(self, table: ArrowStream) -> None:
+        self._table: ArrowStream | None = table
+
+    def release(self) -> None:
+        self._table = None
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        if self._table is None:
+            raise LookupError("the rows are no longer there")
+        return self._table.__arrow_c_stream__()
 
 
 class Engine:
@@ -296,18 +310,21 @@ class Session:
         return Description(parameters=named, columns=columns, late=is_late)
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
-        """Run an INSERT that reads `batch` under `name`; the number of rows."""
+        """Run an INSERT that reads `batch` under `name`; the number of rows. In a transaction, an error ends it."""
         import pyarrow as pa
 
         # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
         self._gate.check_insert(sql)
-        self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
+        registered = Registered(pa.RecordBatchReader.from_stream(batch).read_all())
+        # The view replaces one that an earlier INSERT has left behind because it failed.
+        self._connection.register(name, registered)
         try:
-            return self._connection.execute(sql).rowcount
+            changed = self._connection.execute(sql).rowcount
+            # Not by `unregister`: it hides errors, and one for want of memory aborts the transaction.
+            self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
         finally:
-            # A transaction that failed takes the name with it.
-            with contextlib.suppress(duckdb.Error):
-                self._connection.unregister(name)
+            registered.release()
+        return changed
 
     def _keep_path(self) -> None:
         """Put PostgreSQL's catalog at the end of the search path, if a setting has lost it. DuckDB's own schema is

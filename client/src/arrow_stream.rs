@@ -34,9 +34,13 @@ impl Release {
 /// Ends the transaction in which a stream's statement runs: `true` keeps what the statement did, `false` undoes it.
 pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 
+/// What errors of a stream mean, by how their text begins: a SQLSTATE, and the message in place of the text.
+pub type Meanings = HashMap<String, (String, String)>;
+
 /// Takes a stream over, in chunks within `limits`. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
 /// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md). `finish` is called once
-/// the producer has been let go, with `true` if the stream was read to its end; a stream without columns is refused then.
+/// the producer has been let go, with `true` if the stream was read to its end; a stream without columns is refused then. `meanings` are
+/// those of the stream's errors.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -47,9 +51,11 @@ pub fn take(
     canceller: Arc<dyn Cancel>,
     texts: &HashMap<usize, String>,
     finish: Option<Finish>,
+    meanings: Meanings,
 ) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
-    let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(&cause).with_origin(name))?;
+    let failed = move |cause: ArrowError| failed(&cause, &meanings);
+    let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(cause).with_origin(name))?;
     let schema = annotated(&reader.schema(), texts);
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {
@@ -65,9 +71,9 @@ pub fn take(
     feed::spawn("colonnade-pull", move || {
         let mut is_complete = false;
         let mut end = produced::pump(&sender, || {
-            let batch = chunks.next(|| reader.next().transpose()).map_err(|cause| failed(&cause))?;
+            let batch = chunks.next(|| reader.next().transpose()).map_err(&failed)?;
             is_complete = batch.is_none();
-            batch.map(|batch| batch.with_schema(shown.clone()).map_err(|cause| failed(&cause))).transpose()
+            batch.map(|batch| batch.with_schema(shown.clone()).map_err(&failed)).transpose()
         });
         // In this order: the producer tidies up before the reader learns of the end, and may start another query.
         drop(reader);
@@ -93,11 +99,25 @@ fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
-fn failed(cause: &ArrowError) -> Error {
+fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {
     let text = cause.to_string();
-    // arrow-rs puts the producer's own words behind this; pyarrow, those of an exception in front of its traceback.
-    let message = text.split_once("Producer error: ").map_or(text.as_str(), |(_, message)| message);
+    // arrow-rs puts the producer's number and its own words behind its own; pyarrow, those of an exception in front of its traceback.
+    let (own, message) = text.split_once("Producer error: ").unwrap_or((&text, &text));
     let message = message.split(". Detail: Python exception: ").next().unwrap_or(message);
     let message = message.strip_prefix("Unknown error: ").unwrap_or(message);
-    Error::new(ErrorKind::Database, message)
+    if let Some((_, (sqlstate, message))) = meanings.iter().find(|(begins, _)| message.starts_with(*begins)) {
+        return Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
+    }
+    let error = Error::new(ErrorKind::Database, message);
+    match number(own) {
+        // What ADBC wants of a driver whose statement was cancelled (`AdbcStatementCancel`).
+        Some(libc::ECANCELED) => error.with_sqlstate("57014"),
+        _ => error,
+    }
+}
+
+/// The number that a producer failed with, in what arrow-rs says of it.
+fn number(said: &str) -> Option<i32> {
+    let (_, number) = said.split_once("Error code: ")?;
+    number.trim_end_matches([' ', '.']).parse().ok()
 }

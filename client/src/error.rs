@@ -60,9 +60,16 @@ impl Error {
 
     /// Of a statement that was to give rows and gives none.
     pub fn no_rows() -> Self {
-        Self::new(ErrorKind::Usage, "the statement returns no rows")
+        Self::new(ErrorKind::Unsupported, "the statement returns no rows")
             .with_sqlstate("0A000")
             .with_hint("in Python, Connection.execute runs it")
+    }
+
+    /// Of a text with several statements where one was to run. The SQLSTATE is that of PostgreSQL's `exec_parse_message`.
+    pub fn several_statements() -> Self {
+        Self::new(ErrorKind::Database, "the query has more than one statement")
+            .with_sqlstate("42601")
+            .with_hint("run the others with execute() before it")
     }
 
     /// The same error with what the database added to it.

@@ -29,6 +29,7 @@ __all__ = [
     "add_user",
     "bind",
     "connect",
+    "count_statements",
     "file_uri",
     "has_columns",
     "list_users",
@@ -129,6 +130,7 @@ def unrepresentable(
 ) -> tuple[str, str] | None: ...
 def bind(sql: str, params: Params | None = None) -> str: ...
 def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
+def count_statements(sql: str, product: str) -> int | None: ...
 
 class Refused(Exception): ...
 
@@ -171,6 +173,7 @@ class Stream:
         server: str,
         *,
         cancel: Callable[[], object] | None = None,
+        meanings: dict[str, tuple[str, str]] | None = None,
         texts: dict[int, str] | None = None,
         finish: Callable[[bool], object] | None = None,
         chunk_rows: int | None = None,

@@ -137,12 +137,14 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `texts` gives the
+    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `meanings` gives the SQLSTATE
+    /// and the message of errors, by how the producer's text for them begins: a consumer may hold the interpreter's lock and wait for
+    /// the producer, so that Python cannot be asked then. `texts` gives the
     /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
     /// without columns is refused if it is there. No batch has more than `chunk_rows` rows or, unless it has a single row, more than
     /// `chunk_bytes` plain bytes. The second object tells when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, *, cancel=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
@@ -150,6 +152,7 @@ impl Stream {
         name: &str,
         server: &str,
         cancel: Option<Py<PyAny>>,
+        meanings: Option<arrow_stream::Meanings>,
         texts: Option<HashMap<usize, String>>,
         finish: Option<Py<PyAny>>,
         chunk_rows: Option<usize>,
@@ -167,7 +170,8 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish));
+        let meanings = meanings.unwrap_or_default();
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish, meanings));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };

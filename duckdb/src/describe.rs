@@ -171,25 +171,31 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::RecordBatch;
-    use colonnade_server::{Answer, BatchSize, ColumnCheck, EngineSession as _, Interrupt};
+    use colonnade_server::{BatchSize, ColumnCheck, EngineAnswer, EngineSession as _, Interrupt};
     use colonnade_sql::Dialect;
 
     use super::*;
     use crate::Home;
 
     /// A connection that gives these answers, in order, to what it is asked to describe. It runs nothing.
-    struct Answering(VecDeque<Result<Described, EngineError>>);
+    struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
 
-    impl Connection for Answering {
-        fn execute(&mut self, _: &Translated, _: &[&Parameter], _: BatchSize, _: bool) -> Result<Answer, EngineError> {
+    impl LibraryConnection for Answering {
+        fn execute(
+            &mut self,
+            _: &Translated,
+            _: &[&Parameter],
+            _: BatchSize,
+            _: bool,
+        ) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<Answer, EngineError> {
+        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<Described, EngineError> {
+        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<StatementTypes, EngineError> {
             self.0.pop_front().expect("one question more than there are answers")
         }
 
@@ -202,25 +208,25 @@ mod tests {
         }
     }
 
-    fn known() -> Result<Described, EngineError> {
-        Ok(Described { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
+    fn known() -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
     }
 
-    fn late() -> Result<Described, EngineError> {
-        Ok(Described { parameters: Vec::new(), columns: Columns::Late })
+    fn late() -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Late })
     }
 
-    fn failed(code: SqlState) -> Result<Described, EngineError> {
+    fn failed(code: SqlState) -> Result<StatementTypes, EngineError> {
         Err(EngineError::new(code, "failed"))
     }
 
     /// What a client is told of a statement. All answers are asked for.
     fn described<const N: usize>(
         sql: &str,
-        answers: [Result<Described, EngineError>; N],
+        answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
         let home = Home { database: "shop".to_owned(), has_public: false };
-        let mut session = Session::new(Answering(answers.into()), home);
+        let mut session = TranslatingSession::new(Answering(answers.into()), home);
         let told = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
         told
@@ -249,8 +255,8 @@ mod tests {
     fn a_type_that_does_not_fit_is_followed_by_the_next() {
         let misfit = || failed(SqlState::DATATYPE_MISMATCH);
         let types = |told: Result<Description, EngineError>| told.unwrap().parameters;
-        assert_eq!(types(described("select $1", [known(), known()])), [Type::named("VARCHAR")]);
-        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [Type::named("DOUBLE")]);
+        assert_eq!(types(described("select $1", [known(), known()])), [types::named("VARCHAR")]);
+        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [types::named("DOUBLE")]);
         let told = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
         assert_eq!(told.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
     }

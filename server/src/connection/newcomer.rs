@@ -83,7 +83,6 @@ impl Waiting {
         self.places.get(&place).map_or(0, BTreeSet::len)
     }
 
-    /// The place with the most connections.
     fn largest(&self) -> Option<Place> {
         self.places.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(place, _)| *place)
     }

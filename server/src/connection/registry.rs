@@ -133,7 +133,6 @@ impl Registry {
         self.sessions().by_process.len()
     }
 
-    /// Bytes that the open sessions have sent.
     pub fn sent(&self) -> u64 {
         self.controls().iter().map(|control| control.socket.sent()).sum()
     }

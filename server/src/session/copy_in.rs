@@ -12,7 +12,6 @@ use crate::message::frontend::{FrontendMessage, Phase};
 use crate::rows::interrupted;
 use crate::session::state::Session;
 
-/// What a message came to.
 enum Received {
     Data,
     End,

@@ -62,7 +62,6 @@ impl ExtendedMessage {
         })
     }
 
-    /// What it holds, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Parse { name, query, types } => name.len() + query.len() + size_of_val(&types[..]),

@@ -34,7 +34,6 @@ pub enum SettingError {
     Transaction,
 }
 
-/// What a SET of a setting does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// The value is kept and shown, and changes nothing else.

@@ -17,7 +17,6 @@ use crate::session::settings;
 use crate::session::state::Session;
 use crate::supervise::memory::with_reserve;
 
-/// What to do about a transaction statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Let the engine run it as it is.

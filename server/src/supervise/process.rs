@@ -83,7 +83,6 @@ impl Process {
         let _ = self.child.kill();
     }
 
-    /// Its exit status, if it has ended.
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }

@@ -95,7 +95,6 @@ impl CopyReader for Text {
     }
 }
 
-/// Appends what `raw` stands for.
 fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     let mut rest = raw;
     while let Some((&b, after)) = rest.split_first() {

@@ -8,8 +8,9 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, Parameters, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
-    Role, Rows, SqlState, Status, Who, parameter, parameter::Value, value::types::Type, value::types::TypeKind,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
+    Parameter, Role, Rows, SqlState, TransactionStatus, Who, parameter, parameter::ParameterValue, value::types::Type,
+    value::types::TypeKind,
 };
 use colonnade_sql::Statement;
 use pyo3::prelude::*;
@@ -120,7 +121,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.send(statement.text, parameters, size, Wanted::Any)
     }
 
@@ -129,7 +130,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.send(statement.text, parameters, size, Wanted::Rows)
     }
 
@@ -138,7 +139,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         size: BatchSize,
         check: ColumnCheck,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let check: SchemaCheck =
             Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
         self.send(statement.text, &[], size, Wanted::CheckedRows(check))
@@ -153,7 +154,7 @@ impl EngineSession for SourceSession {
         if count > usize::from(u16::MAX) {
             return Err(EngineError::new(SqlState::PROTOCOL_VIOLATION, "a statement has 65535 parameters at most"));
         }
-        let parameters = vec![Type::named("UNKNOWN"); count];
+        let parameters = vec![Type::unknown(); count];
         Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
     }
 
@@ -169,11 +170,11 @@ impl EngineSession for SourceSession {
         Some(self.source.dialect())
     }
 
-    fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<TransactionStatus> {
         self.source.transaction().map(|transaction| match transaction {
-            Transaction::None => Status::Idle,
-            Transaction::Open => Status::InTransaction,
-            Transaction::Failed => Status::Failed,
+            Transaction::None => TransactionStatus::Idle,
+            Transaction::Open => TransactionStatus::InTransaction,
+            Transaction::Failed => TransactionStatus::Failed,
         })
     }
 
@@ -200,7 +201,7 @@ impl SourceSession {
         parameters: &[Parameter],
         size: BatchSize,
         wanted: Wanted,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.stopped.store(false, Ordering::Release);
         check(statement, parameters, self.source.dialect())?;
         let values = values(parameters, self.source.dialect())?;
@@ -220,8 +221,8 @@ impl SourceSession {
             Wanted::Any => self.source.run(statement, &options, &mut keep),
         };
         match answer {
-            Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
-            Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
+            Ok(client::Answer::Done(changed)) => Ok(EngineAnswer::Done { changed }),
+            Ok(client::Answer::Rows(rows)) => Ok(EngineAnswer::Rows(Box::new(SourceRows { rows, stopped }))),
             Err(error) => Err(engine_error(&error)),
         }
     }
@@ -233,7 +234,7 @@ impl SourceSession {
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
             return Ok(Description { columns: Columns::Late, ..Description::default() });
         };
-        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
+        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(Type::unknown);
         let parameters = found.parameters.iter().map(type_).collect();
         let columns = match found.schema {
             None => Columns::None,
@@ -333,11 +334,11 @@ fn values(parameters: &[Parameter], dialect: client::Dialect) -> Result<Option<P
     Ok((!values.is_empty()).then_some(Parameters::Positional(values)))
 }
 
-fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client::Value, EngineError> {
+fn value(type_: &Type, value: &ParameterValue, dialect: client::Dialect) -> Result<client::Value, EngineError> {
     let text = match value {
-        Value::Null => return Ok(client::Value::Null),
-        Value::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
-        Value::List(items) => {
+        ParameterValue::Null => return Ok(client::Value::Null),
+        ParameterValue::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
+        ParameterValue::List(items) => {
             let mut item = type_;
             while let TypeKind::List(inner) = &item.kind {
                 item = inner;
@@ -345,14 +346,14 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
             let items = items.iter().map(|one| self::value(item, one, dialect));
             return items.collect::<Result<_, _>>().map(client::Value::List);
         }
-        Value::Sent { type_oid, is_binary, bytes } => {
+        ParameterValue::Sent { type_oid, is_binary, bytes } => {
             return Ok(client::Value::Sent(client::Sent {
                 type_oid: *type_oid,
                 is_binary: *is_binary,
                 bytes: bytes.clone(),
             }));
         }
-        Value::Text(text) => text,
+        ParameterValue::Text(text) => text,
     };
     let is_mysql = matches!(dialect, client::Dialect::MySql { .. });
     let wrong = || {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    Address, AddressError, Confinement, CredentialFiles, Engine, Options, Program, ServeError, Supervision, Supervisor,
-    Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, ListenAddress, Program, ServeError, ServeOptions, Supervision,
+    Supervisor, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -63,8 +63,9 @@ impl PySupervisor {
         settings: Vec<u8>,
     ) -> PyResult<Self> {
         let Listening { listen, unix, users, tls_certificate, tls_key, tls_client_ca, log, metrics } = listening;
-        let listen = listen.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
-        let addresses: Vec<_> = listen.into_iter().chain(unix.map(Address::Unix)).collect();
+        let listen =
+            listen.as_deref().map(ListenAddress::from_str).transpose().map_err(|error| to_py(&error.into()))?;
+        let addresses: Vec<_> = listen.into_iter().chain(unix.map(ListenAddress::Unix)).collect();
         let odd = |text: &str| {
             PyValueError::new_err(format!("--metrics {text} is not an address; use one such as 127.0.0.1:9433"))
         };
@@ -129,7 +130,7 @@ struct ServerOptions {
     log_statements: bool,
 }
 
-impl From<ServerOptions> for Options {
+impl From<ServerOptions> for ServeOptions {
     fn from(options: ServerOptions) -> Self {
         let limits = Limits {
             connections: options.max_connections,

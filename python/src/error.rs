@@ -1,4 +1,4 @@
-//! Errors of the client as the package's exceptions.
+//! Errors of the client library as exceptions of the package.
 
 use colonnade_client::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -22,14 +22,14 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((error.message(),), Some(&attributes))?))
 }
 
-/// Text of others without what would steer a terminal.
+/// Text with escapes for the characters that control a terminal.
 #[pyfunction]
 #[pyo3(signature = (text, *, lines=true))]
 pub(crate) fn printable(text: &str, lines: bool) -> String {
     colonnade_client::printable(text, lines).into_owned()
 }
 
-/// PEP 249's classes, by the class of a SQLSTATE: its first two characters (PostgreSQL's appendix A).
+/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A).
 const BY_SQLSTATE: [(&str, &str); 16] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),
@@ -54,7 +54,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SQLSTATE_CLASSES", BY_SQLSTATE.into_py_dict(module.py())?)
 }
 
-/// The class by what failed, and for an error of the database by its SQLSTATE.
+/// The exception's class: by the error's kind, and by the SQLSTATE of an error of the database.
 fn class(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Usage | ErrorKind::Unavailable => "InterfaceError",

@@ -54,7 +54,7 @@ impl Batch {
     }
 }
 
-/// All batches of a result; those that came encoded are decoded when a column or the whole is asked for.
+/// All batches of a result. Encoded batches are decoded when a column or the whole table is read.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Table {
     schema: SchemaRef,
@@ -93,7 +93,7 @@ impl Table {
         py.detach(|| batch.clone().decode()).map(Batch).map_err(|error| to_py(py, &error))
     }
 
-    /// One column, decoded now.
+    /// Decodes one column.
     fn column(&self, py: Python<'_>, index: usize) -> PyResult<Column> {
         let arrays = py.detach(|| self.batches.iter().map(|batch| batch.column(index)).collect::<Result<Vec<_>, _>>());
         let arrays = arrays.map_err(|error| to_py(py, &error))?;
@@ -120,7 +120,7 @@ impl Table {
     }
 }
 
-/// One column of a whole result.
+/// One column of a table.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Column {
     field: FieldRef,

@@ -34,7 +34,7 @@ _AUTOCOMMIT = "adbc.connection.autocommit"
 
 
 class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
-    """One connection of a driver's. What arrives is what the driver exports, with its types as they are."""
+    """One connection of a driver. Rows arrive as the driver exports them, with its types."""
 
     def __init__(self, driver: str, options: Mapping[str, str]) -> None:
         self._adbc = require("adbc_driver_manager", "an adbc: URI", "adbc")
@@ -63,7 +63,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     @classmethod
     def from_uri(cls, rest: str) -> AdbcSource:
-        """The source that `adbc:` and `rest` mean."""
+        """The source of the URI `adbc:` and `rest`."""
         driver, _, query = rest.partition("?")
         if not driver:
             raise InterfaceError("an adbc: URI names a driver: write adbc:DRIVER?uri=…")
@@ -71,7 +71,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
 
     def _software(self, driver: str) -> str:
-        """The vendor's name and version, if the driver says them and pyarrow can read them."""
+        """The vendor's name and version, if the driver has them and pyarrow can read them."""
         codes = [self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION]
         with suppress(ImportError, self._adbc.Error, ValueError):
             pa = require("pyarrow", "an ADBC driver's version")
@@ -86,7 +86,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return sql, params
 
     def _prepared(self, query: tuple[str, Sequence[Any] | None]) -> Any:
-        """A statement with its parameters, which go to the driver as a batch of one row."""
+        """A statement with its parameters, which the driver receives as a batch of one row."""
         sql, params = query
         self._end_statement()
         statement = self._adbc.AdbcStatement(self._connection)
@@ -96,7 +96,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         statement.set_sql_query(sql)
         if params:
             pa = require("pyarrow", "a query's parameters")
-            # Some drivers bind only what they have prepared, some cannot prepare.
+            # Some drivers bind parameters only to prepared statements. Others cannot prepare.
             with suppress(self._adbc.NotSupportedError):
                 statement.prepare()
             arrays = [pa.array([value]) for value in params]
@@ -105,7 +105,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     def _protect(self, query: tuple[str, Sequence[Any] | None]) -> Callable[[bool], object] | None:
         if self._is_manual:
-            # The transaction is the user's.
+            # The user controls the transaction.
             return None
         try:
             schema = self._prepared(query).execute_schema()
@@ -116,7 +116,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return None
 
     def _transaction(self) -> Callable[[bool], object] | None:
-        """Begins a transaction, if the driver has them and none is open."""
+        """Begins a transaction, if the driver has transactions and none is open."""
         try:
             self._connection.set_autocommit(False)
         except self._adbc.Error:
@@ -148,7 +148,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return _EFFECT.match(sql) is not None and _RETURNS.search(sql) is None
 
     def _interrupt(self) -> None:
-        # A statement that has just ended has nothing to cancel, and some drivers cannot.
+        # The statement may have ended, and some drivers cannot cancel.
         with suppress(self._adbc.Error):
             if self._statement is not None:
                 self._statement.cancel()
@@ -173,6 +173,6 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
 
 def _sqlstate(error: Any) -> str | None:
-    """What the driver gave, if it gave one."""
+    """The SQLSTATE of the driver's error, if it has one."""
     state = error.sqlstate
     return state if state and state.strip("\0") and state != "00000" else None

@@ -6,21 +6,21 @@ use libsqlite3_sys as ffi;
 
 use crate::{Error, ErrorKind};
 
-/// What was being done.
+/// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The file was opened, or looked at for the first time.
+    /// Opening the file, or its first read.
     Open,
-    /// A statement was compiled.
+    /// Compiling a statement.
     Prepare,
-    /// A statement ran.
+    /// Running a statement.
     Step,
 }
 
 /// The primary code is the lowest byte of an extended one.
 const PRIMARY: c_int = 0xff;
 
-/// The error for a code; `message` is what the library says, and never holds more than names and parts of the query.
+/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query.
 pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
     let database = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
     match code & PRIMARY {
@@ -36,7 +36,7 @@ pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
             "a writer died within a transaction, and its journal has to be rolled back before anybody can read",
         )
         .with_hint("open the file once with a tool that writes, such as sqlite3, and look at a table"),
-        // What a write-ahead log needs beside the file cannot be made.
+        // The files of a write-ahead log cannot be created beside the database.
         ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
         ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),
         ffi::SQLITE_READONLY => {

@@ -1,4 +1,4 @@
-//! What went wrong in a handshake, in words that say what to do.
+//! Errors of a handshake, with hints.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,7 +10,7 @@ use super::verifier::Refusal;
 use crate::socket::plain;
 use crate::{Error, ErrorKind};
 
-/// A handshake that failed.
+/// A failed handshake.
 pub(super) fn handshake(cause: io::Error, config: &TlsConfig, host: &str) -> Error {
     let words = config.words;
     let Some(error) = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
@@ -111,7 +111,8 @@ fn asked(alert: AlertDescription, config: &TlsConfig) -> String {
     }
 }
 
-/// A refusal that came after the handshake: with TLS 1.3 the client is done before the server has looked at its certificate.
+/// A refusal after the handshake: in TLS 1.3 the client's handshake ends before the server checks the client's
+/// certificate.
 pub(crate) fn refused(error: &Error, config: &TlsConfig) -> Option<Error> {
     let cause = StdError::source(error)?.downcast_ref::<io::Error>()?;
     match cause.get_ref()?.downcast_ref::<rustls::Error>()? {

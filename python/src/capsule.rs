@@ -30,9 +30,9 @@ pub(crate) fn stream(py: Python<'_>, stream: FFI_ArrowArrayStream) -> PyResult<B
     PyCapsule::new_with_value(py, stream, STREAM)
 }
 
-/// Takes the stream out of a capsule, or of the capsule that `object.__arrow_c_stream__()` returns.
+/// Takes the stream out of the capsule that `object.__arrow_c_stream__()` returns.
 pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
-    let capsule = object.cast::<PyCapsule>().cloned().or_else(|_| capsule_of(object, "__arrow_c_stream__"))?;
+    let capsule = capsule_of(object, "__arrow_c_stream__")?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: a capsule of this name holds a valid stream, and moving it out marks it as released (the interface's
     // rule for consumers).

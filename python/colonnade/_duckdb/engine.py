@@ -57,8 +57,7 @@ class Seen:
 class Answer:
     """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
 
-    #: A capsule, or an object with `__arrow_c_stream__`.
-    stream: object | None = None
+    stream: ArrowStream | None = None
     changed: int | None = None
     #: The name of each column, as clients see it (`column_names.py`).
     names: tuple[str, ...] = ()
@@ -82,6 +81,16 @@ class Description:
 SEEN = 32
 SEEN_CHARACTERS = 2048
 SEEN_COLUMNS = 64
+
+
+class Capsule:
+    """A running stream with Arrow's PyCapsule interface."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
 
 
 class Engine:
@@ -203,7 +212,7 @@ class Session:
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
         self._remember(sql, Seen(result.description, names, types, bytes_))
-        return Answer(stream=result.arrow_capsule(), names=names, types=types)
+        return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(
         self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int], catalog: CatalogColumns
@@ -227,7 +236,7 @@ class Session:
             result.close()
             del self._seen[sql]
             return None
-        return Answer(stream=result.arrow_capsule(), names=seen.names, types=seen.types)
+        return Answer(stream=Capsule(result.arrow_capsule()), names=seen.names, types=seen.types)
 
     def _remember(self, sql: str, seen: Seen) -> None:
         if len(sql) > SEEN_CHARACTERS or len(seen.types) > SEEN_COLUMNS:

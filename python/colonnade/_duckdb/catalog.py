@@ -153,10 +153,18 @@ def other_types(
     """The types of a statement's columns when the catalog has the types of `PROBES`; None if DuckDB then refuses it."""
     for name, value in PROBES.items():
         connection.execute(f"SET VARIABLE {name} = {value}")
+    types, failed = None, None
     try:
-        return list(map(str, connection._bind(sql, with_type=True, with_writes=True, values=values)[1]))
-    except duckdb.Error:
-        return None
-    finally:
+        types = list(map(str, connection._bind(sql, with_type=True, with_writes=True, values=values)[1]))
+    except duckdb.Error as error:
+        failed = error
+    try:
         for name in PROBES:
             connection.execute(f"RESET VARIABLE {name}")
+    except duckdb.TransactionException as error:
+        # The error before has aborted the transaction.
+        raise failed or error from None
+    if isinstance(failed, (duckdb.OutOfMemoryException, duckdb.InterruptException)):
+        # It says nothing of the types.
+        raise failed
+    return types

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +90,21 @@ class Capsule:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._capsule
+
+
+class Registered:
+    """A table that can be released while DuckDB still has its name."""
+
+    def __init__(self, table: ArrowStream) -> None:
+        self._table: ArrowStream | None = table
+
+    def release(self) -> None:
+        self._table = None
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        if self._table is None:
+            raise LookupError("the rows have been released")
+        return self._table.__arrow_c_stream__()
 
 
 class Engine:
@@ -278,18 +292,22 @@ class Session:
         return Description(parameters=named, columns=columns, late=is_late)
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
-        """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows."""
+        """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
+        client's transaction, if there is one."""
         import pyarrow as pa
 
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
         self._gate.check_insert(sql)
-        self._connection.register(name, pa.RecordBatchReader.from_stream(batch).read_all())
+        registered = Registered(pa.RecordBatchReader.from_stream(batch).read_all())
+        # This replaces the view of an earlier INSERT that failed.
+        self._connection.register(name, registered)
         try:
-            return self._connection.execute(sql).rowcount
+            changed = self._connection.execute(sql).rowcount
+            # `unregister` would hide errors, and a lack of memory aborts the transaction.
+            self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
         finally:
-            # A transaction that failed has removed the name.
-            with contextlib.suppress(duckdb.Error):
-                self._connection.unregister(name)
+            registered.release()
+        return changed
 
     def _keep_path(self) -> None:
         """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused

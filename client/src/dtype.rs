@@ -52,11 +52,11 @@ impl Plan {
             let (message, hint) = match fault {
                 column::ConversionError::Changed(row) => (
                     format!("{} is not exact as {target}", place(row)),
-                    format!("lossy:{target} allows the nearest value; or ask for a type that has room"),
+                    format!("lossy:{target} allows the nearest value; or choose a type that represents every value"),
                 ),
                 column::ConversionError::Impossible(row) => (
                     format!("{} is no value of {target}", place(row)),
-                    "ask for a type that has room for every value, or convert the column in the query".to_owned(),
+                    "choose a type that represents every value, or convert the column in the query".to_owned(),
                 ),
                 column::ConversionError::Failed(cause) => (
                     format!("column {name:?} cannot be {target}: {cause}"),

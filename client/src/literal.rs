@@ -30,7 +30,9 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
     match dialect {
         Dialect::Sqlite => return sqlite::literal(sql, value),
         Dialect::MySql { .. } => return crate::mysql::literal(sql, value),
-        Dialect::Unknown => return Err("how the source writes values is not known: write it into the query".to_owned()),
+        Dialect::Unknown => {
+            return Err("the source's syntax of values is unknown: write the value into the query".to_owned());
+        }
         Dialect::DuckDb | Dialect::Postgres { .. } => {}
     }
     let names = Names::of(dialect);

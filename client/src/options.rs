@@ -79,7 +79,7 @@ impl FromStr for Parallel {
             "auto" => Ok(Self::Auto),
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
-            _ => Err(Error::new(ErrorKind::Usage, format!("parallel {text:?} is none of auto, on, off"))),
+            _ => Err(Error::new(ErrorKind::Usage, format!("parallel {text:?} is not one of auto, on, off"))),
         }
     }
 }

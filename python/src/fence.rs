@@ -19,9 +19,7 @@ fn refused(refusal: &Refusal) -> PyErr {
 
 /// The lists of what is allowed, for an engine with these functions.
 #[pyclass(name = "Fence", module = "colonnade._core", frozen)]
-struct PyFence {
-    fence: Fence,
-}
+struct PyFence(Fence);
 
 /// The kinds that a statement may have; the statement within it, such as that of EXPLAIN, and its kinds; whether
 /// RETURNING occurs.
@@ -31,14 +29,12 @@ type Checked<'a> = (&'static [&'static str], Option<(&'a str, &'static [&'static
 impl PyFence {
     #[new]
     fn new(catalog: Vec<String>, max_bytes: usize) -> PyResult<Self> {
-        let fence = Fence::new(catalog, max_bytes).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { fence })
+        Fence::new(catalog, max_bytes).map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The kinds that a statement may have, or `Refused`. It releases the interpreter lock.
     fn check<'a>(&self, py: Python<'_>, sql: &'a str, writes: bool, files: bool) -> PyResult<Checked<'a>> {
-        let found =
-            py.detach(|| self.fence.check(sql, Rights { writes, files })).map_err(|refusal| refused(&refusal))?;
+        let found = py.detach(|| self.0.check(sql, Rights { writes, files })).map_err(|refusal| refused(&refusal))?;
         let inner = found.inner.and_then(|(start, kinds)| Some((sql.get(start..)?, kinds)));
         Ok((found.kinds, inner, found.has_returning))
     }
@@ -46,7 +42,7 @@ impl PyFence {
     /// The decision about a name of a list: `all`, `writers`, `files`, `writers-with-files` or `never`, or None.
     fn decision(&self, section: &str, name: &str) -> PyResult<Option<&'static str>> {
         let section = Section::named(section).ok_or_else(|| PyValueError::new_err(format!("no list {section:?}")))?;
-        Ok(self.fence.decision(section, name).map(|class| class.name()))
+        Ok(self.0.decision(section, name).map(|class| class.name()))
     }
 
     /// The start of each token in bytes, and its text, for comparison with the engine's lexer.

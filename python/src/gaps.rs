@@ -42,11 +42,11 @@ pub(crate) fn unrepresentable(
 
 /// The same for a table, of which only the columns that may have such values are decoded.
 fn in_table(table: &Table, gaps: &Gaps) -> Result<Option<(String, String)>, client::Error> {
-    for (index, field) in table.schema().fields().iter().enumerate() {
+    for (index, field) in table.schema.fields().iter().enumerate() {
         if !gaps.concern(field.data_type()) {
             continue;
         }
-        for batch in table.batches() {
+        for batch in &table.batches {
             if let Some(what) = gaps.find(&batch.column(index)?) {
                 return Ok(Some((field.name().clone(), what)));
             }

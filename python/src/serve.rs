@@ -220,7 +220,7 @@ impl Connection for PyConnection {
 
     fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {
         let inserted = self.with_session(statement, |session| {
-            let table = Table::new(batch.schema(), vec![batch.into()]);
+            let table = Table { schema: batch.schema(), batches: vec![batch.into()] };
             session.call_method1("insert", (&statement.text, name, table))?.extract()
         });
         self.finish();

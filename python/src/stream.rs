@@ -203,7 +203,7 @@ impl Stream {
     /// The next batch, or None after the last.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let batch = wait(py, |keep| self.shared.next_decoded(keep))?;
-        Ok(batch.map(Batch::new))
+        Ok(batch.map(Batch))
     }
 
     /// All unread batches: decoded as they arrive, or kept encoded until a column is read.
@@ -218,7 +218,7 @@ impl Stream {
             batches.sort_by_key(|(part, _)| *part);
             Ok(batches.into_iter().map(|(_, batch)| batch).collect())
         })?;
-        Ok(Table::new(self.schema.clone(), batches))
+        Ok(Table { schema: self.schema.clone(), batches })
     }
 
     /// The same rows with some columns in other types. Each conversion is a column's number, a type (a name, or an object

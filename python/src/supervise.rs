@@ -27,13 +27,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The process that listens.
 #[pyclass(name = "Supervisor", module = "colonnade._core", frozen)]
-struct PySupervisor {
-    supervisor: Mutex<Supervisor>,
-}
+struct PySupervisor(Mutex<Supervisor>);
 
 impl PySupervisor {
     fn supervisor(&self) -> MutexGuard<'_, Supervisor> {
-        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,7 +67,7 @@ impl PySupervisor {
         let credentials = CredentialFiles { users: path("users")?, tls };
         let supervision = Supervision { program, settings, credentials, log: path("log")?, metrics };
         let supervisor = py.detach(|| Supervisor::start(&addresses, supervision)).map_err(|error| to_py(&error))?;
-        Ok(Self { supervisor: Mutex::new(supervisor) })
+        Ok(Self(Mutex::new(supervisor)))
     }
 
     /// The addresses: `host:port`, or the path of a socket.

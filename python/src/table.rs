@@ -14,13 +14,7 @@ use crate::{capsule, ffi_stream};
 
 /// One decoded batch.
 #[pyclass(frozen, module = "colonnade._core")]
-pub(crate) struct Batch(RecordBatch);
-
-impl Batch {
-    pub(crate) fn new(batch: RecordBatch) -> Self {
-        Self(batch)
-    }
-}
+pub(crate) struct Batch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Batch {
@@ -57,22 +51,8 @@ impl Batch {
 /// All batches of a result. Encoded batches are decoded when a column or the whole table is read.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Table {
-    schema: SchemaRef,
-    batches: Vec<client::Batch>,
-}
-
-impl Table {
-    pub(crate) fn new(schema: SchemaRef, batches: Vec<client::Batch>) -> Self {
-        Self { schema, batches }
-    }
-
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    pub(crate) fn batches(&self) -> &[client::Batch] {
-        &self.batches
-    }
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<client::Batch>,
 }
 
 #[pymethods]

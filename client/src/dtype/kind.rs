@@ -58,7 +58,7 @@ pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static st
     }
     if let DataType::Dictionary(keys, values) = to {
         if !keys.is_integer() || matches!(**values, DataType::Dictionary(..)) {
-            return Err("a dictionary has integer indices and values that are none");
+            return Err("a dictionary needs integer indices, and values that are not a dictionary");
         }
         return possible(from, values);
     }
@@ -91,10 +91,10 @@ pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static st
             let zone = |data_type: &DataType| matches!(data_type, DataType::Timestamp(_, Some(_)));
             // It is ambiguous whether the local time or the point in time is meant.
             if zone(from) != zone(to) && (kind(from) == TypeFamily::Zoned || kind(to) == TypeFamily::Zoned) {
-                return Err("with a time zone and without are different things: say AT TIME ZONE in the query");
+                return Err("one type has a time zone and the other has none: write AT TIME ZONE in the query");
             }
             Ok(())
         }
-        _ => Err("the one is not a form of the other"),
+        _ => Err("values of one type are not values of the other"),
     }
 }

@@ -57,7 +57,7 @@ impl Plugin {
             b"auth_socket" | b"unix_socket" => Self::Socket,
             name => {
                 let name = String::from_utf8_lossy(name);
-                let message = format!("the server wants a login by {name}, which is not supported");
+                let message = format!("the server requests a login by {name}, which is not supported");
                 return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
                     "give the user one of mysql_native_password, caching_sha2_password, sha256_password, ed25519, \
                      unix_socket",
@@ -83,7 +83,7 @@ impl Plugin {
         if required.allows(name) {
             return Ok(self);
         }
-        let message = format!("the server wants a login by {name}, which require_auth excludes");
+        let message = format!("the server requests a login by {name}, which require_auth excludes");
         Err(Error::new(ErrorKind::Connect, message)
             .with_hint(format!("give the user a plugin that require_auth allows, or allow {name} there")))
     }
@@ -129,7 +129,7 @@ impl Plugin {
         match (self, said) {
             (Self::CachingSha2, [KNOWN]) => Ok(None),
             (Self::CachingSha2, [PASSWORD_NEEDED]) => self.in_full(password, way, required).map(Some),
-            _ => Err(protocol(format!("something that {} has not in its login", self.name()))),
+            _ => Err(protocol(format!("a reply that is not part of a login by {}", self.name()))),
         }
     }
 
@@ -145,7 +145,7 @@ impl Plugin {
                 return Ok([password.as_bytes(), b"\0"].concat());
             }
             Way::Encrypted => (
-                "nothing proves that it is the right server",
+                "the server's identity is not certain",
                 format!(
                     "add ssl-mode=VERIFY_IDENTITY and, for an authority of your own, ssl-ca=FILE to the URI, use the \
                      unix socket, or allow this by require_auth={name} where you trust the network"
@@ -156,7 +156,7 @@ impl Plugin {
                 "add ssl-mode=VERIFY_IDENTITY to the URI, or use the unix socket".to_owned(),
             ),
         };
-        let message = format!("the server's {name} needs the password itself, and {why}; it was not sent");
+        let message = format!("the server's {name} needs the password in clear text, and {why}; it was not sent");
         Err(Error::new(ErrorKind::Connect, message).with_hint(hint))
     }
 }

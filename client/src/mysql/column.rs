@@ -196,7 +196,7 @@ impl ColumnBuilder {
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, vec![]).map(make_array).map_err(|cause| {
             // All other buffers were built here, so they are valid.
             let fault = if *data_type == DataType::Utf8 {
-                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "it has text that is not UTF-8".to_owned())
             } else {
                 ValueFault::Damaged
             };
@@ -208,7 +208,7 @@ impl ColumnBuilder {
         let (name, type_name) = (self.description.field.name(), &self.description.type_name);
         match fault {
             ValueFault::Damaged => {
-                protocol(format!("in column \"{name}\" bytes that are no value of type {type_name}"))
+                protocol(format!("in column \"{name}\" bytes that are not a value of type {type_name}"))
             }
             ValueFault::Refused(sqlstate, why) => {
                 let message = format!("column \"{name}\" of type {type_name}: {why}");
@@ -274,7 +274,7 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it".to_owned()))
+    Err(ValueFault::Refused("54000", "one batch has more than 2 GiB of its text".to_owned()))
 }
 
 /// Up to 64 bits, the highest byte first.

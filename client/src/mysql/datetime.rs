@@ -75,7 +75,7 @@ impl DateTime {
         if month > 12 || day > 31 || year > 9999 {
             return ValueFault::Damaged;
         }
-        ValueFault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is no date"))
+        ValueFault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is not a valid date"))
     }
 
     /// Appends a date in MySQL's text form.

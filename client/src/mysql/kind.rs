@@ -127,7 +127,7 @@ pub(super) fn columns(
     options: &QueryOptions,
 ) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| definitions.iter().all(|column| column.name != **name)) {
-        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        let message = format!("option \"as_text\" names \"{name}\", which is not a column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42S22"));
     }
     definitions.iter().map(|definition| column(definition, place, options)).collect()
@@ -168,7 +168,7 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
             ColumnKind::Float32 | ColumnKind::Float64 | ColumnKind::Bytes | ColumnKind::Bits | ColumnKind::Bool
         )
     {
-        return refused("it has no text that is sure to be exact".to_owned(), "cast the column to char in the query");
+        return refused("its text may be inexact".to_owned(), "cast the column to char in the query");
     }
     // If the text is not in the type's own form, the metadata names the type.
     let foreign = chosen && !matches!(kind, ColumnKind::Text | ColumnKind::Null) || is_foreign(&type_name);
@@ -236,7 +236,7 @@ pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Erro
         }
         code::VARCHAR | code::ENUM..=code::STRING => string(definition),
         other => {
-            let message = format!("column \"{}\" has a type that is not known here (number {other})", definition.name);
+            let message = format!("column \"{}\" has an unknown type (number {other})", definition.name);
             return Err(Error::new(ErrorKind::Database, message)
                 .with_sqlstate("0A000")
                 .with_hint("cast the column to char or binary in the query"));

@@ -28,7 +28,7 @@ struct Greeting {
 impl Greeting {
     fn read(packet: &[u8]) -> Result<Self, Error> {
         let stranger = || {
-            Error::new(ErrorKind::Protocol, "whatever listens there does not speak MySQL's protocol")
+            Error::new(ErrorKind::Protocol, "the server at this port does not speak MySQL's protocol")
                 .with_hint("check the port")
         };
         match packet.first() {
@@ -111,7 +111,7 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
     if encrypted {
         if !offered {
             return Err(Error::new(ErrorKind::Connect, "the server does not offer TLS")
-                .with_hint("give the server a certificate, or ask for less with ssl-mode=PREFERRED"));
+                .with_hint("give the server a certificate, or write ssl-mode=PREFERRED"));
         }
         capabilities |= capability::SSL;
         let config = target.encryption.config()?;

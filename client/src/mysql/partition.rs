@@ -78,7 +78,7 @@ impl Partitioning for MysqlConnection {
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep);
         let described = described.map_err(|error| match error.sqlstate() {
             Some(DUPLICATE_COLUMN) => {
-                text::refused(&format!("its columns need names of their own: {}", error.message())).with_cause(error)
+                text::refused(&format!("its columns need different names: {}", error.message())).with_cause(error)
             }
             _ => error,
         })?;

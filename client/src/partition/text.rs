@@ -9,7 +9,7 @@ pub(crate) const ALIAS: &str = "colonnade";
 
 /// Clauses at the top of a statement that would have another meaning in parts.
 const CLAUSES: [(&str, &str); 7] = [
-    ("order", "its ORDER BY would be lost, as the parts arrive beside one another: sort afterwards"),
+    ("order", "its ORDER BY would be lost, because the parts arrive at the same time: sort afterwards"),
     ("limit", "each part would apply the LIMIT to its own rows"),
     ("offset", "each part would apply the OFFSET to its own rows"),
     ("fetch", "each part would apply the FETCH to its own rows"),

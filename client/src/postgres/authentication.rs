@@ -120,7 +120,7 @@ impl Authentication {
             && !target.require_auth.names(name)
         {
             let message =
-                format!("the server {asks}, and nothing proves that it is the right server; the password was not sent");
+                format!("the server {asks}, and the server's identity is not certain; the password was not sent");
             return Err(Error::new(ErrorKind::Connect, message).with_hint(format!(
                 "let user {:?} in by scram-sha-256, verify the server by sslmode=verify-full, or allow this by \
                  require_auth={name} where you trust the network",
@@ -155,7 +155,7 @@ impl Authentication {
 
 fn unbound(why: &str) -> Error {
     Error::new(ErrorKind::Connect, format!("channel_binding=require, but {why}"))
-        .with_hint("have the server use TLS, and scram-sha-256 for this user, or leave channel_binding out")
+        .with_hint("let the server use TLS, and scram-sha-256 for this user, or leave channel_binding out")
 }
 
 /// PasswordMessage.
@@ -188,8 +188,11 @@ fn text(bytes: &[u8]) -> Result<&str, Error> {
 
 fn unsupported(method: &str, target: &Target) -> Error {
     let given = if target.password.is_some() { "; the password was not sent" } else { "" };
-    Error::new(ErrorKind::Unsupported, format!("the server asks for {method}, which this version cannot give{given}"))
-        .with_hint(format!("let user {:?} in by password (scram-sha-256)", target.user))
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the server asks for {method}, which this version does not support{given}"),
+    )
+    .with_hint(format!("let user {:?} in by password (scram-sha-256)", target.user))
 }
 
 #[cfg(test)]

@@ -129,7 +129,8 @@ impl Connection for PostgresConnection {
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
         match self.delivery() {
             Delivery::Served(_) => {
-                let message = "a Colonnade server cannot be told a statement that may or may not give rows";
+                let message =
+                    "a Colonnade server does not run statements of which it is unknown whether they return rows";
                 Err(Error::new(ErrorKind::Unsupported, message).with_origin(self.name()))
             }
             Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {

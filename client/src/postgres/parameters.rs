@@ -96,7 +96,7 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<BoundStatement, Error> {
         Ok(())
     })?;
     if values.len() > MOST {
-        return Err(Error::new(ErrorKind::Usage, format!("a statement takes {MOST} values at most"))
+        return Err(Error::new(ErrorKind::Usage, format!("a statement can have at most {MOST} values"))
             .with_hint("pass a list, and write = ANY($1)"));
     }
     Ok(BoundStatement { sql, values })

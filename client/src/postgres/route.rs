@@ -144,7 +144,7 @@ fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
         // The error's text may come from an attacker, because nothing is encrypted yet (CVE-2024-10977).
         b'E' => Err(Error::new(ErrorKind::Connect, "the server answered with an error when it was asked for TLS")
             .with_hint("the server's log may say more")),
-        _ => Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
+        _ => Err(Error::new(ErrorKind::Protocol, "the server at this port does not speak PostgreSQL's protocol")
             .with_hint("check the port")),
     }
 }

@@ -130,7 +130,7 @@ impl Proven {
         match signature.and_then(|signature| BASE64.decode(signature).ok()) {
             Some(signature) if signature == self.server_signature => Ok(self.bound),
             _ => Err(Error::new(ErrorKind::Connect, "the server could not prove that it knows the password")
-                .with_hint("whatever answers there may not be the server that it claims to be")),
+                .with_hint("the server may not be the one that you mean")),
         }
     }
 }

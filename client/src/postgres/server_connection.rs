@@ -136,7 +136,7 @@ impl ServerConnection {
             }
             before = Some(error);
         }
-        Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
+        Err(Error::new(ErrorKind::Connect, "there is no route to the server"))
     }
 
     fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
@@ -241,8 +241,11 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
-            return Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
-                .with_hint("check the port"));
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "the server at this port does not speak PostgreSQL's protocol",
+            )
+            .with_hint("check the port"));
         }
         let bytes = incoming.body(kind, len, tick)?;
         let mut body = MessageReader(&bytes);

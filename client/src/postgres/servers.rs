@@ -33,7 +33,8 @@ pub(crate) fn open(conninfo: &Conninfo) -> Result<ServerConnection, Error> {
             }
         }
     }
-    Err(Error::new(ErrorKind::Connect, "none of the servers answers and suits").with_detail(Some(failures.join("\n"))))
+    Err(Error::new(ErrorKind::Connect, "none of the servers answers and meets target_session_attrs")
+        .with_detail(Some(failures.join("\n"))))
 }
 
 /// Whether the next server is tried after an error: not if a server has refused the user (libpq's rule), unless it
@@ -57,7 +58,7 @@ fn suits(mut connection: ServerConnection, session: TargetSessionAttrs) -> Resul
     let deadline = Instant::now() + connection.route.target.connect_timeout.unwrap_or(LIMIT);
     let mut tick = || match Instant::now() < deadline {
         true => Ok(()),
-        false => Err(Error::new(ErrorKind::Connect, "the server does not say whether it is a standby")),
+        false => Err(Error::new(ErrorKind::Connect, "the server does not report whether it is a standby")),
     };
     let answer = ask(&mut connection, question, &mut tick)??;
     if answer.as_deref() == Some(wanted) {

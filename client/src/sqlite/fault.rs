@@ -30,12 +30,12 @@ pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
         ffi::SQLITE_LOCKED => database("55P03", message),
         ffi::SQLITE_NOTADB => Error::new(ErrorKind::Connect, "the file is not an SQLite database, or it is encrypted"),
         ffi::SQLITE_CORRUPT => database("XX001", &format!("the file is damaged: {message}"))
-            .with_hint("look at what PRAGMA integrity_check says, and restore the file from a backup"),
+            .with_hint("run PRAGMA integrity_check, and restore the file from a backup"),
         ffi::SQLITE_READONLY if code == ffi::SQLITE_READONLY_ROLLBACK => database(
             "25006",
-            "a writer died within a transaction, and its journal has to be rolled back before anybody can read",
+            "a writer died in a transaction, and its journal must be rolled back before the file can be read",
         )
-        .with_hint("open the file once with a tool that writes, such as sqlite3, and look at a table"),
+        .with_hint("open the file once with a tool that writes, such as sqlite3, and read a table"),
         // The files of a write-ahead log cannot be created beside the database.
         ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
         ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),

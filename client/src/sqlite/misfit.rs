@@ -54,25 +54,25 @@ impl ColumnBuilder {
         };
         let (sqlstate, what) = match (&self.values, cell) {
             (Values::Float(_), Cell::Integer(_)) => {
-                ("22003", "an INTEGER beyond 2^53 which a double may not hold".to_owned())
+                ("22003", "an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
             (Values::Integer(_), Cell::Real(_)) if self.open => {
-                ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not hold,".to_owned())
+                ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
             (Values::Bool(_), Cell::Integer(_)) => ("22003", "an INTEGER other than 0 and 1".to_owned()),
             (Values::Decimal(_, precision, scale), Cell::Integer(_) | Cell::Real(_)) => (
                 "22003",
                 format!(
-                    "{value} that is no decimal of {precision} digits, {scale} of them behind the point, and at most 15 if it is REAL,"
+                    "{value} that is not a decimal of {precision} digits, {scale} of them behind the point, and at most 15 if it is REAL,"
                 ),
             ),
-            (Values::Date(_), Cell::Text(_)) => ("22008", "a TEXT that is no date (YYYY-MM-DD)".to_owned()),
-            (Values::Time(_), Cell::Text(_)) => ("22008", "a TEXT that is no time (HH:MM:SS.ffffff)".to_owned()),
+            (Values::Date(_), Cell::Text(_)) => ("22008", "a TEXT that is not a date (YYYY-MM-DD)".to_owned()),
+            (Values::Time(_), Cell::Text(_)) => ("22008", "a TEXT that is not a time (HH:MM:SS.ffffff)".to_owned()),
             (Values::Timestamp(_), Cell::Text(_)) => {
-                ("22008", "a TEXT that is no timestamp (YYYY-MM-DD HH:MM:SS.ffffff, without a zone)".to_owned())
+                ("22008", "a TEXT that is not a timestamp (YYYY-MM-DD HH:MM:SS.ffffff, without a zone)".to_owned())
             }
             (Values::Instant(_), Cell::Text(_)) => {
-                ("22008", "a TEXT that is no timestamp with a zone (YYYY-MM-DD HH:MM:SS.ffffff+HH:MM)".to_owned())
+                ("22008", "a TEXT that is not a timestamp with a zone (YYYY-MM-DD HH:MM:SS.ffffff+HH:MM)".to_owned())
             }
             _ => ("22005", format!("{value} value")),
         };

@@ -129,7 +129,7 @@ const CONSISTENT: &str =
 /// whether another process has committed meanwhile.
 fn begin_together(siblings: &[Database], observer: Option<&Database>) -> Result<(), Error> {
     let version = || observer.map(|observer| ask(observer, "PRAGMA data_version")).transpose();
-    let mut reason = "somebody writes to it all the time".to_owned();
+    let mut reason = "it is written to all the time".to_owned();
     for _ in 0..ATTEMPTS {
         let before = version()?;
         match begin(siblings) {

@@ -204,7 +204,7 @@ fn unread(word: &str, file: &Path, error: &pem::Error) -> Error {
     let why = match error {
         pem::Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
         pem::Error::Io(cause) => crate::socket::plain(cause),
-        pem::Error::NoItemsFound => "it holds none, or an encrypted one, in PEM".to_owned(),
+        pem::Error::NoItemsFound => "it has none in PEM, or an encrypted one".to_owned(),
         error => format!("it is not PEM: {error}"),
     };
     Error::new(ErrorKind::Usage, format!("{word} {} cannot be used: {why}", file.display()))

@@ -38,15 +38,15 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownIssuer => "no authority that is trusted here has signed it",
-            Self::Authority => "it is an authority's own, or self-signed, and not trusted itself",
+            Self::UnknownIssuer => "no authority that is trusted has signed it",
+            Self::Authority => "it is self-signed, or that of an authority, and is not trusted",
             Self::Expired => "it has expired",
             Self::NotYetValid => "it is not valid yet",
             Self::Revoked => "it has been revoked",
             Self::RevocationUnknown => "no current list of revoked certificates covers it and its issuers",
             Self::Name(names) if names.is_empty() => "it is for no name at all",
             Self::Name(names) => return write!(f, "it is for {}", names.join(", ")),
-            Self::Old => "it is one of X.509's first version, which says too little to be verified",
+            Self::Old => "it has X.509's first version, which has too few fields to be verified",
             Self::Malformed => "it is malformed",
             Self::Other(why) => why,
         })

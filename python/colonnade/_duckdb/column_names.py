@@ -114,11 +114,10 @@ class Tree:
         """The names of a star's `count` columns, if FROM is VALUES or a query; otherwise None for each."""
         source = node.get("from_table", {})
         plain = {"class", "type", "query_location", "query_location_length", "relation_name"}
-        if star["class"] != "STAR" or not set(star) <= plain or source.get("column_name_alias"):
-            return [None] * count
-        if source.get("type") == "EXPRESSION_LIST":
+        is_plain = star["class"] == "STAR" and set(star) <= plain and not source.get("column_name_alias")
+        if is_plain and source.get("type") == "EXPRESSION_LIST":
             return [f"column{at + 1}" for at in range(count)]
-        if source.get("type") == "SUBQUERY":
+        if is_plain and source.get("type") == "SUBQUERY":
             return self.columns(source["subquery"]["node"], count)
         return [None] * count
 

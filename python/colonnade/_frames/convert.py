@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from colonnade._libraries import require
 
@@ -46,24 +46,10 @@ def modin(frame: Any) -> Any:
     return require("modin.pandas", "return_type 'modin'").DataFrame(frame)
 
 
-def batch(data: Any) -> Any:
-    """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library reads."""
-    return _made("record_batch", data)
-
-
-def column(data: Any) -> Any:
-    """A pyarrow.ChunkedArray if pyarrow is installed, otherwise the object itself."""
-    return _made("chunked_array", data)
-
-
-def schema(data: Any) -> Any:
-    """A pyarrow.Schema if pyarrow is installed, otherwise an object with `__arrow_c_schema__`."""
-    return _made("schema", data)
-
-
-def _made(function: str, data: Any) -> Any:
+def as_pyarrow(kind: Literal["record_batch", "chunked_array", "schema"], data: Any) -> Any:
+    """A pyarrow object over the same memory, or without pyarrow `data` itself, which any Arrow library reads."""
     try:
         import pyarrow as pa
     except ModuleNotFoundError:
         return data
-    return getattr(pa, function)(data)
+    return getattr(pa, kind)(data)

@@ -103,7 +103,7 @@ class Result:
         Without pyarrow, it is an object with `__arrow_c_schema__`.
         """
         if self._schema is None:
-            self._schema = convert.schema(self._source)
+            self._schema = convert.as_pyarrow("schema", self._source)
         return self._schema
 
     @property
@@ -159,7 +159,7 @@ class Result:
             stats = self._source.stats()
             again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
             again = again.converted(conversions)
-            return frame(convert.schema(again), self._batches(again, "column()"), layout)
+            return frame(convert.as_pyarrow("schema", again), self._batches(again, "column()"), layout)
         self._retype(conversions, "to_pandas()")
         return frame(self.schema, self._each("to_pandas()"), layout)
 
@@ -214,12 +214,12 @@ class Result:
         """Yields batches as they arrive: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
         if self._kept is not None:
             kept = self._kept
-            return (convert.batch(kept.batch(index)) for index in range(kept.num_batches))
+            return (convert.as_pyarrow("record_batch", kept.batch(index)) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
     def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
         while (batch := stream.next()) is not None:
-            yield convert.batch(batch)
+            yield convert.as_pyarrow("record_batch", batch)
             # This frees its memory before the next batch arrives.
             del batch
         self._used = use
@@ -242,7 +242,7 @@ class Result:
         if index not in self._columns:
             if self._kept is None:
                 self._kept = self._take("column()").read(False)
-            self._columns[index] = convert.column(self._kept.column(index))
+            self._columns[index] = convert.as_pyarrow("chunked_array", self._kept.column(index))
         return self._columns[index]
 
     def _index(self, name: str | int) -> int:

@@ -186,7 +186,13 @@ def read_sql(
         why = "it selects from a table that is given by name: name the columns in the query"
         raise NotSupportedError(f"columns is not supported: {why}")
     shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, options)
-    queries = _checked(asked, partition_on, strategy)
+    if strategy is not None:
+        raise NotSupportedError("strategy is for federated queries, which are not supported")
+    queries = [asked] if isinstance(asked, str) else asked
+    if not queries:
+        raise ValueError("the list of queries is empty")
+    if partition_on is not None and len(queries) > 1:
+        raise ValueError("a list of queries cannot be partitioned")
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
@@ -207,16 +213,3 @@ def read_sql(
     finally:
         if not streams:
             reading.close()
-
-
-def _checked(query: str | list[str], partition_on: str | None, strategy: str | None) -> list[str]:
-    """The queries as a list, if the other arguments allow them."""
-    if strategy is not None:
-        raise NotSupportedError("strategy is for federated queries, which are not supported")
-    if isinstance(query, str):
-        return [query]
-    if not query:
-        raise ValueError("the list of queries is empty")
-    if partition_on is not None and len(query) > 1:
-        raise ValueError("a list of queries cannot be partitioned")
-    return list(query)

@@ -100,7 +100,7 @@ impl State {
             sibling.execute(statement.into(), keep).map_err(|error| match error.kind() {
                 ErrorKind::Database => {
                     let message =
-                        format!("the connection has a setting that others cannot take over: {}", error.message());
+                        format!("the connection has a setting that other connections cannot have: {}", error.message());
                     unsupported(&message).with_hint("read without partition_num").with_cause(error)
                 }
                 _ => error,

@@ -52,7 +52,7 @@ pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
         return Err(text::refused("variables such as @x are each connection's own"));
     }
     match called(&names(query, dialect), &REMEMBERING) {
-        Some(name) => Err(text::refused(&format!("{name} tells what one connection did before"))),
+        Some(name) => Err(text::refused(&format!("{name} depends on earlier statements of one connection"))),
         None => Ok(()),
     }
 }

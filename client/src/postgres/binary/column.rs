@@ -196,7 +196,7 @@ impl ColumnBuilder {
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, children).map_err(|cause| {
             // All other buffers were built here, so they are valid.
             let fault = if *data_type == DataType::Utf8 {
-                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "it has text that is not UTF-8".to_owned())
             } else {
                 ValueFault::Damaged
             };
@@ -209,7 +209,7 @@ impl ColumnBuilder {
         let (sqlstate, message) = match fault {
             ValueFault::Within(error) => return error,
             ValueFault::Damaged => {
-                return protocol(format!("in column \"{path}\" bytes that are no value of type {type_name}"));
+                return protocol(format!("in column \"{path}\" bytes that are not a value of type {type_name}"));
             }
             ValueFault::Refused(sqlstate @ "0A000", why) => {
                 (sqlstate, format!("column \"{path}\" of type {type_name}: {why}"))
@@ -300,7 +300,10 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()))
+    Err(ValueFault::Refused(
+        "54000",
+        "one batch has more than 2 GiB of its text: lower chunk_rows or chunk_bytes".to_owned(),
+    ))
 }
 
 impl Labels {

@@ -125,7 +125,7 @@ pub(super) fn columns(
     options: &QueryOptions,
 ) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| described.iter().all(|column| column.name != **name)) {
-        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        let message = format!("option \"as_text\" names \"{name}\", which is not a column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
     }
     let build = Build { catalog, options, literal: false };

@@ -121,7 +121,7 @@ impl Decimal {
         match numeric.sign {
             POSITIVE | NEGATIVE => {}
             NAN | INFINITY | MINUS_INFINITY => {
-                return Err(refused("NaN and infinity have no form in a decimal column".to_owned()));
+                return Err(refused("a decimal column cannot represent NaN and infinity".to_owned()));
             }
             _ => return Err(ValueFault::Damaged),
         }

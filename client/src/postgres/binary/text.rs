@@ -37,7 +37,9 @@ pub(super) fn write_char(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFa
             text.push(*byte);
             Ok(())
         }
-        [_] => Err(ValueFault::Refused("0A000", "a \"char\" beyond ASCII has no form within another type".to_owned())),
+        [_] => {
+            Err(ValueFault::Refused("0A000", "a \"char\" beyond ASCII is not supported within another type".to_owned()))
+        }
         _ => Err(ValueFault::Damaged),
     }
 }

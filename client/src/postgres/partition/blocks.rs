@@ -62,7 +62,7 @@ impl PostgresConnection {
         // Before version 14, each part scans the whole table.
         match ["Tid Range Scan on ", "Seq Scan on "].iter().find_map(|scan| top.strip_prefix(scan)) {
             Some(name) if first_name(name) == table => Ok(table.to_owned()),
-            _ => Err(no_plain_read(&format!("a part's plan is a {top}"))),
+            _ => Err(no_plain_read(&format!("the plan of a part is a {top}"))),
         }
     }
 }

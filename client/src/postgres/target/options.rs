@@ -169,7 +169,7 @@ fn refuse(settings: &Settings) -> Result<(), Error> {
     }
     for (name, value, hint) in [
         ("gssencmode", "require", "use sslmode"),
-        ("load_balance_hosts", "random", "name the hosts in the order in which they are to be tried"),
+        ("load_balance_hosts", "random", "name the hosts in the order in which to try them"),
         ("sslcertmode", "require", "the server alone decides whether it asks for a certificate"),
     ] {
         settings.value(name, |text| match text {

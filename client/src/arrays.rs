@@ -71,7 +71,7 @@ impl Strings {
         self.offsets.len() - 1
     }
 
-    /// Makes room for so many strings.
+    /// Reserves memory for `count` strings.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.offsets.reserve(more);
     }
@@ -120,7 +120,7 @@ impl Length {
         self.0.map_or(most, |rows| rows.min(most))
     }
 
-    /// A batch had so many rows and bytes, of `most` bytes.
+    /// Records a batch of `rows` rows and `bytes` bytes, whose limit is `most` bytes.
     pub(crate) fn learn(&mut self, rows: usize, bytes: u64, most: u64) {
         let half_empty = bytes < most / 2;
         self.0 = (!half_empty).then_some(rows);

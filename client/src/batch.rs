@@ -37,8 +37,8 @@ enum Rows {
     Decoded(RecordBatch),
 }
 
-/// A slice of a received message keeps the whole message in memory. It is kept if it is at least this share of it, in
-/// eighths.
+/// A slice of a received message keeps the whole message in memory. It is not copied if it is at least this share of
+/// the message, in eighths.
 const PINNED_EIGHTHS: usize = 7;
 
 impl Batch {

@@ -9,7 +9,7 @@ use crate::{Access, Connection, Error, ErrorKind, Keep, mysql, sqlite};
 /// Connects to the database of a URI, by its scheme. Keywords and values, `host=… dbname=…`, mean PostgreSQL.
 ///
 /// # Errors
-/// No source has this scheme, the URI makes no sense to its source, or no connection came about.
+/// No source has this scheme, the URI is wrong for its source, or no connection could be made.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
     connect_for(Access::Own, uri, keep)
 }
@@ -17,7 +17,7 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> 
 /// The same for a gateway's clients, or for this program.
 ///
 /// # Errors
-/// As for [`connect`]; for a gateway, if the source cannot be brought into the state that the gateway's clients are told of.
+/// As for [`connect`]; for a gateway, also if the source cannot get the settings that the gateway announces.
 pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
     let postgres = |keep| Ok(Arc::new(postgres::connect(Conninfo::parse(uri)?.for_access(access), keep)?) as Arc<_>);
     if Conninfo::is_keywords(uri) {

@@ -30,7 +30,7 @@ pub(crate) const ANSWER_LIMIT: usize = 64 << 20;
 pub(crate) struct AnswerSize(usize);
 
 impl AnswerSize {
-    /// Counts a row or a column of so many bytes.
+    /// Counts a row or a column of this many bytes.
     ///
     /// # Errors
     /// The answer is longer than any that this client requests.
@@ -174,7 +174,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Puts received bytes before the unread ones.
+    /// Makes these received bytes the next ones to read.
     fn give_back(&mut self, bytes: &[u8]) {
         if self.small.len() < bytes.len() {
             self.small.resize(bytes.len(), 0);

@@ -105,7 +105,7 @@ impl Names {
 }
 
 fn integer(sql: &mut String, number: i128, huge: &str) {
-    // The type of a literal of this size. It is explicit where a minus sign would change it.
+    // The type is that of a literal of this size. A cast sets it where a minus sign would change it.
     if i32::try_from(number).is_ok() {
         let (open, close) = if number < 0 { ("(", ")") } else { ("", "") };
         push(sql, format_args!("{open}{number}{close}"));

@@ -112,7 +112,7 @@ impl Buffer {
         self.len - self.filled
     }
 
-    /// What has been filled, as reference-counted bytes. The buffer returns to its pool with the last reference.
+    /// The filled part, as reference-counted bytes. The buffer returns to its pool with the last reference.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }

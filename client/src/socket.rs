@@ -18,7 +18,7 @@ impl Socket {
     /// Connects to a host name or IP address. `timeout` applies to all of its addresses together.
     ///
     /// # Errors
-    /// Nobody listens there, or not within the timeout.
+    /// No server listens there, or not within the timeout.
     pub(crate) fn tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
         let mut last = io::Error::new(Io::NotFound, "the host name has no address");
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
@@ -49,7 +49,7 @@ impl Socket {
     /// Connects to a socket file.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// No server listens there.
     pub(crate) fn unix(file: &Path) -> io::Result<Self> {
         UnixStream::connect(file).map(Self::Unix)
     }

@@ -43,6 +43,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;
-    // PyO3 adds it, but nobody imports all names of a private module.
+    // PyO3 adds a list of the public names, but the module is private.
     m.delattr("__all__")
 }

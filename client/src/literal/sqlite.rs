@@ -54,7 +54,7 @@ pub(crate) fn atom(value: &Value) -> Result<Atom<'_>, String> {
     })
 }
 
-/// Appends one expression, which is exactly the value or the text that stands for it.
+/// Appends one expression, which is exactly the value or its text.
 pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
     match atom(value)? {
         Atom::Null => sql.push_str("NULL"),

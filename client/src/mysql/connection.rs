@@ -43,7 +43,7 @@ pub(super) struct Mysql {
 /// the time zone UTC.
 ///
 /// # Errors
-/// The URI makes no sense, nobody answers, or the server refuses.
+/// The URI is wrong, the server does not answer, or it refuses.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     connect_for(Access::Own, uri, keep)
 }

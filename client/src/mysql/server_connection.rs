@@ -71,7 +71,7 @@ impl ServerConnection {
     /// Connects, logs in and sets up the session.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, or it requests something that this client does not support.
+    /// The server does not answer, refuses, or requests something that this client does not support.
     pub(super) fn open(target: &Target) -> Result<Self, Error> {
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {

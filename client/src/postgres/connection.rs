@@ -41,7 +41,7 @@ pub(crate) struct Postgres {
 /// Connects, logs in, and learns how the server delivers results.
 ///
 /// # Errors
-/// Nobody answers, or the server refuses.
+/// The server does not answer, or refuses.
 pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let conninfo = conninfo.into();
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);

@@ -92,7 +92,7 @@ pub(crate) fn framed(kind: Option<u8>, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The type of a message from the server and the length of what follows.
+/// The type of a message from the server and the length of its body.
 ///
 /// # Errors
 /// A length that counts less than itself.

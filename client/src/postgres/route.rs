@@ -56,7 +56,7 @@ impl Route {
     /// Connects to the target's address, within `timeout`.
     ///
     /// # Errors
-    /// Nobody listens there, or not within the timeout.
+    /// No server listens there, or not within the timeout.
     pub(crate) fn connect(&self, timeout: Option<Duration>) -> Result<Socket, Error> {
         let Target { address, keepalive, .. } = &self.target;
         let socket = match address {

@@ -125,7 +125,8 @@ impl TlsStream {
     /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing came in the socket's timeout; `InvalidData` when what came is not what the peer sent.
+    /// `WouldBlock` when nothing came in the socket's timeout; `InvalidData` when the received bytes were changed on
+    /// the way.
     ///
     /// # Safety
     /// `to` may be written to for `room` bytes.

@@ -244,7 +244,7 @@ fn numbers<const N: usize, T: Copy + Default>(
             nulls |= u64::from(is_null) << bit;
             let value = match convert(bytes) {
                 Ok(value) => value,
-                // The next value overwrites a NULL.
+                // After a NULL, these are the bytes of another value.
                 Err(_) if is_null => T::default(),
                 Err(fault) => return Err(fault),
             };

@@ -116,7 +116,7 @@ impl SqliteConnection {
     ) -> Result<Vec<String>, Error> {
         let mut ranges: Vec<Range> = self.range(plain, i64::MIN, i64::MAX, keep)?.into_iter().collect();
         while ranges.len() < count.saturating_mul(RANGES) {
-            // The range with the most unknown rows.
+            // The range with the most estimated rows.
             let Some(at) = (0..ranges.len()).max_by(|a, b| ranges[*a].rows.total_cmp(&ranges[*b].rows)) else { break };
             if ranges[at].rows <= NEAR as f64 {
                 break;

@@ -71,7 +71,7 @@ impl Strings {
         self.offsets.len() - 1
     }
 
-    /// Reserves memory for `count` strings.
+    /// Reserves memory for `more` strings.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.offsets.reserve(more);
     }

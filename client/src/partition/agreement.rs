@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Agreement {
-    /// The agreement of `count` parts.
+    /// The agreement of this many parts.
     pub(super) fn new(parts: usize) -> Self {
         Self { state: Mutex::new(State { missing: parts, schema: None }), changed: Condvar::new() }
     }

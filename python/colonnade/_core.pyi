@@ -145,8 +145,6 @@ class Production:
 @final
 class SourceEngine:
     def __new__(cls, connect: Callable[[], Source]) -> SourceEngine: ...
-    @property
-    def version(self) -> str: ...
 
 @final
 class Supervisor:

@@ -41,12 +41,6 @@ impl SourceEngine {
         py.detach(|| drop(session));
         Ok(Self(Arc::new(front)))
     }
-
-    /// The name and version of the source's software, as the source gives them.
-    #[getter]
-    fn version(&self) -> &str {
-        &self.0.server
-    }
 }
 
 impl SourceEngine {

@@ -66,19 +66,13 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         help="PostgreSQL, MySQL, SQLite and ODBC: a column that arrives as the database's text for it; may be repeated",
     )
     parser.add_argument(
-        "--numeric",
-        metavar="P,S",
-        type=_precision,
-        help="PostgreSQL: make decimals of this precision and scale of numerics that have neither",
+        "--numeric", metavar="P,S", type=_precision, help="PostgreSQL: precision and scale of numerics without them"
     )
     parser.add_argument(
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
     parser.add_argument(
-        "--max-result-bytes",
-        metavar="BYTES",
-        type=size,
-        help="a result whose columns take more memory, such as 2GB, is an error",
+        "--max-result-bytes", metavar="BYTES", type=size, help="a result of more memory, such as 2GB, is an error"
     )
     parser.add_argument(
         "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"

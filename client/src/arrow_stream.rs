@@ -34,10 +34,13 @@ impl Release {
 /// Ends the transaction of a stream's statement: `true` commits, `false` rolls back.
 pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 
+/// The meanings of a stream's errors, by the beginning of their text: a SQLSTATE, and the message that replaces the text.
+pub type Meanings = HashMap<String, (String, String)>;
+
 /// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
 /// interrupted; `canceller` then stops the producer. `texts` has the database's types of the columns that were cast to
 /// text, by number (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
-/// read to its end. With `finish`, a stream without columns is refused.
+/// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -48,9 +51,11 @@ pub fn take(
     canceller: Arc<dyn Cancel>,
     texts: &HashMap<usize, String>,
     finish: Option<Finish>,
+    meanings: Meanings,
 ) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
-    let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(&cause).with_origin(name))?;
+    let failed = move |cause: ArrowError| failed(&cause, &meanings);
+    let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(cause).with_origin(name))?;
     let schema = annotated(&reader.schema(), texts);
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {
@@ -66,9 +71,9 @@ pub fn take(
     feed::spawn("colonnade-pull", move || {
         let mut is_complete = false;
         let mut end = produced::pump(&sender, || {
-            let batch = chunks.next(|| reader.next().transpose()).map_err(|cause| failed(&cause))?;
+            let batch = chunks.next(|| reader.next().transpose()).map_err(&failed)?;
             is_complete = batch.is_none();
-            batch.map(|batch| batch.with_schema(shown.clone()).map_err(|cause| failed(&cause))).transpose()
+            batch.map(|batch| batch.with_schema(shown.clone()).map_err(&failed)).transpose()
         });
         // The producer is released before the reader learns of the end and may start another query.
         drop(reader);
@@ -94,11 +99,26 @@ fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
-fn failed(cause: &ArrowError) -> Error {
+fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {
     let text = cause.to_string();
-    // arrow-rs puts a prefix before the producer's message, and pyarrow appends an exception's traceback.
-    let message = text.split_once("Producer error: ").map_or(text.as_str(), |(_, message)| message);
+    // arrow-rs puts a prefix with the error's number before the producer's message, and pyarrow appends an exception's
+    // traceback.
+    let (own, message) = text.split_once("Producer error: ").unwrap_or((&text, &text));
     let message = message.split(". Detail: Python exception: ").next().unwrap_or(message);
     let message = message.strip_prefix("Unknown error: ").unwrap_or(message);
-    Error::new(ErrorKind::Database, message)
+    if let Some((_, (sqlstate, message))) = meanings.iter().find(|(begins, _)| message.starts_with(*begins)) {
+        return Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
+    }
+    let error = Error::new(ErrorKind::Database, message);
+    match number(own) {
+        // ADBC requires this number after a cancelled statement (`AdbcStatementCancel`).
+        Some(libc::ECANCELED) => error.with_sqlstate("57014"),
+        _ => error,
+    }
+}
+
+/// The number of a producer's error in arrow-rs's text.
+fn number(said: &str) -> Option<i32> {
+    let (_, number) = said.split_once("Error code: ")?;
+    number.trim_end_matches([' ', '.']).parse().ok()
 }

@@ -60,12 +60,20 @@ impl Error {
 
     /// The error of a statement that returns no rows where rows are required.
     pub fn no_rows() -> Self {
-        Self::new(ErrorKind::Usage, "the statement returns no rows")
+        Self::new(ErrorKind::Unsupported, "the statement returns no rows")
             .with_sqlstate("0A000")
             .with_hint("in Python, Connection.execute runs it")
     }
 
-    /// The same error with the database's detail.
+    /// The error of a text with several statements where one is required. The SQLSTATE is that of PostgreSQL's
+    /// `exec_parse_message`.
+    pub fn several_statements() -> Self {
+        Self::new(ErrorKind::Database, "the query has more than one statement")
+            .with_sqlstate("42601")
+            .with_hint("run the others with execute() before it")
+    }
+
+    /// The same error with a SQLSTATE.
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
         self.0.sqlstate = Some(sqlstate.into());

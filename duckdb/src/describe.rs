@@ -160,3 +160,94 @@ fn undetermined(number: usize) -> EngineError {
     let hint = "Cast the parameter, as in $1::integer.".to_owned();
     EngineError { hint: Some(hint), ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    use arrow_array::RecordBatch;
+    use colonnade_server::{Answer, BatchSize, ColumnCheck, EngineSession as _, Interrupt};
+    use colonnade_sql::Dialect;
+
+    use super::*;
+    use crate::Home;
+
+    /// A connection that gives these answers, in order, to what it is asked to describe. It runs nothing.
+    struct Answering(VecDeque<Result<Described, EngineError>>);
+
+    impl Connection for Answering {
+        fn execute(&mut self, _: &Translated, _: &[&Parameter], _: BatchSize, _: bool) -> Result<Answer, EngineError> {
+            panic!("a description runs nothing");
+        }
+
+        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<Answer, EngineError> {
+            panic!("a description runs nothing");
+        }
+
+        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<Described, EngineError> {
+            self.0.pop_front().expect("one question more than there are answers")
+        }
+
+        fn insert(&mut self, _: &Translated, _: &str, _: RecordBatch) -> Result<u64, EngineError> {
+            panic!("a description runs nothing");
+        }
+
+        fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
+            panic!("nothing runs");
+        }
+    }
+
+    fn known() -> Result<Described, EngineError> {
+        Ok(Described { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
+    }
+
+    fn late() -> Result<Described, EngineError> {
+        Ok(Described { parameters: Vec::new(), columns: Columns::Late })
+    }
+
+    fn failed(code: SqlState) -> Result<Described, EngineError> {
+        Err(EngineError::new(code, "failed"))
+    }
+
+    /// What a client is told of a statement. All answers are asked for.
+    fn described<const N: usize>(
+        sql: &str,
+        answers: [Result<Described, EngineError>; N],
+    ) -> Result<Description, EngineError> {
+        let home = Home { database: "shop".to_owned(), has_public: false };
+        let mut session = Session::new(Answering(answers.into()), home);
+        let told = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
+        assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
+        told
+    }
+
+    /// DuckDB's transaction is aborted by such an error, at whichever step it comes.
+    #[test]
+    fn an_error_that_is_not_about_types_is_told() {
+        for code in [SqlState::OUT_OF_MEMORY, SqlState::QUERY_CANCELED, SqlState::IO_ERROR] {
+            for told in [
+                described("select $1", [failed(code)]),
+                described("select $1", [known(), failed(code)]),
+                described("select * from f($1)", [late(), failed(code)]),
+                described("select * from f($1)", [late(), late(), failed(code)]),
+                described("select * from f($1)", [late(), late(), late(), failed(code)]),
+                described("select 1 = any($1)", [failed(code)]),
+            ] {
+                assert_eq!(told.unwrap_err().code, code);
+            }
+        }
+        let fatal = EngineError { ends_engine: true, ..EngineError::new(SqlState::INTERNAL_ERROR, "failed") };
+        assert!(described("select $1", [known(), Err(fatal)]).unwrap_err().ends_engine);
+    }
+
+    #[test]
+    fn a_type_that_does_not_fit_is_followed_by_the_next() {
+        let misfit = || failed(SqlState::DATATYPE_MISMATCH);
+        let types = |told: Result<Description, EngineError>| told.unwrap().parameters;
+        assert_eq!(types(described("select $1", [known(), known()])), [Type::named("VARCHAR")]);
+        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [Type::named("DOUBLE")]);
+        let told = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
+        assert_eq!(told.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
+    }
+}

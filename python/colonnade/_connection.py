@@ -32,8 +32,9 @@ class Connection:
 
         Args:
             sql: The query.
-            params: Values for `$1`, `$2`, … (a list or a tuple) or for `$name` (a mapping). ADBC takes values for the
-                database's own placeholders, ODBC texts for each `?`, both in order.
+            params: Values for `$1`, `$2`, … (a list or a tuple) or for `$name` (a mapping). ADBC takes a list of
+                values for the database's own placeholders: `$2` takes the second value, others take theirs in order.
+                ODBC takes a list of texts for each `?`.
             options: Any of these. None, or an option that is left out, leaves the choice to the source. An option that
                 the source cannot follow is an error that names it.
 

@@ -29,8 +29,9 @@ pub(crate) fn printable(text: &str, lines: bool) -> String {
     colonnade_client::printable(text, lines).into_owned()
 }
 
-/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A).
-const BY_SQLSTATE: [(&str, &str); 16] = [
+/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and MariaDB
+/// means that a query was interrupted.
+const BY_SQLSTATE: [(&str, &str); 17] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),
     ("22", "DataError"),
@@ -46,6 +47,7 @@ const BY_SQLSTATE: [(&str, &str); 16] = [
     ("55", "OperationalError"),
     ("57", "OperationalError"),
     ("58", "OperationalError"),
+    ("70", "OperationalError"),
     ("XX", "InternalError"),
 ];
 

@@ -135,12 +135,14 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// Reads the stream of another library. `cancel` is called, without arguments, to stop the producer. `texts` has the
+    /// Reads the stream of another library. `cancel` is called, without arguments, to stop the producer. `meanings` has
+    /// the SQLSTATE and the message of errors, by the beginning of the producer's text. They are data, because a consumer
+    /// may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `texts` has the
     /// database's types of the columns that were cast to text, by number. `finish` is called once, with whether all rows
     /// were read; if it is given, a stream without columns is refused. No batch has more than `chunk_rows` rows, or more
     /// than `chunk_bytes` plain bytes unless it has a single row. The second object knows when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, *, cancel=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
@@ -148,6 +150,7 @@ impl Stream {
         name: &str,
         server: &str,
         cancel: Option<Py<PyAny>>,
+        meanings: Option<arrow_stream::Meanings>,
         texts: Option<HashMap<usize, String>>,
         finish: Option<Py<PyAny>>,
         chunk_rows: Option<usize>,
@@ -165,7 +168,8 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish));
+        let meanings = meanings.unwrap_or_default();
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish, meanings));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };

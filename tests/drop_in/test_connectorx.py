@@ -159,7 +159,7 @@ def test_a_protocol_changes_nothing(place: Place, protocol: str) -> None:
 
 
 def test_a_statement_without_rows_is_refused(shop: str) -> None:
-    with pytest.raises(colonnade.InterfaceError, match="returns no rows"):
+    with pytest.raises(colonnade.NotSupportedError, match="returns no rows"):
         read(shop, "create temporary table other (id int)")
 
 

@@ -185,7 +185,8 @@ Errors = Mapping[str, tuple[type[colonnade.Error], str | None]]
 ERRORS: Errors = {
     "syntax": (colonnade.ProgrammingError, "42601"),
     "no such table": (colonnade.ProgrammingError, "42P01"),
-    "no rows": (colonnade.ProgrammingError, "0A000"),
+    "several statements": (colonnade.ProgrammingError, "42601"),
+    "no rows": (colonnade.NotSupportedError, "0A000"),
     "cancelled": (colonnade.OperationalError, "57014"),
 }
 
@@ -237,7 +238,7 @@ def over_tcp(_: Get, __: Path) -> Iterator[Source]:
     with serve() as server:
         uri = fronts.colonnade_uri(server)
         fill(uri, DUCKDB)
-        yield Source(uri, DUCKDB, REFUSED_BY_COPY)
+        yield Source(uri, DUCKDB)
 
 
 @contextmanager
@@ -245,12 +246,7 @@ def over_a_unix_socket(_: Get, directory: Path) -> Iterator[Source]:
     with serve("--unix", directory / "socket"):
         uri = f"postgresql://tester@/test?host={directory / 'socket'}"
         fill(uri, DUCKDB)
-        yield Source(uri, DUCKDB, REFUSED_BY_COPY)
-
-
-RETURNS_NO_ROWS: Errors = {"no rows": (colonnade.InterfaceError, "0A000")}
-#: The statement stands within a COPY.
-REFUSED_BY_COPY: Errors = {"no rows": (colonnade.NotSupportedError, "0A000")}
+        yield Source(uri, DUCKDB)
 
 
 def fill(uri: str, dialect: Dialect) -> None:
@@ -276,13 +272,13 @@ def database(cluster: pg.Cluster, *more: str) -> Iterator[None]:
 @contextmanager
 def extension(get: Get, _: Path) -> Iterator[Source]:
     with database(get("extended"), "create extension colonnade"):
-        yield Source(get("extended").uri("every_source"), POSTGRESQL, REFUSED_BY_COPY)
+        yield Source(get("extended").uri("every_source"), POSTGRESQL)
 
 
 @contextmanager
 def postgresql(get: Get, _: Path) -> Iterator[Source]:
     with database(get("stock")):
-        yield Source(get("stock").uri("every_source"), POSTGRESQL, RETURNS_NO_ROWS)
+        yield Source(get("stock").uri("every_source"), POSTGRESQL)
 
 
 @contextmanager
@@ -297,8 +293,8 @@ def mysql(get: Get, _: Path) -> Iterator[Source]:
     errors: Errors = {
         "syntax": (colonnade.ProgrammingError, "42000"),
         "no such table": (colonnade.ProgrammingError, "42S02"),
-        "cancelled": (colonnade.DatabaseError, "70100"),
-        **RETURNS_NO_ROWS,
+        "several statements": (colonnade.ProgrammingError, "42000"),
+        "cancelled": (colonnade.OperationalError, "70100"),
     }
     types: dict[str, Any] = {"boolean": (pa.int8(), int), "time": (pa.duration("us"), since_midnight)}
     try:
@@ -323,9 +319,8 @@ def sqlite_file(directory: Path) -> Path:
 
 @contextmanager
 def sqlite(_: Get, directory: Path) -> Iterator[Source]:
-    # Its library has one code for all of these.
-    wrong = (colonnade.ProgrammingError, "42000")
-    errors: Errors = dict.fromkeys(("syntax", "no such table", "no rows"), wrong)
+    # Its library has one code for both.
+    errors: Errors = dict.fromkeys(("syntax", "no such table"), (colonnade.ProgrammingError, "42000"))
     yield Source(sqlite_uri(sqlite_file(directory)), SQLITE, errors)
 
 
@@ -347,12 +342,11 @@ def duckdb_file(_: Get, directory: Path) -> Iterator[Source]:
 def adbc_postgresql(get: Get, _: Path) -> Iterator[Source]:
     uri = get("stock").uri("every_source", tcp=True)
     with database(get("stock")):
-        errors: Errors = {"cancelled": (colonnade.DatabaseError, None)}
         types: dict[str, Any] = {
             "decimal": (pa.opaque(pa.utf8(), "numeric", "PostgreSQL"), str),
             "uuid": (pa.uuid(), lambda value: value),
         }
-        yield Source(f"adbc:{adbc_driver_postgresql._driver_path()}?uri={uri}", POSTGRESQL, errors, types)
+        yield Source(f"adbc:{adbc_driver_postgresql._driver_path()}?uri={uri}", POSTGRESQL, {}, types)
 
 
 @contextmanager
@@ -361,7 +355,7 @@ def adbc_sqlite(_: Get, directory: Path) -> Iterator[Source]:
     # The driver looks at values, and not at declarations.
     types: dict[str, Any] = dict.fromkeys(("date", "time", "timestamp", "timestamptz"), (pa.utf8(), str))
     types |= {"boolean": (pa.int64(), int), "decimal": (pa.float64(), float)}
-    yield Source(uri, SQLITE, {**WITHOUT_STATE, **RETURNS_NO_ROWS}, types)
+    yield Source(uri, SQLITE, WITHOUT_STATE, types)
 
 
 @contextmanager

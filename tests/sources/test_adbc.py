@@ -12,6 +12,7 @@ import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
+from colonnade._core import count_statements
 
 from testbed import postgres as pg
 from tests.support.sqlite_files import make
@@ -51,6 +52,61 @@ def test_statements_and_parameters(shop: str) -> None:
             connection.query("select :a", {"a": 1})
         with pytest.raises(colonnade.NotSupportedError, match="as_text is for PostgreSQL"):
             connection.query("select 1", as_text=["x"])
+
+
+@pytest.mark.parametrize(
+    ("sql", "product", "count"),
+    [
+        ("", "SQLite", 0),
+        ("select 1; select 2", "SQLite", 2),
+        ("select 1; select 2", "a new one", 2),
+        ("select 1 ; -- a tail; of it\n;", "SQLite", 1),
+        ("select 1 ; -- a tail; of it\n;", "a new one", 1),
+        ("select [a;b]", "SQLite", 1),
+        ("select `a;b`; select 2", "SQLite", 2),
+        ("select $$a;b$$", "PostgreSQL", 1),
+        ("select $$a;b$$", "duckdb", 1),
+        ("select [a;b]", "a new one", None),
+        ("select $$a;b$$", "a new one", None),
+        # With one setting of the session two statements, with the other one.
+        (r"select '\'; select 2 --'", "PostgreSQL", None),
+        (r"select '\'; select 2 -- '", "MySQL", None),
+        (r"select '\\'; select 2", "MySQL", 2),
+    ],
+)
+def test_statements_are_counted_by_the_products_rules(sql: str, product: str, count: int | None) -> None:
+    assert count_statements(sql, product) == count
+
+
+def test_no_statement_is_left_out(shop: str) -> None:
+    two = "insert into t values (4, 'y'); insert into t values (5, 'z')"
+    with colonnade.connect(shop) as connection:
+        for sql in (two, f"{two};", "insert into t values (4, `;`); select 1"):
+            with pytest.raises(colonnade.ProgrammingError, match="more than one statement") as caught:
+                connection.execute(sql)
+            assert caught.value.sqlstate == "42601"
+        assert connection.query("select count(*) as n from t").to_arrow().to_pylist() == [{"n": 3}]
+        assert connection.query("select 'a;b' as [a;b] /* ; */ ; -- ;").to_arrow().to_pylist() == [{"a;b": "a;b"}]
+
+
+def test_each_placeholder_has_its_value(shop: str) -> None:
+    with colonnade.connect(shop) as connection:
+        for sql, params, message in [
+            ("select ?", None, "the query has placeholder 1, but no value is given for it"),
+            ("select ?, ?", [1], "the query has placeholder 2, but no value is given for it"),
+            ("select $2", [1], r"the query has \$2, but no value is given for it"),
+            ("select $0", [1], r"the query has \$0, but no value is given for it"),
+            ("select $2", [1, 2], r"the query has no \$1 for a given value"),
+            ("select 1", [1], r"the query has no \$1 for a given value"),
+            ("update t set v = ?", [], "the query has placeholder 1"),
+        ]:
+            ask = connection.execute if sql.startswith("update") else connection.query
+            with pytest.raises(colonnade.InterfaceError, match=message):
+                ask(sql, params)
+        assert connection.query("select $2 as a, $1 as b, $2 as c", [1, 2]).to_arrow().to_pylist() == [
+            {"a": 2, "b": 1, "c": 2}
+        ]
+        assert connection.query("select count(v) as n from t").to_arrow().to_pylist() == [{"n": 2}]
 
 
 def test_errors(shop: str) -> None:
@@ -102,6 +158,8 @@ def test_postgres(stock: pg.Cluster) -> None:
         assert connection.server.startswith("PostgreSQL")
         with pytest.raises(colonnade.Error, match="division by zero") as caught:
             connection.query("select 1 / (i - 50000) from generate_series(1, 100000) i").to_arrow()
+        connection.execute("create temp table two (i int); insert into two values (1); insert into two values (2)")
+        assert connection.query("select count(*) as n from two where i < 3").to_arrow().to_pylist() == [{"n": 2}]
         assert connection.query("select $1::int8 + 1 as n", [41]).to_arrow().to_pylist() == [{"n": 42}]
         with pytest.raises(colonnade.ProgrammingError, match="nowhere") as caught:
             connection.query("select * from nowhere")

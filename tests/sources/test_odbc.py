@@ -160,8 +160,25 @@ def test_statements_and_parameters(stock: pg.Cluster) -> None:
         assert connection.query("select * from odbc_t where false").to_arrow().num_rows == 0
         with pytest.raises(colonnade.InterfaceError, match="text for each \\?"):
             connection.query(sql, [2])
-        with pytest.raises(colonnade.ProgrammingError, match="returns no rows"):
+        with pytest.raises(colonnade.NotSupportedError, match="returns no rows"):
             connection.query("insert into odbc_t values (3, 'z')")
+
+
+def test_a_second_result_is_an_error(stock: pg.Cluster) -> None:
+    # Nobody but the server can tell where these statements end.
+    sql = "insert into odbc_two values (1) returning i; select $$;$$ as t"
+    with stock.prepared("create table odbc_two (i int)", "drop table odbc_two"):
+        with pytest.raises(colonnade.NotSupportedError, match="more than one result") as caught:
+            colonnade.read_sql(odbc(stock), sql)
+        assert (caught.value.sqlstate, "has run" in str(caught.value)) == ("0A000", False)
+        with colonnade.connect(odbc(stock)) as connection:
+            count = "select count(*) as n from odbc_two"
+            assert connection.query(count).to_arrow().to_pylist() == [{"n": 0}]
+            with pytest.raises(colonnade.NotSupportedError, match="more than one result, and it has run"):
+                connection.query(sql).to_arrow()
+            assert connection.query(count).to_arrow().to_pylist() == [{"n": 1}]
+            # One statement, whatever is in it.
+            assert connection.query("select $$a;b$$ as t; -- c;").to_arrow().to_pylist() == [{"t": "a;b"}]
 
 
 def assert_fails(connection: colonnade.Connection, sql: str, kind: type[colonnade.Error], state: str) -> None:
@@ -216,19 +233,24 @@ def stop(server: pg.Cluster) -> None:
 
 
 @contextmanager
-def cancelling(connection: colonnade.Connection) -> Iterator[None]:
-    """Another thread cancels whatever runs, over and over."""
+def cancelling(connection: colonnade.Connection, server: pg.Cluster) -> Iterator[None]:
+    """Another thread cancels what runs, over and over, once the server runs it."""
     done = threading.Event()
 
     def cancel() -> None:
+        with colonnade.connect(server.uri()) as other:
+            sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+            while not done.wait(0.05) and not other.query(sleeping).to_arrow().num_rows:
+                pass
         while not done.wait(0.05):
             connection.cancel()
 
     thread = threading.Thread(target=cancel)
     thread.start()
     try:
-        with pytest.raises(colonnade.DatabaseError, match="the query was cancelled"):
+        with pytest.raises(colonnade.OperationalError, match="the query was cancelled") as caught:
             yield
+        assert caught.value.sqlstate == "57014"
     finally:
         done.set()
         thread.join()
@@ -237,7 +259,7 @@ def cancelling(connection: colonnade.Connection) -> Iterator[None]:
 @pytest.mark.parametrize("start", ["query", "execute"])
 def test_a_running_query_is_cancelled(stock: pg.Cluster, start: str) -> None:
     with colonnade.connect(odbc(stock)) as connection:
-        with cancelling(connection):
+        with cancelling(connection, stock):
             getattr(connection, start)(ENDLESS)
         stop(stock)
         assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
@@ -250,7 +272,7 @@ def test_a_result_is_cancelled_while_it_comes(stock: pg.Cluster) -> None:
         connection.execute("begin")
         batches = iter(connection.query(sql, chunk_rows=100))
         assert next(batches).num_rows == 100
-        with cancelling(connection):
+        with cancelling(connection, stock):
             list(batches)
         stop(stock)
         connection.execute("rollback")
@@ -342,6 +364,19 @@ def test_marias_value_is_exact_or_refused(
         connection.execute("drop table odbc_v")
 
 
+def test_marias_procedure_returns_one_result(maria: mariadb.Server) -> None:
+    conn = maria_odbc(maria)
+    with colonnade.connect(conn) as connection:
+        for name, body in (("odbc_one", "select 1 as a"), ("odbc_two", "select 1 as a; select 2 as b")):
+            connection.execute(f"create or replace procedure {name}() begin {body}; end")
+        # Its driver has another result for the end of a procedure, without columns.
+        assert colonnade.read_sql(conn, "call odbc_one()", return_type="arrow").to_pylist() == [{"a": 1}]
+        with pytest.raises(colonnade.NotSupportedError, match="more than one result"):
+            colonnade.read_sql(conn, "call odbc_two()")
+        for name in ("odbc_one", "odbc_two"):
+            connection.execute(f"drop procedure {name}")
+
+
 def test_marias_destinations_and_parameters(maria: mariadb.Server) -> None:
     conn = maria_odbc(maria)
     query = "select seq as i, cast(seq as char) as t from seq_1_to_100000"
@@ -358,7 +393,7 @@ def test_marias_destinations_and_parameters(maria: mariadb.Server) -> None:
         del batches
         for sql, kind, state in [
             # Its driver prepares what it does not know, and says that it gives no rows.
-            ("selec", colonnade.ProgrammingError, "0A000"),
+            ("selec", colonnade.NotSupportedError, "0A000"),
             ("select from", colonnade.ProgrammingError, "42000"),
             ("select * from nowhere", colonnade.ProgrammingError, "42S02"),
             ("select (select 1 union select 2)", colonnade.DatabaseError, "21000"),

@@ -60,8 +60,8 @@ def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     [
         ("selec 1", colonnade.ProgrammingError, "42000", "syntax error"),
         ("select * from nowhere", colonnade.ProgrammingError, "42000", "no such table: nowhere"),
-        ("select 1; select 2", colonnade.ProgrammingError, "42000", "more than one statement"),
-        ("pragma cache_size = 1", colonnade.ProgrammingError, "42000", "returns no rows"),
+        ("select 1; select 2", colonnade.ProgrammingError, "42601", "more than one statement"),
+        ("pragma cache_size = 1", colonnade.NotSupportedError, "0A000", "returns no rows"),
         ("select sum(9223372036854775807) from t", colonnade.DataError, "22000", "integer overflow"),
         ("select json(v) from t", colonnade.DataError, "22000", "malformed JSON"),
         ("select zeroblob(2000000000)", colonnade.OperationalError, "54000", "larger than SQLite allows"),

@@ -93,6 +93,25 @@ def test_parts_that_cannot_agree_are_refused(tmp_path: Path) -> None:
         colonnade.read_sql(uri, "select k, v from t", **options)
 
 
+@pytest.mark.parametrize("other", ["a", 2.5, None, b"a"])
+def test_queries_of_a_list_do_not_agree_on_types(tmp_path: Path, other: Any) -> None:
+    """As at other sources: each has types of its own, in whatever way they are read."""
+    uri = f"sqlite:///{tmp_path}/a.db"
+    make(tmp_path / "a.db", "create table t (k INTEGER, v)", "t", [(1, 1), (2, other)])
+    queries = ["select v from t where k = 1", "select v from t where k = 2"]
+    for order in (queries, queries[::-1]):
+        for number in (1, 2):
+            with pytest.raises(colonnade.InterfaceError, match="different columns"):
+                colonnade.read_sql(uri, order, partition_num=number)
+        stream = colonnade.read_sql(uri, order, return_type="arrow_stream")
+        with pytest.raises(colonnade.InterfaceError, match="different columns"):
+            stream.read_all()
+        if not isinstance(other, bytes):
+            for number in (1, 2):
+                table = colonnade.read_sql(uri, order, return_type="arrow", partition_num=number, as_text=["v"])
+                assert sorted(map(str, table["v"].to_pylist())) == sorted(["1", str(other)])
+
+
 @pytest.mark.parametrize(
     ("key", "between"),
     [("i", (0, 5000)), ("i", (-9, 10)), ("r", (0.5, 3000.25)), ("d", ("2000-01-01", "2039-12-31")), ("u", (0, 100))],

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::parameters;
-use super::rows::{StatementRows, several};
+use super::rows::StatementRows;
 use crate::feed::{self, Nothing, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
@@ -109,7 +109,7 @@ fn effect(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Re
         return Ok(None);
     }
     if database.prepare(rest)?.0.is_some() {
-        return Err(several());
+        return Err(Error::several_statements());
     }
     run(database, sql, parameters).map(Some)
 }
@@ -123,7 +123,7 @@ fn run(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Resul
         while !others.is_empty() {
             let (other, after) = database.prepare(others)?;
             if other.is_some() {
-                return Err(several());
+                return Err(Error::several_statements());
             }
             others = after;
         }

@@ -172,23 +172,16 @@ fn only_statement<'d>(
     let (first, mut rest) = super::parameters::prepare(database, sql, parameters)?;
     let statement = first.ok_or_else(|| usage("the query is empty"))?;
     if statement.columns() == 0 {
-        let error = Error::new(ErrorKind::Database, "the statement returns no rows").with_sqlstate("42000");
-        return Err(error.with_hint("use execute()"));
+        return Err(Error::no_rows());
     }
     while !rest.is_empty() {
         let (next, after) = database.prepare(rest)?;
         if next.is_some() {
-            return Err(several());
+            return Err(Error::several_statements());
         }
         rest = after;
     }
     Ok(statement)
-}
-
-/// The error of a text with more than one statement.
-pub(super) fn several() -> Error {
-    let error = Error::new(ErrorKind::Database, "the query has more than one statement").with_sqlstate("42000");
-    error.with_hint("run the others with execute() before it")
 }
 
 fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<ColumnBuilder>, Error> {

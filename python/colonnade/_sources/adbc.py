@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from colonnade._core import has_columns
-from colonnade._errors import Error, InterfaceError, OperationalError, class_like
+from colonnade._core import count_statements, has_columns
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
-from .arrow import ArrowSource, NoRows
+from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 from .secrets import redacted, secrets
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ _EFFECT = re.compile(
     re.IGNORECASE,
 )
 _RETURNS = re.compile(r"\b(?:returning|output)\b", re.IGNORECASE)
+
+#: The products whose drivers run all statements of a text for their effect. SQLite's driver runs only the first one.
+_RUN_SEVERAL = ("PostgreSQL", "duckdb")
+#: SQLite takes NULL where a placeholder has no value. Others refuse that.
+_SQLITE = "SQLite"
+#: A placeholder that says which value it takes.
+_NUMBERED = re.compile(r"\$([0-9]+)")
 
 #: Prefixes of the options of a connection and of a statement. The others are the database's.
 _CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
@@ -59,7 +66,9 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if failed is not None:
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
-        super().__init__(name, self._software(driver))
+        #: The database's name and version, as far as the driver tells them.
+        self._product, version = self._told_product()
+        super().__init__(name, " ".join(filter(None, (self._product, version))) or f"ADBC driver {Path(driver).stem}")
 
     @classmethod
     def from_uri(cls, rest: str) -> AdbcSource:
@@ -70,15 +79,15 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
 
-    def _software(self, driver: str) -> str:
-        """The vendor's name and version, if the driver has them and pyarrow can read them."""
-        codes = [self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION]
+    def _told_product(self) -> tuple[str, str]:
+        """The vendor's name and version, each empty if the driver lacks it or pyarrow cannot read it."""
+        name, version = self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION
         with suppress(ImportError, self._adbc.Error, ValueError):
             pa = require("pyarrow", "an ADBC driver's version")
-            info = pa.RecordBatchReader.from_stream(self._connection.get_info(codes)).read_all().to_pylist()
+            info = pa.RecordBatchReader.from_stream(self._connection.get_info([name, version])).read_all().to_pylist()
             texts = {row["info_name"]: str(row["info_value"]) for row in info}
-            return " ".join(texts[code] for code in codes if code in texts) or f"ADBC driver {Path(driver).stem}"
-        return f"ADBC driver {Path(driver).stem}"
+            return texts.get(name, ""), texts.get(version, "")
+        return "", ""
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, Sequence[Any] | None]:
         if isinstance(params, Mapping):
@@ -94,14 +103,33 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if self._statement_options:
             statement.set_options(**self._statement_options)
         statement.set_sql_query(sql)
-        if params:
+        if params or self._product == _SQLITE:
             pa = require("pyarrow", "a query's parameters")
             # Some drivers bind parameters only to prepared statements. Others cannot prepare.
             with suppress(self._adbc.NotSupportedError):
                 statement.prepare()
-            arrays = [pa.array([value]) for value in params]
-            statement.bind(pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))]))
+            arrays = [pa.array([value]) for value in self._in_drivers_order(statement, params or ())]
+            if arrays:
+                statement.bind(pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))]))
         return statement
+
+    def _in_drivers_order(self, statement: Any, params: Sequence[Any]) -> list[Any]:
+        """A value for each placeholder that the driver counts: the second value for `$2`, wherever that stands. SQLite
+        itself numbers placeholders by their first appearance, whatever they are called."""
+        try:
+            places = require("pyarrow", "a query's parameters").schema(statement.get_parameter_schema()).names
+        except self._adbc.Error:
+            # The driver cannot tell. It reports an error itself if there are too few or too many values.
+            return list(params)
+        numbers = [_NUMBERED.fullmatch(name) for name in places]
+        chosen = [place if found is None else int(found[1]) - 1 for place, found in enumerate(numbers)]
+        for place, index in zip(places, chosen, strict=True):
+            if not 0 <= index < len(params):
+                shown = place if _NUMBERED.fullmatch(place) else f"placeholder {index + 1}"
+                raise InterfaceError(f"the query has {shown}, but no value is given for it", source=self.name)
+        if unused := set(range(len(params))) - set(chosen):
+            raise InterfaceError(f"the query has no ${min(unused) + 1} for a given value", source=self.name)
+        return [params[index] for index in chosen]
 
     def _protect(self, query: tuple[str, Sequence[Any] | None]) -> Callable[[bool], object] | None:
         if self._is_manual:
@@ -137,12 +165,28 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
     def _start(
         self, query: tuple[str, Sequence[Any] | None], options: QueryOptions
     ) -> tuple[ArrowStream, dict[int, str]]:
+        # Some drivers would run only the first of several, others return only the last one's rows.
+        self._refuse_several(query[0])
         stream, _ = self._prepared(query).execute_query()
         return stream, {}
 
     def _effect(self, query: tuple[str, Sequence[Any] | None]) -> int | None:
+        if self._product not in _RUN_SEVERAL:
+            self._refuse_several(query[0])
         rows = self._prepared(query).execute_update()
         return rows if rows >= 0 else None
+
+    def _refuse_several(self, sql: str) -> None:
+        count = count_statements(sql, self._product)
+        if count is None:
+            raise NotSupportedError(
+                "cannot tell where the statements of this source's SQL end",
+                sqlstate="0A000",
+                hint="send one statement at a time, without a semicolon in it",
+                source=self.name,
+            )
+        if count > 1:
+            raise SeveralStatements(self.name)
 
     def _is_effect(self, sql: str) -> bool:
         return _EFFECT.match(sql) is not None and _RETURNS.search(sql) is None
@@ -167,7 +211,8 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if not isinstance(error, self._adbc.Error):
             return None
         if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
-            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+            sqlstate, message = CANCELLED
+            return OperationalError(message, sqlstate=sqlstate, source=self.name)
         kind = class_like(self._adbc, error)
         return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
 

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from colonnade._core import Stream, refuse_for_plain_source
-from colonnade._errors import Error, InterfaceError, ProgrammingError
+from colonnade._errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from colonnade._options.query import Params, QueryOptions
 
 if TYPE_CHECKING:
@@ -34,12 +34,24 @@ def _close_all() -> None:
         source.close()
 
 
-class NoRows(ProgrammingError):
+class NoRows(NotSupportedError):
     """A statement returned no rows where rows are required."""
 
     def __init__(self, source: str, *, has_run: bool = False) -> None:
         message = "the statement returns no rows" + (", and it has run" if has_run else "")
         super().__init__(message, sqlstate="0A000", hint="in Python, Connection.execute runs it", source=source)
+
+
+class SeveralStatements(ProgrammingError):
+    """A text has several statements where one is required."""
+
+    def __init__(self, source: str) -> None:
+        message, hint = "the query has more than one statement", "run the others with execute() before it"
+        super().__init__(message, sqlstate="42601", hint=hint, source=source)
+
+
+#: The SQLSTATE and the message of a cancelled query.
+CANCELLED = ("57014", "the query was cancelled")
 
 
 class ArrowSource(ABC, Generic[Query]):
@@ -49,6 +61,9 @@ class ArrowSource(ABC, Generic[Query]):
     uses_all_cores = False
     #: Whether it has the option `as_text`.
     has_as_text = False
+    #: The SQLSTATE and the message of errors that end a stream, by how their text begins: Arrow's C interface carries
+    #: only the text.
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def __init__(self, name: str, server: str) -> None:
         self.name = name
@@ -114,6 +129,7 @@ class ArrowSource(ABC, Generic[Query]):
             self.name,
             self.server,
             cancel=self._interrupt,
+            meanings=self.stream_errors,
             texts=texts,
             finish=finish,
             chunk_rows=options.get("chunk_rows"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from colonnade._core import bind, file_uri
 from colonnade._duckdb.exact import UnsupportedType, check, exact
-from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, class_like
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 
-from .arrow import ArrowSource, NoRows
+from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
@@ -23,6 +23,8 @@ class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
 
     uses_all_cores = True
+    # DuckDB begins a message with its class. Nothing of a query comes before it.
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {"INTERRUPT Error: ": CANCELLED}
 
     def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = require("duckdb", "a duckdb:// URI")
@@ -60,11 +62,10 @@ class DuckdbSource(ArrowSource[str]):
     def _check(self, query: str) -> None:
         """Refuses a statement that returns no rows, or has a column without an exact form, before it runs."""
         statements = self._duckdb.extract_statements(query)
-        if len(statements) != 1:
-            raise ProgrammingError(
-                f"the query has {len(statements)} statements: give one, and run the others with execute() before it",
-                source=self.name,
-            )
+        if len(statements) > 1:
+            raise SeveralStatements(self.name)
+        if not statements:
+            raise InterfaceError("the query is empty", source=self.name)
         names, types, _, gives, is_late, _, writes = self._connection._bind(query, with_type=True, with_writes=True)
         if gives != "query_result":
             raise NoRows(self.name)
@@ -95,6 +96,7 @@ class DuckdbSource(ArrowSource[str]):
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):
-            return OperationalError("the query was cancelled", sqlstate="57014", source=self.name)
+            sqlstate, message = CANCELLED
+            return OperationalError(message, sqlstate=sqlstate, source=self.name)
         kind = class_like(self._duckdb, error)
         return kind(str(error), source=self.name)

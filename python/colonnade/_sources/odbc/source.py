@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from colonnade._core import count_statements
 from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
-from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows
+from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from colonnade._sources.secrets import redacted, secrets
 
 from .calls import Abandoned, Calls
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from colonnade._core import ArrowStream
 
+T = TypeVar("T")
+
 #: The longest value of a column without a limit, in bytes, unless `max_message_bytes` is given.
 _VALUE_BYTES = 1 << 20
 #: The largest size of a batch.
@@ -32,6 +35,8 @@ _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
 #: The parts of a connection string that a source's name shows.
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
 _CANCELLED = "the query was cancelled; the server may still run it"
+_SEVERAL = "the statement returns more than one result: let it return one, or run its statements one by one"
+_SEVERAL_HAVE_RUN = "the statement returns more than one result, and it has run"
 _STATE = re.compile(r"State: (\w{5})")
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
 
@@ -45,6 +50,11 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     can be used again after it ends."""
 
     has_as_text = True
+    stream_errors: ClassVar[dict[str, tuple[str, str]]] = {
+        _CANCELLED: ("57014", _CANCELLED),
+        _SEVERAL: ("0A000", _SEVERAL),
+        _SEVERAL_HAVE_RUN: ("0A000", _SEVERAL_HAVE_RUN),
+    }
 
     def __init__(self, text: str, *, only_reads: bool = False) -> None:
         """With `only_reads`, only this class ends transactions, so it can roll them back."""
@@ -104,6 +114,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
     ) -> tuple[ArrowStream, dict[int, str]]:
         sql, params = query
+        # Where only the database can tell, `_batches` finds a second result.
+        if (count_statements(sql, "") or 1) > 1:
+            raise SeveralStatements(self.name)
         as_text = set(options.get("as_text") or ())
         described: list[pa.Schema] = []
 
@@ -145,19 +158,24 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     def _batches(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         rows = 0
-        while True:
-            try:
-                batch = self._calls.run(reader.reader.next_batch)
-            except Abandoned:
-                raise _Broken(_CANCELLED) from None
-            except self._odbc.Error as error:
-                told = self._told(error)
-                raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
-            if batch is None:
-                return
+        while (batch := self._ask(reader.reader.next_batch)) is not None:
             arrays = [self._cast(column, field, rows) for column, field in zip(batch.columns, schema, strict=True)]
             yield self._pa.record_batch(arrays, schema=schema)
             rows += batch.num_rows
+        while self._ask(reader.reader.more_results):
+            # A result without columns reports an effect, such as the end of MySQL's CALL.
+            if len(self._ask(reader.reader.schema)) > 0:
+                raise _Broken(_SEVERAL if self._only_reads else _SEVERAL_HAVE_RUN)
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        """Calls the driver for a stream. An error ends the stream."""
+        try:
+            return self._calls.run(call)
+        except Abandoned:
+            raise _Broken(_CANCELLED) from None
+        except self._odbc.Error as error:
+            told = self._told(error)
+            raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
 
     def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
         """The column in its own type, if it was requested as text. Nothing is rounded."""

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use colonnade_sql::{Kind, tokens};
+use colonnade_sql::{TokenKind, tokens};
 use proptest::prelude::*;
 
 use super::*;
@@ -95,7 +95,7 @@ proptest! {
     fn text_is_one_quoted_token(text in "[^\\x00]{0,30}") {
         let literal = one(Value::Text(text.clone()));
         let found: Vec<_> = tokens(&literal, Dialect::DuckDb).map(|token| (token.kind, token.text)).collect();
-        prop_assert_eq!(&found, &[(Kind::Text, literal.as_str())]);
+        prop_assert_eq!(&found, &[(TokenKind::Text, literal.as_str())]);
         prop_assert_eq!(literal[1..literal.len() - 1].replace("''", "'"), text);
     }
 
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn a_bound_query_has_no_placeholders_left(sql in "[a$1'\"/* \n-]{0,30}", text in "[^\\x00]{0,10}") {
         if let Ok(bound) = bind(&sql, &Parameters::Positional(vec![Value::Text(text)]), Dialect::DuckDb) {
-            let mut left = tokens(&bound, Dialect::DuckDb).filter(|token| token.kind == Kind::Positional);
+            let mut left = tokens(&bound, Dialect::DuckDb).filter(|token| token.kind == TokenKind::Positional);
             prop_assert_eq!(left.next(), None);
         }
     }

@@ -1,19 +1,21 @@
 //! Which CAST reads a value. A NUMERIC has as many digits as it happens to have, which the engine's DECIMAL must be told.
 
-use colonnade_server::parameter::{InputError, Value};
+use colonnade_server::parameter::{InputError, ParameterValue};
 use colonnade_server::value::types::{Type, TypeKind};
+
+use crate::types::is_decimal;
 
 /// The digits that the engine's DECIMAL has at most.
 const MOST_DIGITS: usize = 38;
 
 /// The type to cast `value` to, by name.
-pub fn cast(type_: &Type, value: &Value) -> Result<String, InputError> {
+pub fn cast(type_: &Type, value: &ParameterValue) -> Result<String, InputError> {
     let (mut item, mut depth) = (type_, 0);
     while let TypeKind::List(inner) = &item.kind {
         (item, depth) = (inner, depth + 1);
     }
-    let depth = depth.max(levels(value));
-    if !item.is_decimal() {
+    let depth = depth.max(value.dimensions());
+    if !is_decimal(item) {
         // A list of fixed length keeps its name; an array of several dimensions has the type of one with one.
         let is_known = matches!(type_.kind, TypeKind::List(_)) && dimensions(&type_.name) >= depth;
         return Ok(if is_known { type_.name.clone() } else { format!("{}{}", item.name, "[]".repeat(depth)) });
@@ -32,13 +34,6 @@ fn dimensions(name: &str) -> usize {
     count
 }
 
-fn levels(value: &Value) -> usize {
-    match value {
-        Value::List(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
 /// What a DECIMAL needs in order to hold some numbers.
 #[derive(Default)]
 struct Digits {
@@ -49,12 +44,12 @@ struct Digits {
 }
 
 impl Digits {
-    fn add(&mut self, value: &Value, type_: &Type) -> Result<(), InputError> {
+    fn add(&mut self, value: &ParameterValue, type_: &Type) -> Result<(), InputError> {
         match value {
-            Value::List(items) => items.iter().try_for_each(|item| self.add(item, type_)),
-            Value::Text(text) => self.number(text).ok_or_else(|| InputError::syntax(type_, text)),
-            Value::Null | Value::Bytes(_) => Ok(()),
-            Value::Sent { .. } => Err(InputError::NoBinary(type_.name.clone())),
+            ParameterValue::List(items) => items.iter().try_for_each(|item| self.add(item, type_)),
+            ParameterValue::Text(text) => self.number(text).ok_or_else(|| InputError::syntax(type_, text)),
+            ParameterValue::Null | ParameterValue::Bytes(_) => Ok(()),
+            ParameterValue::Sent { .. } => Err(InputError::NoBinary(type_.name.clone())),
         }
     }
 
@@ -95,33 +90,34 @@ mod tests {
     use colonnade_server::parameter::from_text;
 
     use super::*;
+    use crate::types::{named, of_oid};
 
-    fn text(text: &str) -> Value {
-        Value::Text(text.to_owned())
+    fn text(text: &str) -> ParameterValue {
+        ParameterValue::Text(text.to_owned())
     }
 
     #[test]
     fn a_decimal_is_as_wide_as_its_digits() {
-        let of = |value: Value| cast(&Type::of_oid(colonnade_server::value::oid::NUMERIC).unwrap(), &value);
+        let of = |value: ParameterValue| cast(&of_oid(colonnade_server::value::oid::NUMERIC).unwrap(), &value);
         assert_eq!(of(text("-12.340")).unwrap(), "DECIMAL(5,3)");
         assert_eq!(of(text("0")).unwrap(), "DECIMAL(1,0)");
         assert_eq!(of(text(".5")).unwrap(), "DECIMAL(1,1)");
-        assert_eq!(of(Value::Null).unwrap(), "DECIMAL(1,0)");
+        assert_eq!(of(ParameterValue::Null).unwrap(), "DECIMAL(1,0)");
         assert_eq!(of(text("NaN")).unwrap(), "DOUBLE");
         assert!(matches!(of(text(&"9".repeat(39))), Err(InputError::Range(_))));
         for wrong in ["", "-", ".", "1x", "1.2.3", "--1"] {
             assert!(of(text(wrong)).is_err(), "{wrong}");
         }
-        let list = Value::List(vec![text("1.5"), Value::Null, text("100")]);
-        assert_eq!(cast(&Type::of_oid(1231).unwrap(), &list).unwrap(), "DECIMAL(4,1)[]");
+        let list = ParameterValue::List(vec![text("1.5"), ParameterValue::Null, text("100")]);
+        assert_eq!(cast(&of_oid(1231).unwrap(), &list).unwrap(), "DECIMAL(4,1)[]");
     }
 
     proptest::proptest! {
         #[test]
         fn any_value_has_a_cast_or_is_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
             for name in ["BLOB", "DATE", "TIMESTAMP WITH TIME ZONE", "DECIMAL", "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
-                if let Ok(value) = from_text(&Type::named(name), &given) {
-                    let _ = cast(&Type::named(name), &value);
+                if let Ok(value) = from_text(&named(name), &given) {
+                    let _ = cast(&named(name), &value);
                 }
             }
         }
@@ -129,9 +125,9 @@ mod tests {
 
     #[test]
     fn dimensions_come_from_the_value() {
-        let list = Value::List(vec![Value::List(vec![text("1")])]);
-        assert_eq!(cast(&Type::of_oid(1007).unwrap(), &list).unwrap(), "INTEGER[][]");
-        assert_eq!(cast(&Type::named("INTEGER[2]"), &Value::List(vec![])).unwrap(), "INTEGER[2]");
-        assert_eq!(cast(&Type::named("HUGEINT"), &text("1")).unwrap(), "HUGEINT");
+        let list = ParameterValue::List(vec![ParameterValue::List(vec![text("1")])]);
+        assert_eq!(cast(&of_oid(1007).unwrap(), &list).unwrap(), "INTEGER[][]");
+        assert_eq!(cast(&named("INTEGER[2]"), &ParameterValue::List(vec![])).unwrap(), "INTEGER[2]");
+        assert_eq!(cast(&named("HUGEINT"), &text("1")).unwrap(), "HUGEINT");
     }
 }

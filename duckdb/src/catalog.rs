@@ -1,4 +1,4 @@
-//! What PostgreSQL's clients write about its catalog and DuckDB's parser does not take.
+//! Rewrites what PostgreSQL's clients write about its catalog and DuckDB's parser refuses.
 //!
 //! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_duckdb/catalog.sql`), so
 //!   that `pg_catalog.` before a name is left out.
@@ -16,7 +16,7 @@ mod vectors;
 
 use casts::Casts;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Kind, Token, code};
+use colonnade_sql::{Dialect, Token, TokenKind, code};
 pub use home::Home;
 
 const SCHEMA: &str = "pg_catalog";
@@ -24,8 +24,7 @@ const INFORMATION: &str = "information_schema";
 /// Where `information_schema.sql` has put its views.
 const INFORMATION_HERE: &str = "colonnade_catalog.information.";
 
-/// How asyncpg asks what the types with these numbers are made of (its `introspection.py`): a recursion within another, which
-/// DuckDB does not come to an end of.
+/// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does not finish it.
 const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
 /// The same for types that are arrays or made of nothing, as all are here: items come first.
 const TYPES: &str = "\
@@ -48,7 +47,7 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
     if statement == TYPES { &[OID_ARRAY] } else { &[] }
 }
 
-/// What is to change in a statement, so that DuckDB takes it. What it makes of a statement, it leaves as it is.
+/// The changes after which DuckDB accepts a statement. A changed statement is not changed again.
 pub fn edits(statement: &str) -> Edits {
     let mut edits = Edits::default();
     if statement.starts_with(INTROSPECTION) {
@@ -77,7 +76,7 @@ pub fn edits(statement: &str) -> Edits {
     edits
 }
 
-/// Notes what is to change at a token; the number of tokens that this settles.
+/// Adds the changes at a token. Gives the number of tokens that they cover.
 fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
     let rest = &tokens[at..];
     match rest {
@@ -117,8 +116,8 @@ fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            Kind::Symbol(b'(') => open.push(at),
-            Kind::Symbol(b')') => {
+            TokenKind::Symbol(b'(') => open.push(at),
+            TokenKind::Symbol(b')') => {
                 let Some([quantifier, any, array]) =
                     open.pop().and_then(|start: usize| tokens.get(start.checked_sub(3)?..start))
                 else {

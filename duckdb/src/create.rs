@@ -1,16 +1,16 @@
 //! CREATE TABLE with columns that number their rows: the sequences, the table, and whose they are.
 
-use colonnade_server::{Answer, EngineError, SqlState, value};
+use colonnade_server::{EngineAnswer, EngineError, SqlState, value};
 use colonnade_sql::statement::{CreateTable, NumberedColumn};
 use colonnade_sql::{Dialect, Statement, quote};
 
 use crate::session::BATCH;
-use crate::{Connection, Session, Translated, numbered};
+use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
 /// DuckDB's name of a schema (`catalog.sql`).
 const MEANT: &str = "colonnade_catalog.main.meant";
 
-impl<C: Connection> Session<C> {
+impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement, within a transaction.
     pub(crate) fn create(&mut self, statement: &Statement<'_>, table: &CreateTable) -> Result<(), EngineError> {
         let options = table.numbered.iter().map(numbered::sequence_options).collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +73,7 @@ impl<C: Connection> Session<C> {
     }
 
     /// Runs a statement that the client has not written. A place in it would be none in the client's.
-    fn done(&mut self, statement: &str) -> Result<Answer, EngineError> {
+    fn done(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement);
         let placeless = |error| EngineError { position: None, ..error };
         self.connection.execute(&statement, &[], BATCH, false).map_err(placeless)
@@ -81,12 +81,12 @@ impl<C: Connection> Session<C> {
 
     /// The first column of a query's rows; NULL is left out.
     fn ask(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
-        let Answer::Rows(mut rows) = self.done(query)? else { return Ok(Vec::new()) };
+        let EngineAnswer::Rows(mut rows) = self.done(query)? else { return Ok(Vec::new()) };
         let schema = rows.schema();
         let mut found = Vec::new();
         while let Some(batch) = rows.next()? {
             let (Some(field), Some(array)) = (schema.fields().first(), batch.columns().first()) else { continue };
-            let column = value::Column::new(field, array.as_ref(), "a text").map_err(internal)?;
+            let column = value::ColumnWriter::new(field, array.as_ref(), "a text").map_err(internal)?;
             for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
                 let mut text = Vec::new();
                 column.write_text(row, &mut text).map_err(internal)?;

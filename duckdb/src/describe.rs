@@ -1,13 +1,13 @@
 //! What a statement takes and gives, before it runs: the types of its placeholders, and its columns.
 
-use colonnade_server::parameter::Value;
+use colonnade_server::parameter::ParameterValue;
 use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
 
 use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
-use crate::{Connection, Described, Session, Translated, catalog, numbered};
+use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
 
 /// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go by the
 /// function around it, whose other arguments DuckDB does not tell.
@@ -21,10 +21,10 @@ struct Open {
     placeholders: Placeholders,
 }
 
-impl<C: Connection> Session<C> {
+impl<C: LibraryConnection> TranslatingSession<C> {
     /// Describes a statement whose parameters have the types with PostgreSQL's numbers `oids`, 0 where one is open.
     pub(crate) fn description(&mut self, statement: &Statement<'_>, oids: &[u32]) -> Result<Description, EngineError> {
-        let given = oids.iter().map(|oid| Type::of_oid(*oid));
+        let given = oids.iter().map(|oid| types::of_oid(*oid));
         if let Some(table) = numbered_table(statement) {
             table.numbered.iter().try_for_each(|column| numbered::sequence_options(column).map(drop))?;
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
@@ -33,7 +33,7 @@ impl<C: Connection> Session<C> {
         let statement = self.translated(statement.text);
         let types = match catalog::parameter_types(&statement.text) {
             [] => given.collect(),
-            known => known.iter().map(|oid| Type::of_oid(*oid)).collect(),
+            known => known.iter().map(|oid| types::of_oid(*oid)).collect(),
         };
         let open = Open { placeholders: Placeholders::find(&statement.text), statement };
         open.describe(&mut self.connection, types)
@@ -44,7 +44,7 @@ impl Open {
     /// Finds the types that the client left open, and the columns.
     fn describe(
         &self,
-        connection: &mut dyn Connection,
+        connection: &mut dyn LibraryConnection,
         mut types: Vec<Option<Type>>,
     ) -> Result<Description, EngineError> {
         types.resize(types.len().max(self.placeholders.count()), None);
@@ -59,7 +59,7 @@ impl Open {
         if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
             let mut found = None;
             for name in GUESSES {
-                let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| Type::named(name)));
+                let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| types::named(name)));
                 let guessed: Vec<_> = types.iter().map(guess).collect();
                 let Some(described) = fitting(connection.describe(&self.with_types(&guessed), &[]))? else { continue };
                 let columns = self.sampled(connection, described.columns, &guessed)?;
@@ -81,7 +81,7 @@ impl Open {
     /// The columns, where DuckDB needs values to tell them: the arguments of a table function, say. Any will do.
     fn sampled(
         &self,
-        connection: &mut dyn Connection,
+        connection: &mut dyn LibraryConnection,
         columns: Columns,
         types: &[Option<Type>],
     ) -> Result<Columns, EngineError> {
@@ -96,7 +96,11 @@ impl Open {
     }
 
     /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
-    fn infer_lists(&self, connection: &mut dyn Connection, types: &mut [Option<Type>]) -> Result<(), EngineError> {
+    fn infer_lists(
+        &self,
+        connection: &mut dyn LibraryConnection,
+        types: &mut [Option<Type>],
+    ) -> Result<(), EngineError> {
         let (text, mut lists) = self.placeholders.items(&self.statement.text);
         lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
         if lists.is_empty() {
@@ -107,14 +111,14 @@ impl Open {
         for (number, item) in described.parameters {
             let at = number.wrapping_sub(1);
             if lists.contains(&at) && item.kind != TypeKind::Unknown {
-                types[at] = Some(Type { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
+                types[at] = Some(Type::list_of(item));
             }
         }
         Ok(())
     }
 
     fn with_types(&self, types: &[Option<Type>]) -> Translated {
-        let name = |type_: &Type| match type_.is_decimal() && type_.name == "DECIMAL" {
+        let name = |type_: &Type| match type_.name == types::DECIMAL {
             true => SOME_DECIMAL.to_owned(),
             false => type_.name.clone(),
         };
@@ -128,7 +132,7 @@ impl Open {
 /// # Errors
 /// Those that say nothing about types: no memory, an interruption, a fatal error. They abort DuckDB's transaction, so the client
 /// has to be told.
-fn fitting(described: Result<Described, EngineError>) -> Result<Option<Described>, EngineError> {
+fn fitting(described: Result<StatementTypes, EngineError>) -> Result<Option<StatementTypes>, EngineError> {
     match described {
         Ok(described) => Ok(Some(described)),
         Err(error) if matches!(&error.code.as_str()[..2], "53" | "57" | "58") || error.ends_engine => Err(error),
@@ -137,7 +141,7 @@ fn fitting(described: Result<Described, EngineError>) -> Result<Option<Described
 }
 
 fn text() -> Type {
-    Type::named("VARCHAR")
+    types::named("VARCHAR")
 }
 
 fn sample(number: usize, type_: Option<&Type>) -> Parameter {
@@ -149,8 +153,8 @@ fn sample(number: usize, type_: Option<&Type>) -> Parameter {
             | TypeKind::Float4
             | TypeKind::Float8
             | TypeKind::Numeric(_),
-        ) => Value::Text("1".to_owned()),
-        _ => Value::Null,
+        ) => ParameterValue::Text("1".to_owned()),
+        _ => ParameterValue::Null,
     };
     Parameter { number, type_: type_.cloned().unwrap_or_else(text), value }
 }
@@ -167,25 +171,31 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::RecordBatch;
-    use colonnade_server::{Answer, BatchSize, ColumnCheck, EngineSession as _, Interrupt};
+    use colonnade_server::{BatchSize, ColumnCheck, EngineAnswer, EngineSession as _, Interrupt};
     use colonnade_sql::Dialect;
 
     use super::*;
     use crate::Home;
 
     /// A connection that gives these answers, in order, to what it is asked to describe. It runs nothing.
-    struct Answering(VecDeque<Result<Described, EngineError>>);
+    struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
 
-    impl Connection for Answering {
-        fn execute(&mut self, _: &Translated, _: &[&Parameter], _: BatchSize, _: bool) -> Result<Answer, EngineError> {
+    impl LibraryConnection for Answering {
+        fn execute(
+            &mut self,
+            _: &Translated,
+            _: &[&Parameter],
+            _: BatchSize,
+            _: bool,
+        ) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<Answer, EngineError> {
+        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<Described, EngineError> {
+        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<StatementTypes, EngineError> {
             self.0.pop_front().expect("one question more than there are answers")
         }
 
@@ -198,25 +208,25 @@ mod tests {
         }
     }
 
-    fn known() -> Result<Described, EngineError> {
-        Ok(Described { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
+    fn known() -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
     }
 
-    fn late() -> Result<Described, EngineError> {
-        Ok(Described { parameters: Vec::new(), columns: Columns::Late })
+    fn late() -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Late })
     }
 
-    fn failed(code: SqlState) -> Result<Described, EngineError> {
+    fn failed(code: SqlState) -> Result<StatementTypes, EngineError> {
         Err(EngineError::new(code, "failed"))
     }
 
     /// What a client is told of a statement. All answers are asked for.
     fn described<const N: usize>(
         sql: &str,
-        answers: [Result<Described, EngineError>; N],
+        answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
         let home = Home { database: "shop".to_owned(), has_public: false };
-        let mut session = Session::new(Answering(answers.into()), home);
+        let mut session = TranslatingSession::new(Answering(answers.into()), home);
         let told = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
         told
@@ -245,8 +255,8 @@ mod tests {
     fn a_type_that_does_not_fit_is_followed_by_the_next() {
         let misfit = || failed(SqlState::DATATYPE_MISMATCH);
         let types = |told: Result<Description, EngineError>| told.unwrap().parameters;
-        assert_eq!(types(described("select $1", [known(), known()])), [Type::named("VARCHAR")]);
-        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [Type::named("DOUBLE")]);
+        assert_eq!(types(described("select $1", [known(), known()])), [types::named("VARCHAR")]);
+        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [types::named("DOUBLE")]);
         let told = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
         assert_eq!(told.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
     }

@@ -4,7 +4,7 @@
 //! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
 
 use colonnade_server::{EngineError, SqlState};
-use colonnade_sql::{Dialect, Kind};
+use colonnade_sql::{Dialect, TokenKind};
 
 use crate::session::BATCH_NAME;
 
@@ -188,7 +188,7 @@ fn named_once(body: &str, statement: &str) -> Option<usize> {
         Some(quoted) => quoted.split('"').next()?,
         None => rest.split_whitespace().next()?,
     };
-    let is_name = |kind| matches!(kind, Kind::Word | Kind::Name);
+    let is_name = |kind| matches!(kind, TokenKind::Word | TokenKind::Name);
     let mut found = colonnade_sql::code(statement, Dialect::DuckDb)
         .filter(|token| is_name(token.kind) && token.folded().eq_ignore_ascii_case(name));
     let token = found.next().filter(|_| found.next().is_none())?;

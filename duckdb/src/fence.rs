@@ -11,7 +11,7 @@ mod tokens;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use colonnade_sql::{Dialect, Kind, Token};
+use colonnade_sql::{Dialect, Token, TokenKind};
 
 use colonnade_server::SqlState;
 use depth::Depth;
@@ -150,7 +150,7 @@ impl Fence {
         let mut calls = Calls::default();
         for token in tokens(sql) {
             let token = token?;
-            if token.kind == Kind::Symbol(b';') {
+            if token.kind == TokenKind::Symbol(b';') {
                 return Err(Refusal::Several);
             }
             if head.len() < statement::LOOK {
@@ -193,8 +193,8 @@ struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     fn add(&mut self, token: Token<'a>, check: impl Fn(&str, bool) -> Result<(), Refusal>) -> Result<(), Refusal> {
-        let is_open = token.kind == Kind::Symbol(b'(');
-        let has_no_name = |kind| matches!(kind, Kind::Symbol(_) | Kind::Number | Kind::Positional);
+        let is_open = token.kind == TokenKind::Symbol(b'(');
+        let has_no_name = |kind| matches!(kind, TokenKind::Symbol(_) | TokenKind::Number | TokenKind::Positional);
         if let Some(before) = self.before.filter(|before| is_open && !has_no_name(before.kind)) {
             if before.is_word("operator") {
                 return Err(Refusal::NotAllowed("OPERATOR()".to_owned(), true));
@@ -202,13 +202,13 @@ impl<'a> Calls<'a> {
             check(&fold(&value(&before)), true)?;
         }
         // A statement that begins with COPY may stand in parentheses, as a part of a query.
-        if matches!(token.kind, Kind::Word | Kind::Name | Kind::Text | Kind::Symbol(b'('))
+        if matches!(token.kind, TokenKind::Word | TokenKind::Name | TokenKind::Text | TokenKind::Symbol(b'('))
             && self.before.is_some_and(|before| before.is_word("copy"))
-            && self.two_before.is_some_and(|two| two.kind == Kind::Symbol(b'('))
+            && self.two_before.is_some_and(|two| two.kind == TokenKind::Symbol(b'('))
         {
             return Err(Refusal::NotAllowed("COPY within a statement (write \"copy\" for a name)".to_owned(), true));
         }
-        if matches!(token.kind, Kind::Word | Kind::Name | Kind::Named) {
+        if matches!(token.kind, TokenKind::Word | TokenKind::Name | TokenKind::Named) {
             check(&fold(&value(&token)), false)?;
         }
         (self.two_before, self.before) = (self.before, Some(token));

@@ -1,11 +1,12 @@
 //! DuckDB as an engine of the server: what PostgreSQL's clients send becomes DuckDB's SQL here, and DuckDB's errors become
 //! PostgreSQL's.
 //!
-//! - [`Session`] implements the server's engine for one client, over a [`Connection`] of DuckDB's library;
+//! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
 //!   (`literal`), PostgreSQL's schema `public` ([`Home`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` give their values these types;
 //! - `numbered` and `create` make sequences for columns that number their rows;
+//! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
 //! - [`fence`] decides which statements may reach DuckDB.
 //!
@@ -26,8 +27,9 @@ mod numbered;
 mod placeholder;
 mod session;
 mod translated;
+pub mod types;
 
 pub use catalog::Home;
-pub use connection::{Connection, Described};
-pub use session::Session;
+pub use connection::{LibraryConnection, StatementTypes};
+pub use session::TranslatingSession;
 pub use translated::Translated;

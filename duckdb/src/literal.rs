@@ -1,17 +1,19 @@
 //! Literals in PostgreSQL's text form, which clients that write values into the statement themselves send with a cast:
 //! `'\x00ff'::bytea`, `'{1,NULL}'::int4[]` (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
 //!
-//! To the engine the first is another value and the second is none, so both are said in its own words. What PostgreSQL does
-//! not read as such a value is left to the engine, which has meanings of its own for it.
+//! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal that
+//! PostgreSQL would refuse is not changed.
 
 use std::ops::Range;
 
-use colonnade_server::parameter::{Value, from_text};
-use colonnade_server::value::types::{Type, TypeKind};
+use colonnade_server::parameter::{ParameterValue, from_text};
+use colonnade_server::value::types::Type;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Kind, Token, code, quote};
+use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
-/// What is to change, so that such literals are as the engine writes them.
+use crate::types;
+
+/// The changes that put such literals into DuckDB's form.
 pub fn edits(statement: &str) -> Edits {
     let mut edits = Edits::default();
     if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {
@@ -32,7 +34,7 @@ pub fn edits(statement: &str) -> Edits {
 /// A literal and its cast in the engine's words, and the byte after them; `rest` are the tokens after the literal.
 fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usize)> {
     let [colon, second, name, ..] = rest else { return None };
-    if [colon, second].iter().any(|token| token.kind != Kind::Symbol(b':')) || name.kind != Kind::Word {
+    if [colon, second].iter().any(|token| token.kind != TokenKind::Symbol(b':')) || name.kind != TokenKind::Word {
         return None;
     }
     let type_ = &rest[2..];
@@ -42,15 +44,15 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     let is_bytes = name.is_word("bytea");
     if dimensions == 0 {
         let is_hexadecimal = is_bytes && value.starts_with("\\x");
-        let value = is_hexadecimal.then(|| from_text(&Type::named("BLOB"), value).ok())??;
+        let value = is_hexadecimal.then(|| from_text(&types::named("BLOB"), value).ok())??;
         return Some((expression(&value), name.end()));
     }
-    let item_type = Type::named(if is_bytes { "BLOB" } else { "VARCHAR" });
-    let list = Type { name: format!("{}[]", item_type.name), kind: TypeKind::List(Box::new(item_type)) };
+    let item_type = types::named(if is_bytes { "BLOB" } else { "VARCHAR" });
+    let list = Type::list_of(item_type);
     let value = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??;
     let item_name = &statement[name.start..type_[item - 1].end()];
     // An array of several dimensions has the type of one with one.
-    let suffix = "[]".repeat(dimensions.max(levels(&value)));
+    let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
 }
 
@@ -59,7 +61,7 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
 fn among(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let close = tokens.get(at + 1).filter(|token| token.is_symbol(b')'))?;
     let [.., before, sign, quantifier, open] = tokens.get(..at)? else { return None };
-    if open.kind != Kind::Symbol(b'(') {
+    if open.kind != TokenKind::Symbol(b'(') {
         return None;
     }
     let is_any = quantifier.is_word("any") || quantifier.is_word("some");
@@ -70,8 +72,9 @@ fn among(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, 
         (false, true, false) if is(sign, b'=') && !is(before, b'>') => ("IN", sign.start),
         _ => return None,
     };
-    let list = Type { name: "VARCHAR[]".to_owned(), kind: TypeKind::List(Box::new(Type::named("VARCHAR"))) };
-    let Value::List(items) = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())?? else {
+    let list = Type::list_of(types::named("VARCHAR"));
+    let ParameterValue::List(items) = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??
+    else {
         return None;
     };
     let items: Vec<_> = items.iter().map(expression).collect();
@@ -86,7 +89,7 @@ fn item_length(tokens: &[Token<'_>]) -> usize {
     let mut length = 1 + words(1);
     if tokens.get(length).is_some_and(|token| token.is_symbol(b'(')) {
         // Not further: what is never closed would be looked for to the end.
-        let is_modifier = |token: &&Token<'_>| matches!(token.kind, Kind::Number | Kind::Symbol(b',' | b'-'));
+        let is_modifier = |token: &&Token<'_>| matches!(token.kind, TokenKind::Number | TokenKind::Symbol(b',' | b'-'));
         let close = length + 1 + tokens[length + 1..].iter().take_while(is_modifier).count();
         if tokens.get(close).is_some_and(|token| token.is_symbol(b')')) {
             length = close + 1;
@@ -101,7 +104,7 @@ fn brackets(tokens: &[Token<'_>]) -> (usize, usize) {
     let is = |at: usize, symbol: u8| tokens.get(at).is_some_and(|token| token.is_symbol(symbol));
     let (mut count, mut at, mut end) = (0, 0, 0);
     while is(at, b'[') {
-        at += 1 + usize::from(tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Number));
+        at += 1 + usize::from(tokens.get(at + 1).is_some_and(|token| token.kind == TokenKind::Number));
         if !is(at, b']') {
             break;
         }
@@ -111,24 +114,17 @@ fn brackets(tokens: &[Token<'_>]) -> (usize, usize) {
     (count, end)
 }
 
-fn levels(value: &Value) -> usize {
-    match value {
-        Value::List(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-fn expression(value: &Value) -> String {
+fn expression(value: &ParameterValue) -> String {
     match value {
         // No text is read as a value that was sent.
-        Value::Null | Value::Sent { .. } => "NULL".to_owned(),
-        Value::Text(text) => quote::string(text, Dialect::DuckDb),
-        Value::Bytes(bytes) => {
+        ParameterValue::Null | ParameterValue::Sent { .. } => "NULL".to_owned(),
+        ParameterValue::Text(text) => quote::string(text, Dialect::DuckDb),
+        ParameterValue::Bytes(bytes) => {
             let mut digits = String::with_capacity(2 * bytes.len());
             quote::push_hexadecimal(&mut digits, bytes);
             format!("unhex('{digits}')")
         }
-        Value::List(items) => {
+        ParameterValue::List(items) => {
             let items: Vec<_> = items.iter().map(expression).collect();
             format!("[{}]", items.join(", "))
         }

@@ -56,7 +56,6 @@ impl Placeholders {
         (out, numbers)
     }
 
-    /// The largest number.
     pub fn count(&self) -> usize {
         self.0.iter().map(|placeholder| usize::from(placeholder.number)).max().unwrap_or(0)
     }

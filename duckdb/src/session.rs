@@ -5,13 +5,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use colonnade_server::copy::input::is_plain;
 use colonnade_server::value::types::Type;
-use colonnade_server::{Answer, BatchSize, ColumnCheck, Description, EngineError, EngineSession, Interrupt, Parameter};
+use colonnade_server::{
+    BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter,
+};
 use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
 use crate::placeholder::Placeholders;
-use crate::{Connection, Home, Translated};
+use crate::{Home, LibraryConnection, Translated};
 
 /// What the rows that are copied in are called in the INSERT.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
@@ -28,12 +30,12 @@ pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a Cre
 }
 
 /// A session over a connection of DuckDB's library.
-pub struct Session<C> {
+pub struct TranslatingSession<C> {
     pub(crate) connection: C,
     pub(crate) home: Home,
 }
 
-impl<C: Connection> Session<C> {
+impl<C: LibraryConnection> TranslatingSession<C> {
     /// A session in the database `home`.
     pub fn new(connection: C, home: Home) -> Self {
         Self { connection, home }
@@ -49,7 +51,7 @@ impl<C: Connection> Session<C> {
         parameters: &[Parameter],
         size: BatchSize,
         must_give_rows: bool,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let translated = self.translated(statement);
         if parameters.is_empty() {
             return self.connection.execute(&translated, &[], size, must_give_rows);
@@ -68,7 +70,7 @@ impl<C: Connection> Session<C> {
     }
 }
 
-impl<C: Connection> EngineSession for Session<C> {
+impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
     fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
         let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
@@ -80,9 +82,9 @@ impl<C: Connection> EngineSession for Session<C> {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         match numbered_table(statement) {
-            Some(table) => self.create(statement, table).map(|()| Answer::Done { changed: None }),
+            Some(table) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
             None => self.run(statement.text, parameters, size, false),
         }
     }
@@ -92,7 +94,7 @@ impl<C: Connection> EngineSession for Session<C> {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.run(statement.text, parameters, size, true)
     }
 
@@ -101,7 +103,7 @@ impl<C: Connection> EngineSession for Session<C> {
         statement: &Statement<'_>,
         size: BatchSize,
         check: ColumnCheck,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement.text);
         self.connection.query_checked(&statement, size, check)
     }

@@ -10,7 +10,7 @@ use crate::{Home, catalog, errors, literal};
 pub struct Translated {
     /// Its text.
     pub text: String,
-    /// The way back to the client's text.
+    /// Maps positions to the client's text.
     map: PositionMap,
 }
 
@@ -25,7 +25,7 @@ impl Translated {
         Self { text: statement.to_owned(), map: PositionMap::default() }
     }
 
-    /// What is PostgreSQL's in it in DuckDB's SQL.
+    /// Translates PostgreSQL's SQL in it into DuckDB's.
     pub(crate) fn translated(self, home: &Home) -> Self {
         self.edited(catalog::edits).edited(literal::edits).edited(|text| home.edits(text))
     }

@@ -22,8 +22,8 @@ impl FixedServer {
         let words = Arc::<Mutex<Vec<u8>>>::default();
         let shared = words.clone();
         thread::spawn(move || {
-            // A request to cancel comes while the first connection is still read. Each thread is joined, so that none is taken for
-            // a leak when the next input is looked at.
+            // A cancel request arrives while the first connection is still read. Each thread is joined, so that the leak checker
+            // does not report it with the next input.
             let mut speaking = Vec::<JoinHandle<()>>::new();
             for stream in listener.incoming().flatten() {
                 let words = shared.lock().map(|words| words.clone()).unwrap_or_default();
@@ -39,7 +39,7 @@ impl FixedServer {
         &self.path
     }
 
-    /// All that it says from now on, on each connection.
+    /// Sets the bytes that it sends on each connection from now on.
     pub fn learn(&self, words: &[u8]) {
         if let Ok(mut known) = self.words.lock() {
             *known = words.to_vec();
@@ -52,7 +52,7 @@ fn speak(mut stream: UnixStream, words: &[u8]) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-/// Reads two results, the second of which must not be that of the first.
+/// Reads two results. The second must not repeat the first.
 pub fn read_results(connection: &dyn Connection) {
     for _ in 0..2 {
         let Ok(mut result) = connection.query("select 1".into(), &QueryOptions::default(), &mut || true) else {

@@ -4,11 +4,11 @@ use arrow_array::Array;
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
 use colonnade_wire::{
-    Column, DataType, DecodeError, Decoder, Field, HEADER_LEN, Limits, Message, Schema, message_length,
+    Column, DataType, DecodeError, DecodeLimits, Decoder, Field, HEADER_LEN, Message, Schema, message_length,
 };
 
 /// Small limits, so that a run needs only a small part of the fuzzer's memory.
-pub const LIMITS: Limits = Limits { message_bytes: 1 << 20, decoded_bytes: 1 << 22 };
+pub const LIMITS: DecodeLimits = DecodeLimits { message_bytes: 1 << 20, decoded_bytes: 1 << 22 };
 
 /// The schema and the chunks of a stream, every column decoded and checked.
 ///

@@ -61,7 +61,7 @@ impl ScriptedServer {
         self.scripts.send(script.to_vec()).expect("the server runs");
     }
 
-    /// Everything that the client sent on it, after the client has closed it.
+    /// All bytes that the client has sent on the last connection, after it was closed.
     pub fn heard(&self) -> Vec<u8> {
         self.heard.recv().expect("the server runs")
     }
@@ -168,7 +168,7 @@ impl<'a> Talk<'a> {
         self.say(b'K', &[0, 0, 0, 1, 0, 0, 0, 2]);
         self.ready();
         if !is_served {
-            // Whether the extension is there.
+            // The client asks whether the extension is installed.
             self.listen();
             self.say(b'T', &described("n", 25));
             self.say(b'C', b"SELECT 0\0");

@@ -1,4 +1,4 @@
-//! Statements for the target `statement`: a grammar that knows what it has written, and other ways to write the same.
+//! Statements for the target `statement`: a grammar that records what it has written, and a rewriter that keeps the tokens.
 
 mod check;
 mod choices;
@@ -19,16 +19,16 @@ use std::ops::Range;
 
 use colonnade_duckdb::fence::Rights;
 
-/// Which users may send something: a bit for each of [`RIGHTS`].
+/// The users who may send a text: a bit for each of [`RIGHTS`].
 pub type Permits = u8;
 
 /// Everybody.
 pub const ALL: Permits = 0b1111;
 /// Nobody.
 pub const NONE: Permits = 0;
-/// Users who may write, whatever the operator says of files.
+/// Users who may write, with or without access to files.
 pub const WRITERS: Permits = 0b1010;
-/// Users who may write, where the operator allows files.
+/// Users who may write and may access files.
 pub const WRITERS_WITH_FILES: Permits = 0b1000;
 
 /// Every kind of user.
@@ -39,21 +39,21 @@ pub const RIGHTS: [Rights; 4] = [
     Rights { writes: true, files: true },
 ];
 
-/// A statement, and what has to be found of it.
+/// A generated statement, and what the fence must find.
 #[derive(Debug, Default)]
-pub struct Statement {
+pub struct GeneratedStatement {
     /// Its tokens, with a space between them.
     pub text: String,
-    /// Where each token is, in bytes.
+    /// The bytes of each token.
     pub tokens: Vec<Range<usize>>,
-    /// Who may send all of it, as far as the lists say so.
+    /// The users who may send it, by the lists.
     pub permits: Permits,
-    /// DuckDB's kind of it, where that is known.
+    /// DuckDB's kind of the statement, if it is known.
     pub kind: Option<&'static str>,
-    /// The number of the first token of the statement that it carries, and DuckDB's kind of that one.
+    /// The statement within EXPLAIN or PREPARE: the number of its first token, and DuckDB's kind of it.
     pub carried: Option<(usize, &'static str)>,
-    /// Whether more of a construct is in it than there may be.
+    /// Whether it exceeds a bound of `fence/depth.rs`.
     pub is_too_deep: bool,
-    /// Whether it is certain that whoever is permitted to send it is not refused.
+    /// Whether the fence must accept it from the users who may send it.
     pub is_whole: bool,
 }

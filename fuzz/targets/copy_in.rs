@@ -5,11 +5,11 @@
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
+use colonnade_duckdb::types::named;
 use colonnade_server::copy::Parsed;
-use colonnade_server::copy::input::{Target, reader};
-use colonnade_server::copy::options::{Format, Options};
+use colonnade_server::copy::input::{TargetColumn, reader};
+use colonnade_server::copy::options::{CopyOptions, Format};
 use colonnade_server::limits::budget::Budget;
-use colonnade_server::value::types::Type;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 /// The limit of a session's memory.
@@ -32,8 +32,12 @@ const COLUMNS: [&[&str]; 4] = [
 ];
 
 /// The rows in batches; `None` if the data is refused.
-fn rows<'a>(options: &Options, names: &[&str], messages: impl Iterator<Item = &'a [u8]>) -> Option<Vec<RecordBatch>> {
-    let target = |name: &&str| Target { name: "c".to_owned(), type_: Type::named(name) };
+fn rows<'a>(
+    options: &CopyOptions,
+    names: &[&str],
+    messages: impl Iterator<Item = &'a [u8]>,
+) -> Option<Vec<RecordBatch>> {
+    let target = |name: &&str| TargetColumn { name: "c".to_owned(), type_: named(name) };
     let mut reader = reader(options, names.iter().map(target).collect(), &Budget::new(Some(BUDGET)))
         .expect("no option names a column");
     let mut batches = Vec::new();

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
-    Answer, BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineError, EngineSession,
-    Interrupt, Options, Parameter, Rows, Server, SqlState, Who, value::types::Type,
+    BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineAnswer, EngineError, EngineSession,
+    Interrupt, Parameter, Rows, ServeOptions, Server, SqlState, Who, value::types::Type,
 };
 use colonnade_sql::Statement;
 
@@ -37,21 +37,26 @@ impl Engine for CountingEngine {
 }
 
 impl EngineSession for CountingEngine {
-    fn execute(&mut self, statement: &Statement<'_>, _: &[Parameter], _size: BatchSize) -> Result<Answer, EngineError> {
+    fn execute(
+        &mut self,
+        statement: &Statement<'_>,
+        _: &[Parameter],
+        _size: BatchSize,
+    ) -> Result<EngineAnswer, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match statement.text.len() % 3 {
-            0 => Ok(Answer::Done { changed: Some(1) }),
-            1 => Ok(Answer::Rows(Box::new(Numbers(2)))),
+            0 => Ok(EngineAnswer::Done { changed: Some(1) }),
+            1 => Ok(EngineAnswer::Rows(Box::new(Numbers(2)))),
             _ => Err(EngineError::new(SqlState::SYNTAX_ERROR, "no")),
         }
     }
 
     fn describe(&mut self, statement: &Statement<'_>, _: &[u32]) -> Result<Description, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let parameters = vec![Type::named("BIGINT"); statement.text.matches('$').count()];
+        let parameters = vec![Type::of_oid(20).unwrap(); statement.text.matches('$').count()];
         let columns = match statement.text.len() % 3 {
             0 => Columns::None,
-            1 => Columns::Known(vec![("n".to_owned(), Type::named("BIGINT"))]),
+            1 => Columns::Known(vec![("n".to_owned(), Type::of_oid(20).unwrap())]),
             _ => Columns::Late,
         };
         Ok(Description { parameters, columns, ..Description::default() })
@@ -109,7 +114,7 @@ fn target(is_guarded: bool) -> Target {
     users.into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let engine = CountingEngine::default();
     let asked = Arc::clone(&engine.asked);
-    Target { asked, server: Server::start(Arc::new(engine), credentials, Options::default()).unwrap() }
+    Target { asked, server: Server::start(Arc::new(engine), credentials, ServeOptions::default()).unwrap() }
 }
 
 static OPEN: OnceLock<Target> = OnceLock::new();

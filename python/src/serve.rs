@@ -9,10 +9,10 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
-use colonnade_duckdb::{Connection, Described, Home, Session, Translated};
+use colonnade_duckdb::{Home, LibraryConnection, StatementTypes, Translated, TranslatingSession, types};
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Engine, EngineError, EngineSession, Interrupt, Parameter, Role, Rows,
-    SqlState, Who, parameter::Value, value::types::Type,
+    BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
+    Rows, SqlState, Who, parameter::ParameterValue,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -56,7 +56,7 @@ impl Engine for PyEngine {
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection { session, is_read_only };
-            Ok(Box::new(Session::new(connection, self.home.clone())) as Box<dyn EngineSession>)
+            Ok(Box::new(TranslatingSession::new(connection, self.home.clone())) as Box<dyn EngineSession>)
         })
     }
 }
@@ -109,7 +109,7 @@ fn named_values<'a>(parameters: &[&'a Parameter]) -> Option<HashMap<String, PyVa
 }
 
 /// A parameter's value on its way to Python.
-struct PyValue<'a>(&'a Value);
+struct PyValue<'a>(&'a ParameterValue);
 
 impl<'py> IntoPyObject<'py> for PyValue<'_> {
     type Target = PyAny;
@@ -118,11 +118,13 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.0 {
-            Value::Null => py.None().into_bound(py),
-            Value::Text(text) => PyString::new(py, text).into_any(),
-            Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-            Value::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
-            Value::Sent { .. } => return Err(PyValueError::new_err("DuckDB takes no values in PostgreSQL's form")),
+            ParameterValue::Null => py.None().into_bound(py),
+            ParameterValue::Text(text) => PyString::new(py, text).into_any(),
+            ParameterValue::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+            ParameterValue::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
+            ParameterValue::Sent { .. } => {
+                return Err(PyValueError::new_err("DuckDB takes no values in PostgreSQL's form"));
+            }
         })
     }
 }
@@ -145,7 +147,7 @@ impl PyConnection {
     }
 
     /// Calls a method that returns an `Answer` or None.
-    fn call<'p, A>(&self, method: &str, arguments: A, statement: &Translated) -> Result<Answer, EngineError>
+    fn call<'p, A>(&self, method: &str, arguments: A, statement: &Translated) -> Result<EngineAnswer, EngineError>
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
@@ -155,28 +157,28 @@ impl PyConnection {
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
             Ok((stream, answer.changed, (answer.names, answer.types, answer.cast)))
         })?;
-        let Some(stream) = stream else { return Ok(Answer::Done { changed }) };
+        let Some(stream) = stream else { return Ok(EngineAnswer::Done { changed }) };
         let reader =
             RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = self.is_read_only.then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        Ok(Answer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
+        Ok(EngineAnswer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
     }
 }
 
-impl Connection for PyConnection {
+impl LibraryConnection for PyConnection {
     fn execute(
         &mut self,
         statement: &Translated,
         values: &[&Parameter],
         size: BatchSize,
         must_give_rows: bool,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
         let answer = self.call("execute", arguments, statement);
-        if !matches!(answer, Ok(Answer::Rows(_))) {
+        if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
             self.finish();
         }
         answer
@@ -187,9 +189,9 @@ impl Connection for PyConnection {
         statement: &Translated,
         size: BatchSize,
         check: ColumnCheck,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let checked = match self.call("preview", (&statement.text,), statement) {
-            Ok(Answer::Rows(columns)) => check(columns.as_ref()),
+            Ok(EngineAnswer::Rows(columns)) => check(columns.as_ref()),
             // The statement only reads, or its columns are unknown until it runs.
             other => other.map(drop),
         };
@@ -200,22 +202,22 @@ impl Connection for PyConnection {
         self.execute(statement, &[], size, true)
     }
 
-    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<Described, EngineError> {
+    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError> {
         let described = self.with_session(statement, |session| {
             session.call_method1("describe", (&statement.text, named_values(values)))?.extract::<PyDescription>()
         });
         self.finish();
         let described = described?;
-        let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, Type::named(&type_name)));
+        let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, types::named(&type_name)));
         let columns = match described.columns {
             None => Columns::None,
             Some(_) if described.late => Columns::Late,
             Some(columns) => {
-                Columns::Known(columns.into_iter().map(|(name, type_name)| (name, Type::named(&type_name))).collect())
+                Columns::Known(columns.into_iter().map(|(name, type_name)| (name, types::named(&type_name))).collect())
             }
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
-        Ok(Described { parameters, columns })
+        Ok(StatementTypes { parameters, columns })
     }
 
     fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {

@@ -10,8 +10,8 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
-    Role, Rows, SqlState, Status, Who, value::types::Type,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
+    Parameter, Role, Rows, SqlState, TransactionStatus, Who, value::types::Type,
 };
 use colonnade_sql::Statement;
 use pyo3::prelude::*;
@@ -113,7 +113,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.send(statement.text, parameters, size, Wanted::Any)
     }
 
@@ -122,7 +122,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.send(statement.text, parameters, size, Wanted::Rows)
     }
 
@@ -131,7 +131,7 @@ impl EngineSession for SourceSession {
         statement: &Statement<'_>,
         size: BatchSize,
         check: ColumnCheck,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let check: SchemaCheck =
             Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
         self.send(statement.text, &[], size, Wanted::CheckedRows(check))
@@ -149,7 +149,7 @@ impl EngineSession for SourceSession {
                 "a statement can have at most 65535 parameters",
             ));
         }
-        let parameters = vec![Type::named("UNKNOWN"); count];
+        let parameters = vec![Type::unknown(); count];
         Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
     }
 
@@ -165,11 +165,11 @@ impl EngineSession for SourceSession {
         Some(self.source.dialect())
     }
 
-    fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<TransactionStatus> {
         self.source.transaction().map(|transaction| match transaction {
-            Transaction::None => Status::Idle,
-            Transaction::Open => Status::InTransaction,
-            Transaction::Failed => Status::Failed,
+            Transaction::None => TransactionStatus::Idle,
+            Transaction::Open => TransactionStatus::InTransaction,
+            Transaction::Failed => TransactionStatus::Failed,
         })
     }
 
@@ -197,7 +197,7 @@ impl SourceSession {
         parameters: &[Parameter],
         size: BatchSize,
         wanted: Wanted,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.stopped.store(false, Ordering::Release);
         parameters::check(statement, parameters, self.source.dialect())?;
         let values = parameters::values(parameters, self.source.dialect())?;
@@ -217,8 +217,8 @@ impl SourceSession {
             Wanted::Any => self.source.run(statement, &options, &mut keep),
         };
         match answer {
-            Ok(client::Answer::Done(changed)) => Ok(Answer::Done { changed }),
-            Ok(client::Answer::Rows(rows)) => Ok(Answer::Rows(Box::new(SourceRows { rows, stopped }))),
+            Ok(client::Answer::Done(changed)) => Ok(EngineAnswer::Done { changed }),
+            Ok(client::Answer::Rows(rows)) => Ok(EngineAnswer::Rows(Box::new(SourceRows { rows, stopped }))),
             Err(error) => Err(engine_error(&error)),
         }
     }
@@ -230,7 +230,7 @@ impl SourceSession {
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
             return Ok(Description { columns: Columns::Late, ..Description::default() });
         };
-        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(|| Type::named("UNKNOWN"));
+        let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(Type::unknown);
         let parameters = found.parameters.iter().map(type_).collect();
         let columns = match found.schema {
             None => Columns::None,

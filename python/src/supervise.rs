@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    Address, AddressError, Confinement, CredentialFiles, Engine, Options, Program, ServeError, Supervision, Supervisor,
-    Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, ListenAddress, Program, ServeError, ServeOptions, Supervision,
+    Supervisor, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -49,9 +49,12 @@ impl PySupervisor {
     ) -> PyResult<Self> {
         let text = |name: &str| listening.as_any().get_item(name)?.extract::<Option<String>>();
         let path = |name: &str| listening.as_any().get_item(name)?.extract::<Option<PathBuf>>();
-        let listen =
-            text("listen")?.as_deref().map(Address::from_str).transpose().map_err(|error| to_py(&error.into()))?;
-        let addresses: Vec<_> = listen.into_iter().chain(path("unix")?.map(Address::Unix)).collect();
+        let listen = text("listen")?
+            .as_deref()
+            .map(ListenAddress::from_str)
+            .transpose()
+            .map_err(|error| to_py(&error.into()))?;
+        let addresses: Vec<_> = listen.into_iter().chain(path("unix")?.map(ListenAddress::Unix)).collect();
         let odd = |text: &str| {
             PyValueError::new_err(format!("--metrics {text} is not an address; write one such as 127.0.0.1:9433"))
         };
@@ -101,7 +104,7 @@ impl PySupervisor {
 }
 
 /// The options in a `colonnade._core.ServerOptions`. Times are in seconds, and 0 means no limit.
-fn server_options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
+fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
     let given = given.as_any();
     let limit = |name: &str| Ok::<_, PyErr>(Some(given.get_item(name)?.extract::<usize>()?).filter(|count| *count > 0));
     let time = |name: &str| given.get_item(name)?.extract().map(seconds);
@@ -120,7 +123,7 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     };
     let encode_cpu = given.get_item("encode_cpu")?.extract()?;
     let log_statements = given.get_item("log_statements")?.extract()?;
-    Ok(Options { encode_cpu, limits, log_statements, ..Options::default() })
+    Ok(ServeOptions { encode_cpu, limits, log_statements, ..ServeOptions::default() })
 }
 
 /// The process that holds the engine.

@@ -32,16 +32,16 @@ use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
 use crate::observe::{FieldValue, Observer, count};
-use crate::serve::Shared;
+use crate::serve::ServerContext;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
-use crate::session::{Session, Told, Transaction};
+use crate::session::{Session, Told, TransactionState};
 
 /// How long a refused client may take to read the reason.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves one connection.
-pub(crate) fn connection(shared: &Arc<Shared>, newcomer: Newcomer, socket: &Arc<Socket>) {
+pub(crate) fn connection(shared: &Arc<ServerContext>, newcomer: Newcomer, socket: &Arc<Socket>) {
     let mut output = Output::new(Arc::clone(socket));
     let mut newcomer = Some(newcomer);
     // When a session panics, unwinding drops everything it held. Only its client remains to be told.
@@ -105,7 +105,7 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 fn converse(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerContext>,
     newcomer: &mut Option<Newcomer>,
     socket: &Arc<Socket>,
     output: &mut Output,
@@ -137,7 +137,7 @@ fn converse(
 }
 
 fn session(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerContext>,
     newcomer: &mut Option<Newcomer>,
     socket: &Arc<Socket>,
     mut input: Input,
@@ -178,7 +178,7 @@ fn session(
         output,
         engine,
         control: Arc::clone(&ticket.control),
-        transaction: Transaction::default(),
+        transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,
         told: Told::default(),

@@ -13,4 +13,4 @@ mod text;
 
 pub use input::CopyDataError;
 pub(crate) use out::{Context, check, copy_out};
-pub use statement::{Copy, CopyIn, Parsed};
+pub use statement::{CopyIn, CopyOut, Parsed};

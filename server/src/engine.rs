@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use colonnade_sql::{Dialect, Statement};
 
-use crate::message::backend::Status;
-use crate::parameter::Value;
+use crate::message::backend::TransactionStatus;
+use crate::parameter::ParameterValue;
 use crate::sqlstate::SqlState;
 use crate::value::types::Type;
 
@@ -108,7 +108,7 @@ pub trait EngineSession: Send {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError>;
+    ) -> Result<EngineAnswer, EngineError>;
 
     /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
     /// [`EngineError::no_rows`], and nothing of it happens.
@@ -120,7 +120,7 @@ pub trait EngineSession: Send {
         statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         self.execute(statement, parameters, size)
     }
 
@@ -134,9 +134,9 @@ pub trait EngineSession: Send {
         statement: &Statement<'_>,
         size: BatchSize,
         check: ColumnCheck,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let answer = self.query(statement, &[], size)?;
-        if let Answer::Rows(rows) = &answer {
+        if let EngineAnswer::Rows(rows) = &answer {
             check(rows.as_ref())?;
         }
         Ok(answer)
@@ -185,7 +185,7 @@ pub trait EngineSession: Send {
     }
 
     /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.
-    fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<TransactionStatus> {
         None
     }
 
@@ -208,7 +208,7 @@ pub struct Parameter {
     /// Its type, from the client or from the engine.
     pub type_: Type,
     /// The value.
-    pub value: Value,
+    pub value: ParameterValue,
 }
 
 /// The size of batches. An engine that cannot estimate it beforehand may only come close.
@@ -257,7 +257,7 @@ impl Columns {
 }
 
 /// What a statement gave.
-pub enum Answer {
+pub enum EngineAnswer {
     /// Rows to read.
     Rows(Box<dyn Rows>),
     /// No rows, but possibly a number of changed rows.

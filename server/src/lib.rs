@@ -35,14 +35,14 @@ mod session;
 mod sqlstate;
 mod supervise;
 
-pub use connection::listen::{Address, AddressError};
+pub use connection::listen::{AddressError, ListenAddress};
 pub use engine::{
-    Answer, BatchSize, ColumnCheck, Columns, Description, Engine, EngineError, EngineSession, Interrupt, Parameter,
-    Role, Rows, Who,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
+    Parameter, Role, Rows, Who,
 };
-pub use message::backend::Status;
+pub use message::backend::TransactionStatus;
 pub use observe::Log;
-pub use serve::{Options, ServeError, Server};
+pub use serve::{ServeError, ServeOptions, Server};
 pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};

@@ -56,7 +56,7 @@ impl Default for Limits {
 
 /// A time limit that a session may shorten for itself, by PostgreSQL's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Time {
+pub enum Timeout {
     /// `statement_timeout`.
     Statement,
     /// `idle_in_transaction_session_timeout`.

@@ -17,13 +17,10 @@ pub(crate) use statement::outline;
 #[derive(Default)]
 pub(crate) struct Observer {
     log: Option<Log>,
-    /// Whether statements are logged.
     shows_statements: bool,
     /// The supervisor's metrics, in the text form of /metrics.
     restarts: String,
-    /// Connections that were accepted.
     pub connections: AtomicU64,
-    /// Sessions that were started.
     pub logins: AtomicU64,
     /// Logins that failed: a wrong password, an unknown user, or too many attempts.
     pub failed_logins: AtomicU64,
@@ -31,7 +28,6 @@ pub(crate) struct Observer {
     pub refusals: AtomicU64,
     /// Statements that ran. Preparing one does not count.
     statements: AtomicU64,
-    /// Statements that have failed.
     pub errors: AtomicU64,
     /// Bytes sent in sessions that have ended.
     pub sent: AtomicU64,
@@ -87,7 +83,6 @@ impl Observer {
     }
 }
 
-/// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }

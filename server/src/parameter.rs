@@ -14,7 +14,7 @@ use crate::value::types::{Type, TypeKind};
 
 /// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ParameterValue {
     /// NULL.
     Null,
     /// A text for the engine to read.
@@ -22,7 +22,7 @@ pub enum Value {
     /// Bytes as they are.
     Bytes(Vec<u8>),
     /// The items of a list.
-    List(Vec<Value>),
+    List(Vec<ParameterValue>),
     /// A value as the client has sent it, for an engine that takes PostgreSQL's own forms.
     Sent {
         /// The number of its type; 0 if the client left that open.
@@ -34,7 +34,7 @@ pub enum Value {
     },
 }
 
-impl Value {
+impl ParameterValue {
     /// What it holds, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
@@ -43,6 +43,14 @@ impl Value {
             Self::Text(text) => text.len() + ALLOCATION,
             Self::Bytes(bytes) => bytes.len() + ALLOCATION,
             Self::List(items) => items.iter().map(|item| size_of_val(item) + item.bytes()).sum::<usize>() + ALLOCATION,
+        }
+    }
+
+    /// How many lists there are within each other; 0 for a value that is no list.
+    pub fn dimensions(&self) -> usize {
+        match self {
+            Self::List(items) => 1 + items.iter().map(Self::dimensions).max().unwrap_or(0),
+            _ => 0,
         }
     }
 }
@@ -58,7 +66,7 @@ pub(crate) fn most_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
         (TypeKind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
         _ => (0, 0),
     };
-    bytes.len() + ALLOCATION + items * (size_of::<Value>() + ALLOCATION + digits)
+    bytes.len() + ALLOCATION + items * (size_of::<ParameterValue>() + ALLOCATION + digits)
 }
 
 /// A value that is not of its type.

@@ -18,12 +18,11 @@ use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{Column, Unsupported, ValueError};
+use crate::value::{ColumnWriter, Unsupported, ValueError};
 
 /// The formats, for error messages.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
-/// The length of a NULL.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
 /// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
@@ -71,7 +70,6 @@ fn check_count(count: usize) -> Result<(), Failure> {
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
-    /// The rest of the last batch.
     rest: Option<Kept<RecordBatch>>,
     /// Whether the last batch was read.
     has_ended: bool,
@@ -80,8 +78,7 @@ pub struct Cursor {
 
 /// How many rows were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// All rows.
+pub enum SentRows {
     All(u64),
     /// As many as requested; there may be more.
     Some(u64),
@@ -105,14 +102,13 @@ impl Cursor {
     pub fn check(&self, formats: &Formats) -> Result<(), Failure> {
         for (at, field) in self.schema.fields().iter().enumerate() {
             let empty = arrow_array::new_empty_array(field.data_type());
-            if formats.is_binary(at) && Column::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
+            if formats.is_binary(at) && ColumnWriter::new(field, empty.as_ref(), BINARY)?.binary_oid().is_none() {
                 return Err(Unsupported::new(field, BINARY).into());
             }
         }
         Ok(())
     }
 
-    /// Writes RowDescription.
     pub fn describe(&self, out: &mut Vec<u8>, formats: &Formats) {
         let columns = self.schema.fields().iter().enumerate();
         backend::row_description(
@@ -121,22 +117,20 @@ impl Cursor {
         );
     }
 
-    /// The types of the columns.
     pub fn types(&self) -> impl ExactSizeIterator<Item = TypeInfo> {
         self.schema.fields().iter().map(|field| oid::of(field))
     }
 
-    /// Sends rows, `limit` at most.
     pub fn send(
         &mut self,
         output: &mut Output,
         control: &Control,
         formats: &Formats,
         limit: Option<u64>,
-    ) -> Result<Sent, Failure> {
+    ) -> Result<SentRows, Failure> {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
-            let Some(batch) = self.next(control)? else { return Ok(Sent::All(sent)) };
+            let Some(batch) = self.next(control)? else { return Ok(SentRows::All(sent)) };
             let count = self.cut(&control.budget, &batch, limit.map(|limit| limit - sent))?;
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
@@ -145,7 +139,7 @@ impl Cursor {
                 output.flush()?;
             }
         }
-        Ok(Sent::Some(sent))
+        Ok(SentRows::Some(sent))
     }
 
     /// The next batch that has rows.
@@ -234,7 +228,7 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn text(column: &ColumnWriter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
         return Ok(());

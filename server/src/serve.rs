@@ -35,7 +35,7 @@ const STACK: usize = 16 << 20;
 
 /// The options of a server.
 #[derive(Debug)]
-pub struct Options {
+pub struct ServeOptions {
     /// The share of a CPU, from 0 to 1, for the encoding for one client, unless the client sets it.
     pub encode_cpu: f64,
     /// The quotas.
@@ -48,7 +48,7 @@ pub struct Options {
     pub metrics: String,
 }
 
-impl Default for Options {
+impl Default for ServeOptions {
     fn default() -> Self {
         let (limits, log_statements) = (Limits::default(), false);
         Self { encode_cpu: 1.0, limits, log: None, log_statements, metrics: String::new() }
@@ -88,11 +88,11 @@ pub enum ServeError {
 
 /// A running server. Its clients are passed to it. It stops on request, or when it is dropped.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
 }
 
 /// What all connections share.
-pub(crate) struct Shared {
+pub(crate) struct ServerContext {
     pub engine: Arc<dyn Engine>,
     pub version: String,
     pub registry: Arc<Registry>,
@@ -102,7 +102,6 @@ pub(crate) struct Shared {
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
-    /// Connections that have not logged in.
     pub newcomers: Arc<Newcomers>,
     pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
@@ -113,14 +112,14 @@ impl Server {
     ///
     /// # Errors
     /// If the operating system provides no threads or random numbers.
-    pub fn start(engine: Arc<dyn Engine>, credentials: Credentials, options: Options) -> Result<Self, ServeError> {
-        let Options { encode_cpu, limits, log, log_statements, metrics } = options;
+    pub fn start(engine: Arc<dyn Engine>, credentials: Credentials, options: ServeOptions) -> Result<Self, ServeError> {
+        let ServeOptions { encode_cpu, limits, log, log_statements, metrics } = options;
         let registry = Arc::new(Registry::default());
         // PostgreSQL's clients read the number in front, and expect that version's protocol and catalog.
         let postgres = engine.postgres_version();
         let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
-        let shared = Shared {
+        let shared = ServerContext {
             engine,
             version,
             registry,

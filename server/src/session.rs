@@ -25,22 +25,22 @@ use crate::message::backend;
 use crate::message::frontend::Phase;
 use crate::session::request::Request;
 
-pub use state::{Session, Told, Transaction};
+pub use state::{Session, Told, TransactionState};
 
 impl Session {
-    /// Sets what the start-up has `given`, and answers until the client says good-bye, or is gone. The client knows the session as
+    /// Applies the settings that the start-up has `given`, and answers messages until the client ends. The client knows the session as
     /// `process`.
     pub fn run(mut self, given: &[(String, String)], process: i32) {
         let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
         if let Err(failure) = begun.and_then(|()| self.converse()) {
-            // What is fatal is told if anybody is left to hear it.
+            // The client is told of a fatal error if it is still connected.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
         }
     }
 
     fn converse(&mut self) -> Result<(), Failure> {
-        // After an error in the extended protocol everything up to Sync is passed over.
+        // After an error in the extended protocol everything up to Sync is skipped.
         let mut is_skipping = false;
         self.ready()?;
         while let Some(request) = self.input.message(Phase::Ready, |message| Request::of(&message))? {

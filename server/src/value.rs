@@ -1,5 +1,5 @@
-//! One value of an Arrow column, as PostgreSQL prints it ([`Column::write_text`]) or sends it in binary
-//! ([`Column::write_binary`]).
+//! One value of an Arrow column, as PostgreSQL prints it ([`ColumnWriter::write_text`]) or sends it in binary
+//! ([`ColumnWriter::write_binary`]).
 //!
 //! Text is what PostgreSQL 15 prints with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex`; a
 //! timestamp with a zone is shown in the zone that its Arrow type names. Types PostgreSQL lacks have these forms: unsigned and 128-bit integers are numbers; a list is
@@ -18,7 +18,7 @@ pub mod types;
 mod zone;
 
 pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
-pub use column::Column;
+pub use column::ColumnWriter;
 pub use text::is_bare_byte;
 pub(crate) use zone::Zone;
 

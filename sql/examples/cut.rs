@@ -1,13 +1,13 @@
-//! Cuts texts for `tests/sql/test_parsers.py`: a line of JSON for each text, which are parted by NUL.
+//! Reads texts for `tests/sql/`: NUL separates them, and each gives a line of JSON.
 //!
-//! `cut DIALECT < texts` writes `{"tokens": [[start, end, kind, fault, value], …], "statements": [[start, end], …]}`. Positions are
-//! bytes; the value of a string is in hexadecimal.
+//! `cut DIALECT < texts` writes `{"tokens": [[start, end, kind, fault, value], …], "statements": [[start, end, kind], …]}`. Positions
+//! are bytes, the value of a string is in hexadecimal, and a statement's kind is written as Rust's `Debug` does.
 
 use std::io::{self, Read, Write};
 
 use colonnade_sql::quote::push_hexadecimal;
 use colonnade_sql::split::split;
-use colonnade_sql::{Dialect, tokens};
+use colonnade_sql::{Dialect, Statement, tokens};
 
 fn main() -> io::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_default();
@@ -30,7 +30,10 @@ fn main() -> io::Result<()> {
             });
             format!("[{}, {}, \"{kind}\", {fault}, {value}]", token.start, token.end())
         });
-        let statements = split(text, dialect).map(|span| format!("[{}, {}]", span.start, span.end()));
+        let statements = split(text, dialect).map(|span| {
+            let kind = format!("{:?}", Statement::read(span, dialect).kind).replace('\\', "\\\\").replace('"', "\\\"");
+            format!("[{}, {}, \"{kind}\"]", span.start, span.end())
+        });
         let (cut, statements): (Vec<_>, Vec<_>) = (cut.collect(), statements.collect());
         writeln!(out, "{{\"tokens\": [{}], \"statements\": [{}]}}", cut.join(", "), statements.join(", "))?;
     }

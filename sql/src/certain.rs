@@ -5,7 +5,7 @@
 //! it is several.
 
 use crate::split::{self, Span};
-use crate::{Dialect, Kind, Token, code};
+use crate::{Dialect, Token, TokenKind, code};
 
 /// A text that may be several statements, of which nobody but its database can tell where they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +48,14 @@ pub fn is_alike(sql: &str) -> bool {
     let (mut end, mut before) = (0, None::<Token<'_>>);
     for token in code(sql, Dialect::Unknown) {
         let is_plain = match token.kind {
-            Kind::Symbol(symbol) => !b"`[]#\\$".contains(&symbol),
-            Kind::Text => {
+            TokenKind::Symbol(symbol) => !b"`[]#\\$".contains(&symbol),
+            TokenKind::Text => {
                 let prefix = token.text.find('\'').filter(|_| !token.text.starts_with(['e', 'E']));
                 prefix.is_some_and(|prefix| is_closed(&token.text[prefix..], '\'')) && !follows_word(before, &token)
             }
-            Kind::Name => is_closed(token.text, '"') && !follows_word(before, &token),
-            Kind::Word | Kind::Number => !token.text.contains('$'),
-            Kind::Positional | Kind::Named | Kind::Space | Kind::Comment => false,
+            TokenKind::Name => is_closed(token.text, '"') && !follows_word(before, &token),
+            TokenKind::Word | TokenKind::Number => !token.text.contains('$'),
+            TokenKind::Positional | TokenKind::Named | TokenKind::Space | TokenKind::Comment => false,
         };
         if !is_plain || !is_plain_gap(&sql[end..token.start]) {
             return false;
@@ -72,7 +72,7 @@ fn is_closed(text: &str, quote: char) -> bool {
 
 /// Whether a string has a word in front that may say how it is to be read: Oracle's `q'[…]'`, MySQL's `_utf8'…'`.
 fn follows_word(before: Option<Token<'_>>, token: &Token<'_>) -> bool {
-    before.is_some_and(|word| word.end() == token.start && word.kind == Kind::Word && !word.is_word("n"))
+    before.is_some_and(|word| word.end() == token.start && word.kind == TokenKind::Word && !word.is_word("n"))
 }
 
 /// Whether what stands between two tokens is white space and comments to everybody.

@@ -8,7 +8,7 @@ mod blank;
 mod number;
 pub(crate) mod quoted;
 
-use crate::{Dialect, Fault, Kind, Token};
+use crate::{Dialect, Token, TokenFault, TokenKind};
 
 pub(crate) use blank::is_space;
 
@@ -42,25 +42,25 @@ pub fn has_escape_string(sql: &str, dialect: Dialect) -> bool {
     tokens(sql, dialect).any(|token| {
         let follows = before.is_some_and(|before| before.is_word("e"));
         before = Some(token);
-        follows && token.kind == Kind::Text && token.text.starts_with('\'')
+        follows && token.kind == TokenKind::Text && token.text.starts_with('\'')
     })
 }
 
 /// A token's kind, length and fault.
 struct Cut {
-    kind: Kind,
+    kind: TokenKind,
     length: usize,
-    fault: Option<Fault>,
+    fault: Option<TokenFault>,
 }
 
 impl Cut {
-    fn sound(kind: Kind, length: usize) -> Self {
+    fn sound(kind: TokenKind, length: usize) -> Self {
         Self { kind, length, fault: None }
     }
 
     /// What is closed after `length` bytes, or reaches to the end of `rest`.
-    fn closed(kind: Kind, rest: &str, length: Option<usize>) -> Self {
-        Self { kind, length: length.unwrap_or(rest.len()), fault: length.is_none().then_some(Fault::Unclosed) }
+    fn closed(kind: TokenKind, rest: &str, length: Option<usize>) -> Self {
+        Self { kind, length: length.unwrap_or(rest.len()), fault: length.is_none().then_some(TokenFault::Unclosed) }
     }
 }
 
@@ -72,7 +72,7 @@ impl<'a> Iterator for Lexer<'a> {
         let first = *rest.as_bytes().first()?;
         let Cut { kind, length, fault } = match first {
             b'0'..=b'9' => number::cut(rest, is_fraction(&self.sql[..self.at]), self.dialect),
-            b'(' | b')' | b',' | b';' | b'=' | b'.' => Cut::sound(Kind::Symbol(first), 1),
+            b'(' | b')' | b',' | b';' | b'=' | b'.' => Cut::sound(TokenKind::Symbol(first), 1),
             _ => blank::cut(rest, self.dialect)
                 .or_else(|| quoted::cut(rest, self.dialect))
                 .unwrap_or_else(|| bare(rest, first, self.dialect)),
@@ -92,31 +92,31 @@ fn is_fraction(before: &str) -> bool {
 fn bare(rest: &str, first: u8, dialect: Dialect) -> Cut {
     let word = word(rest, dialect);
     if word > 0 {
-        return Cut::sound(Kind::Word, word);
+        return Cut::sound(TokenKind::Word, word);
     }
     if first == b'$' {
         // A `$` within a word belongs to the word, so this one begins something.
         let digits = run(&rest[1..], u8::is_ascii_digit);
         let name = run_of_characters(&rest[1..], |character| is_word_start(character, dialect) || is_digit(character));
         return match (digits, name) {
-            (0, 0) => Cut::sound(Kind::Symbol(b'$'), 1),
+            (0, 0) => Cut::sound(TokenKind::Symbol(b'$'), 1),
             (0, name) => {
                 // PostgreSQL reads a sign and a string such as `E'…'`.
                 let may_prefix = ["'", "&'", "&\""].iter().any(|quote| rest[1 + name..].starts_with(quote));
-                let fault = may_prefix.then_some(Fault::Junk);
-                Cut { kind: Kind::Named, length: 1 + name, fault }
+                let fault = may_prefix.then_some(TokenFault::Junk);
+                Cut { kind: TokenKind::Named, length: 1 + name, fault }
             }
             (digits, _) => {
                 let after = &rest[1 + digits..];
                 // DuckDB reads a whole number there, with its point.
                 let has_junk = after.starts_with(|next| is_word_part(next, dialect))
                     || dialect == Dialect::DuckDb && after.starts_with('.');
-                Cut { kind: Kind::Positional, length: 1 + digits, fault: has_junk.then_some(Fault::Junk) }
+                Cut { kind: TokenKind::Positional, length: 1 + digits, fault: has_junk.then_some(TokenFault::Junk) }
             }
         };
     }
     let is_control = first.is_ascii_control();
-    Cut { kind: Kind::Symbol(first), length: 1, fault: is_control.then_some(Fault::Control) }
+    Cut { kind: TokenKind::Symbol(first), length: 1, fault: is_control.then_some(TokenFault::Control) }
 }
 
 /// The length of the word that `rest` begins with.

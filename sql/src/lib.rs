@@ -29,4 +29,4 @@ mod token;
 pub use dialect::Dialect;
 pub use lexer::{code, tokens};
 pub use statement::{Statement, StatementKind};
-pub use token::{Fault, Kind, Token};
+pub use token::{Token, TokenFault, TokenKind};

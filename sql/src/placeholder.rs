@@ -1,10 +1,11 @@
 //! `$1` and `$name` in a statement. What a database itself takes for a placeholder besides, such as `?`, is left to it.
 
-use crate::{Dialect, Kind, Token, code, tokens};
+use crate::{Dialect, Token, TokenKind, code, tokens};
 
 /// The number of values for `$1`, `$2`, … that a text asks for: the largest of the numbers.
 pub fn count(sql: &str, dialect: Dialect) -> usize {
-    let number = |token: Token<'_>| (token.kind == Kind::Positional).then(|| token.text[1..].parse().ok()).flatten();
+    let number =
+        |token: Token<'_>| (token.kind == TokenKind::Positional).then(|| token.text[1..].parse().ok()).flatten();
     code(sql, dialect).filter_map(number).max().unwrap_or(0)
 }
 
@@ -53,7 +54,7 @@ pub fn replace<E>(
 
 /// Whether a token is a string, or will be one.
 fn may_be_string(token: Token<'_>) -> bool {
-    token.kind == Kind::Text || token.placeholder().is_some()
+    token.kind == TokenKind::Text || token.placeholder().is_some()
 }
 
 /// Whether a string or a number behind this text could become one token with its end.
@@ -117,7 +118,7 @@ mod tests {
                 let is_string = |at: usize| given.get(at).is_some_and(|token| may_be_string(*token));
                 let is_behind = |at: usize, token: &Token<'_>| {
                     let before = &given[at - 1];
-                    may_be_string(*before) || before.end() == token.start && matches!(before.kind, Kind::Symbol(b'+' | b'-'))
+                    may_be_string(*before) || before.end() == token.start && matches!(before.kind, TokenKind::Symbol(b'+' | b'-'))
                 };
                 let expected: Vec<_> = given
                     .iter()

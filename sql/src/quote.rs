@@ -100,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Kind, tokens};
+    use crate::{TokenKind, tokens};
 
     const MYSQL: Dialect = Dialect::MySql { backslashes: true };
 
@@ -142,7 +142,7 @@ mod tests {
             for dialect in [Dialect::DuckDb, Dialect::POSTGRES, Dialect::Sqlite, MYSQL] {
                 let quoted = identifier(&text, dialect);
                 let found: Vec<_> = tokens(&quoted, dialect).collect();
-                prop_assert_eq!((found.len(), found[0].kind), (1, Kind::Name));
+                prop_assert_eq!((found.len(), found[0].kind), (1, TokenKind::Name));
                 prop_assert_eq!(found[0].name().unwrap(), text.as_str());
             }
         }

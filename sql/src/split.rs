@@ -28,15 +28,15 @@ impl Span<'_> {
 
 /// The statements of a text, one after the other. Empty ones (nothing, or comments alone) are left out.
 #[derive(Clone, Debug)]
-pub struct Split<'a> {
+pub struct Spans<'a> {
     sql: &'a str,
     tokens: Lexer<'a>,
     dialect: Dialect,
 }
 
 /// The statements of a text. If the dialect is not known, all of it is one.
-pub fn split(sql: &str, dialect: Dialect) -> Split<'_> {
-    Split { sql, tokens: tokens(sql, dialect), dialect }
+pub fn split(sql: &str, dialect: Dialect) -> Spans<'_> {
+    Spans { sql, tokens: tokens(sql, dialect), dialect }
 }
 
 /// A text without what ends its last statement: semicolons, comments and white space. A statement that stands inside another one,
@@ -51,7 +51,7 @@ pub fn trimmed(sql: &str, dialect: Dialect) -> &str {
     &sql[..end]
 }
 
-impl<'a> Iterator for Split<'a> {
+impl<'a> Iterator for Spans<'a> {
     type Item = Span<'a>;
 
     fn next(&mut self) -> Option<Span<'a>> {

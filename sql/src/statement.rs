@@ -11,11 +11,11 @@ mod parser;
 mod setting;
 
 use crate::split::Span;
-use crate::{Dialect, Token};
+use crate::{Dialect, Token, TokenKind};
 
-pub use copy::{Copy, CopyOption, CopySource, OptionValue};
+pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
-pub use cursor::{Cursor, Direction};
+pub use cursor::{CursorStatement, FetchDirection};
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set};
@@ -48,9 +48,9 @@ pub enum StatementKind {
     /// MERGE.
     Merge,
     /// COPY.
-    Copy(Result<Copy, SyntaxError>),
+    Copy(Result<CopyStatement, SyntaxError>),
     /// DECLARE, FETCH, MOVE or CLOSE.
-    Cursor(Result<Cursor, SyntaxError>),
+    Cursor(Result<CursorStatement, SyntaxError>),
     /// SET of a setting.
     Set(Set),
     /// RESET of a setting, or of all.
@@ -59,8 +59,10 @@ pub enum StatementKind {
     Show(Option<String>),
     /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
     SetTransaction(Modes),
-    /// BEGIN or START TRANSACTION.
+    /// BEGIN.
     Begin(Modes),
+    /// START TRANSACTION, which differs from BEGIN in its tag.
+    Start(Modes),
     /// COMMIT or END.
     Commit,
     /// ROLLBACK or ABORT.
@@ -127,7 +129,9 @@ impl<'a> Statement<'a> {
 }
 
 /// Words between CREATE and the kind of thing that is created.
-const MODIFIERS: [&str; 7] = ["or", "replace", "temp", "temporary", "unique", "persistent", "recursive"];
+const MODIFIERS: [&str; 8] = ["or", "replace", "temp", "temporary", "unique", "persistent", "recursive", "unlogged"];
+/// Words that begin the name of a kind of thing: MATERIALIZED VIEW.
+const QUALIFIERS: [&str; 4] = ["materialized", "foreign", "event", "access"];
 /// In how many of its first tokens a definition has its AS: `CREATE OR REPLACE TEMP TABLE a.b AS`.
 const HEAD: usize = 12;
 
@@ -149,7 +153,10 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "RESET" => setting::reset(parser).unwrap_or(StatementKind::Other(word)),
         "SHOW" => setting::show(parser).unwrap_or(StatementKind::Other(word)),
         "START" if !parser.is_next("transaction") => StatementKind::Other(word),
-        "BEGIN" | "START" => StatementKind::Begin(setting::modes(parser)),
+        "BEGIN" => StatementKind::Begin(setting::modes(parser)),
+        "START" => StatementKind::Start(setting::modes(parser)),
+        // COMMIT PREPARED and ROLLBACK PREPARED end no transaction of the session.
+        "COMMIT" | "ROLLBACK" if parser.is_next("prepared") => StatementKind::Other(word),
         "COMMIT" | "END" => StatementKind::Commit,
         "ROLLBACK" => match parser.clone().take_while_some().take(HEAD).any(|token| token.is_word("to")) {
             true => StatementKind::Savepoint(Savepoint::RollBackTo(parser.last_name())),
@@ -161,6 +168,9 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "CREATE" => create_table::read(parser.clone())
             .map_or_else(|| definition(word, parser, &MODIFIERS), StatementKind::CreateTable),
         "DROP" | "ALTER" => definition(word, parser, &[]),
+        "PREPARE" if parser.word("transaction") && parser.peek().is_some_and(|next| next.kind == TokenKind::Text) => {
+            StatementKind::Other(word)
+        }
         "PREPARE" => StatementKind::Prepare,
         "DEALLOCATE" => match parser.take_while_some().last() {
             Some(last) if last.is_word("all") => StatementKind::Deallocate(None),
@@ -177,23 +187,31 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
 /// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.
 fn upper(token: &Token<'_>) -> String {
     const LONGEST: usize = 64;
-    let word = if token.kind == crate::Kind::Word { token.text } else { "" };
+    let word = if token.kind == TokenKind::Word { token.text } else { "" };
     word[..word.floor_char_boundary(LONGEST)].to_ascii_uppercase()
 }
 
 fn definition(verb: String, parser: Parser<'_>, modifiers: &[&str]) -> StatementKind {
-    let head: Vec<_> = parser.take_while_some().take(HEAD).filter(|token| token.kind == crate::Kind::Word).collect();
-    let object = head.iter().find(|token| !token.is_one_of(modifiers));
+    let head: Vec<_> = parser.take_while_some().take(HEAD).filter(|token| token.kind == TokenKind::Word).collect();
+    let mut words = head.iter().skip_while(|token| token.is_one_of(modifiers));
+    let object = match words.next() {
+        Some(first) if first.is_one_of(&QUALIFIERS) => {
+            format!("{} {}", upper(first), words.next().map(upper).unwrap_or_default())
+        }
+        first => first.map(upper).unwrap_or_default(),
+    };
     let has_query = head.iter().any(|token| token.is_word("as"));
-    StatementKind::Define { verb, object: object.map(upper).unwrap_or_default(), has_query }
+    StatementKind::Define { verb, object, has_query }
 }
 
 /// What WITH belongs to: what comes after its queries. A query may be called like a keyword.
 fn behind_with(mut parser: Parser<'_>) -> StatementKind {
     let query = StatementKind::Query { has_with: true };
-    parser.word("recursive");
+    // The first query may be called `recursive`.
+    let mut has_name =
+        parser.word("recursive") && parser.peek().is_some_and(|next| next.is_word("as") || next.is_symbol(b'('));
     loop {
-        if parser.name().is_none() || parser.symbol(b'(') && !parser.closes() {
+        if !std::mem::take(&mut has_name) && parser.name().is_none() || parser.symbol(b'(') && !parser.closes() {
             return query;
         }
         // USING KEY (…) in DuckDB; MATERIALIZED or NOT MATERIALIZED.

@@ -7,7 +7,7 @@ use crate::{Dialect, escape};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TokenKind {
     /// White space.
     Space,
     /// A comment, with its delimiters but without the line break that ends it.
@@ -30,7 +30,7 @@ pub enum Kind {
 
 /// What is wrong with a token, or uncertain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum TokenFault {
     /// A quote or a comment is not closed: the token reaches to the end of the text.
     Unclosed,
     /// A number or a placeholder with something after it that could belong to it, such as letters. Some versions of a database refuse
@@ -46,13 +46,13 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// As it is written.
     pub text: &'a str,
     /// Where it starts, in bytes.
     pub start: usize,
     /// What a caller that must be certain refuses.
-    pub fault: Option<Fault>,
+    pub fault: Option<TokenFault>,
 }
 
 impl<'a> Token<'a> {
@@ -68,17 +68,17 @@ impl<'a> Token<'a> {
 
     /// Whether it is white space or a comment.
     pub fn is_blank(&self) -> bool {
-        matches!(self.kind, Kind::Space | Kind::Comment)
+        matches!(self.kind, TokenKind::Space | TokenKind::Comment)
     }
 
     /// Whether it says something: it is neither white space nor a comment that no database runs.
     pub fn is_meaningful(&self) -> bool {
-        !self.is_blank() || self.fault == Some(Fault::Conditional)
+        !self.is_blank() || self.fault == Some(TokenFault::Conditional)
     }
 
     /// Whether it is this keyword, in any case.
     pub fn is_word(&self, keyword: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(keyword)
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 
     /// Whether it is one of these keywords, in any case.
@@ -88,25 +88,25 @@ impl<'a> Token<'a> {
 
     /// Whether it is this character.
     pub fn is_symbol(&self, symbol: u8) -> bool {
-        self.kind == Kind::Symbol(symbol)
+        self.kind == TokenKind::Symbol(symbol)
     }
 
     /// As it is written, if nothing encloses it and no value takes its place: a word, a number or another character. Else empty.
     pub fn bare(&self) -> &'a str {
-        if matches!(self.kind, Kind::Word | Kind::Number | Kind::Symbol(_)) { self.text } else { "" }
+        if matches!(self.kind, TokenKind::Word | TokenKind::Number | TokenKind::Symbol(_)) { self.text } else { "" }
     }
 
     /// The name of a placeholder, without the `$`: digits or a word.
     pub fn placeholder(&self) -> Option<&'a str> {
-        matches!(self.kind, Kind::Positional | Kind::Named).then(|| &self.text[1..])
+        matches!(self.kind, TokenKind::Positional | TokenKind::Named).then(|| &self.text[1..])
     }
 
     /// A bare name as it is written, or a quoted one without its quotes. Which case a bare name means is the database's matter.
     /// `None` if it is neither, is not closed, or is a `U&"…"`, whose value is not in the token alone.
     pub fn name(&self) -> Option<Cow<'a, str>> {
         match self.kind {
-            Kind::Word => Some(Cow::Borrowed(self.text)),
-            Kind::Name if self.fault.is_none() && !self.text.starts_with(['u', 'U']) => {
+            TokenKind::Word => Some(Cow::Borrowed(self.text)),
+            TokenKind::Name if self.fault.is_none() && !self.text.starts_with(['u', 'U']) => {
                 Some(escape::without_quotes(self.text))
             }
             _ => None,
@@ -116,23 +116,23 @@ impl<'a> Token<'a> {
     /// A name as PostgreSQL and DuckDB compare it: a bare one in lower case. Anything else as it is written.
     pub fn folded(&self) -> Cow<'a, str> {
         match self.kind {
-            Kind::Word if self.text.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+            TokenKind::Word if self.text.bytes().any(|byte| byte.is_ascii_uppercase()) => {
                 Cow::Owned(self.text.to_ascii_lowercase())
             }
-            Kind::Name => self.name().unwrap_or(Cow::Borrowed(self.text)),
+            TokenKind::Name => self.name().unwrap_or(Cow::Borrowed(self.text)),
             _ => Cow::Borrowed(self.text),
         }
     }
 
     /// Whether it is this name, which is in lower case.
     pub fn is_name(&self, name: &str) -> bool {
-        matches!(self.kind, Kind::Word | Kind::Name) && self.folded() == name
+        matches!(self.kind, TokenKind::Word | TokenKind::Name) && self.folded() == name
     }
 
     /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds bytes that
     /// are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
     pub fn string(&self, dialect: Dialect) -> Option<Cow<'a, str>> {
-        let is_whole = self.kind == Kind::Text && self.fault.is_none();
+        let is_whole = self.kind == TokenKind::Text && self.fault.is_none();
         is_whole.then(|| escape::string(self.text, dialect)).flatten()
     }
 }

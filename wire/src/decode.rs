@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use crate::message::{HEADER_LEN, Header, Kind};
-use crate::{Asked, Column, Damage, DecodeError, Encoding, Field, Limits, Schema, checksum};
+use crate::message::{HEADER_LEN, Header, MessageKind};
+use crate::{Column, Damage, DecodeError, DecodeLimits, Encoding, Field, RequestedSize, Schema, checksum};
 use node::Node;
 use reader::{Budget, Reader};
 
 /// Reads the messages of one stream in order and checks that they belong together.
 pub struct Decoder {
-    limits: Limits,
-    asked: Option<Asked>,
+    limits: DecodeLimits,
+    requested: Option<RequestedSize>,
     schema: Option<Arc<Schema>>,
     /// Fields of the schema, including nested ones.
     fields: usize,
@@ -53,15 +53,15 @@ pub struct Totals {
 
 impl Decoder {
     /// A decoder at the start of a stream.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: DecodeLimits) -> Self {
         let running = checksum::Running::default();
-        Self { limits, asked: None, schema: None, fields: 0, chunks: 0, rows: 0, running, totals: None }
+        Self { limits, requested: None, schema: None, fields: 0, chunks: 0, rows: 0, running, totals: None }
     }
 
     /// The same for a reader that requested a size of chunks: larger ones are refused.
     #[must_use]
-    pub fn asked(mut self, asked: Asked) -> Self {
-        self.asked = Some(asked);
+    pub fn requested(mut self, requested: RequestedSize) -> Self {
+        self.requested = Some(requested);
         self
     }
 
@@ -79,13 +79,13 @@ impl Decoder {
             return Err(Damage::TrailingBytes.into());
         }
         let message = match (header.kind, &self.schema) {
-            (Kind::Schema, None) => {
+            (MessageKind::Schema, None) => {
                 let schema = Arc::new(schema::decode(&bytes[HEADER_LEN..])?);
                 self.schema = Some(schema.clone());
                 self.fields = schema.fields.iter().map(count).sum();
                 Message::Schema(schema)
             }
-            (Kind::Chunk, Some(schema)) => {
+            (MessageKind::Chunk, Some(schema)) => {
                 if header.sequence != self.chunks {
                     return Err(Damage::Sequence { expected: self.chunks, found: header.sequence }.into());
                 }
@@ -95,7 +95,7 @@ impl Decoder {
                 self.rows += u64::from(header.rows);
                 Message::Chunk(chunk)
             }
-            (Kind::End, Some(_)) => Message::End(self.end(&bytes[HEADER_LEN..])?),
+            (MessageKind::End, Some(_)) => Message::End(self.end(&bytes[HEADER_LEN..])?),
             _ => return Err(Damage::OutOfPlace.into()),
         };
         self.running.push(header.checksum);
@@ -104,16 +104,16 @@ impl Decoder {
 
     /// The limit for a chunk's body and buffers, if a size of chunks was requested and the chunk has more than one row.
     fn bound(&self, header: &Header) -> Result<Option<u64>, DecodeError> {
-        let Some(asked) = self.asked else { return Ok(None) };
+        let Some(requested) = self.requested else { return Ok(None) };
         let refused = |unit, declared, limit| Err(Damage::Unasked { unit, declared, limit }.into());
-        if header.rows > asked.rows {
-            return refused("rows", header.rows.into(), asked.rows.into());
+        if header.rows > requested.rows {
+            return refused("rows", header.rows.into(), requested.rows.into());
         }
         // A row cannot be divided, so it may be as large as the reader's general limit.
         if header.rows == 1 {
             return Ok(None);
         }
-        let most = asked.most(self.fields);
+        let most = requested.most(self.fields);
         if header.body_length > most {
             return refused("bytes", header.body_length, most);
         }
@@ -153,7 +153,7 @@ pub struct EncodedChunk {
     starts: Vec<u32>,
     limit: u64,
     /// Whether the limit comes from the requested size of chunks.
-    asked: bool,
+    is_size_requested: bool,
     /// Bytes that each column has decoded to, and their sum, which stays below `limit`.
     charges: Vec<AtomicU64>,
     charged: AtomicU64,
@@ -164,7 +164,7 @@ impl EncodedChunk {
         schema: Arc<Schema>,
         header: &Header,
         message: Bytes,
-        limits: &Limits,
+        limits: &DecodeLimits,
         bound: Option<u64>,
     ) -> Result<Self, DecodeError> {
         let wire_bytes = message.len();
@@ -213,7 +213,7 @@ impl EncodedChunk {
             body,
             starts,
             limit: limits.decoded_bytes.min(bound.unwrap_or(u64::MAX)),
-            asked: bound.is_some(),
+            is_size_requested: bound.is_some(),
             charges,
             charged: AtomicU64::new(0),
         })
@@ -273,11 +273,12 @@ impl EncodedChunk {
     /// If there is no such column.
     pub fn column(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
         let others = self.charged.load(Ordering::Relaxed).saturating_sub(self.charges[column].load(Ordering::Relaxed));
-        let free = if self.asked { self.rows.saturating_mul(count(&self.schema.fields[column])) } else { 0 };
+        let free =
+            if self.is_size_requested { self.rows.saturating_mul(count(&self.schema.fields[column])) } else { 0 };
         let mut budget = Budget::new(self.limit, others, free as u64);
         let decoded = self.decode(column, &mut budget).map_err(|damage| {
             let damage = match damage {
-                Damage::OverLimit { declared, limit } if self.asked => {
+                Damage::OverLimit { declared, limit } if self.is_size_requested => {
                     Damage::Unasked { unit: "bytes", declared, limit }
                 }
                 damage => damage,

@@ -15,9 +15,10 @@ mod nulls;
 mod sample;
 mod schema;
 
-use crate::message::{HEADER_LEN, Header, Kind};
+use crate::message::{HEADER_LEN, Header, MessageKind};
 use crate::{
-    Codec, CodecSet, Column, Config, Damage, DecodeError, EncodeError, EncodingSet, Level, Limits, Schema, checksum,
+    Codec, CodecSet, Column, Config, Damage, DecodeError, DecodeLimits, EncodeError, EncodingSet, Level, Schema,
+    checksum,
 };
 use body::Body;
 pub use chunk::Chunk;
@@ -72,7 +73,7 @@ impl Encoder {
     /// The first message.
     pub fn schema_message(&mut self) -> Vec<u8> {
         let body = schema::encode(&self.schema);
-        self.message(Kind::Schema, &body)
+        self.message(MessageKind::Schema, &body)
     }
 
     /// The last message.
@@ -81,10 +82,10 @@ impl Encoder {
         body.extend_from_slice(&self.rows.to_le_bytes());
         body.extend_from_slice(&u64::from(self.chunks).to_le_bytes());
         body.extend_from_slice(&self.running.value().to_le_bytes());
-        self.message(Kind::End, &body)
+        self.message(MessageKind::End, &body)
     }
 
-    fn message(&mut self, kind: Kind, body: &[u8]) -> Vec<u8> {
+    fn message(&mut self, kind: MessageKind, body: &[u8]) -> Vec<u8> {
         let mut header = Header {
             kind,
             codec: 0,
@@ -140,7 +141,7 @@ impl Encoder {
         }
         let stored = own.len() + borrowed.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let mut header = Header {
-            kind: Kind::Chunk,
+            kind: MessageKind::Chunk,
             codec: used,
             length: (HEADER_LEN + stored) as u64,
             checksum: 0,
@@ -162,9 +163,9 @@ impl Encoder {
     ///
     /// The message is damaged (header and checksum are checked) or not a chunk. Nothing was added to the stream then.
     pub fn adopt<'a>(&mut self, message: &'a [u8]) -> Result<Chunk<'a>, DecodeError> {
-        let limits = Limits { message_bytes: u64::MAX, decoded_bytes: u64::MAX };
+        let limits = DecodeLimits { message_bytes: u64::MAX, decoded_bytes: u64::MAX };
         let mut header = Header::open(message, &limits)?;
-        if header.kind != Kind::Chunk {
+        if header.kind != MessageKind::Chunk {
             return Err(Damage::OutOfPlace.into());
         }
         header.sequence = self.chunks;

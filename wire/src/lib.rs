@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use bytes::Bytes;
-//! use colonnade_wire::{Column, Config, DataType, Decoder, Encoder, Field, Limits, Message, Schema, Values};
+//! use colonnade_wire::{Column, Config, DataType, Decoder, Encoder, Field, DecodeLimits, Message, Schema, Values};
 //!
 //! let schema = Schema { fields: vec![Field::new("n", DataType::Int32, false)], metadata: vec![] };
 //! let values: Vec<u8> = (0..1000i32).flat_map(i32::to_le_bytes).collect();
@@ -27,7 +27,7 @@
 //! stream.push(encoder.chunk(1000, &[column], Config::LIGHT)?.slices().concat());
 //! stream.push(encoder.end_message());
 //!
-//! let mut decoder = Decoder::new(Limits::default());
+//! let mut decoder = Decoder::new(DecodeLimits::default());
 //! for message in stream {
 //!     if let Message::Chunk(chunk) = decoder.message(Bytes::from(message))? {
 //!         let Values::Fixed(decoded) = chunk.column(0)?.values else { unreachable!() };
@@ -64,6 +64,6 @@ pub use decode::{Decoder, EncodedChunk, Message, Totals};
 pub use encode::{Chunk, Encoder};
 pub use encoding::Encoding;
 pub use error::{Damage, DecodeError, EncodeError};
-pub use message::{Asked, HEADER_LEN, Limits, message_length};
+pub use message::{DecodeLimits, HEADER_LEN, RequestedSize, message_length};
 pub use schema::{DataType, Field, IndexType, Layout, Schema, Unit};
 pub use writer::{Queue, Writer};

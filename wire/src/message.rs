@@ -9,14 +9,14 @@ pub(crate) const MAGIC: [u8; 4] = *b"CLN1";
 
 /// What a reader accepts.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct DecodeLimits {
     /// Bytes of one message, header included, and of its body before the codec.
     pub message_bytes: u64,
     /// Bytes of the buffers that one chunk decodes to.
     pub decoded_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for DecodeLimits {
     fn default() -> Self {
         Self { message_bytes: 1 << 30, decoded_bytes: 2 << 30 }
     }
@@ -24,7 +24,7 @@ impl Default for Limits {
 
 /// The size of chunks that a reader requested. PROTOCOL §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedSize {
     /// The maximum number of rows.
     pub rows: u32,
     /// The maximum number of bytes of plain buffers, unless the chunk is a single row.
@@ -38,7 +38,7 @@ const CHUNK_OVERHEAD: u64 = 64 << 10;
 /// Additional bytes for each field: the first offset, the last byte of a bitmap, headers, the alignment of its buffers.
 const FIELD_OVERHEAD: u64 = 256;
 
-impl Asked {
+impl RequestedSize {
     /// The maximum number of bytes of the body, and of the decoded buffers, of a chunk of several rows. `fields`
     /// includes nested fields.
     pub(crate) fn most(self, fields: usize) -> u64 {
@@ -50,7 +50,7 @@ impl Asked {
     /// Only a chunk of a single row may be much larger than requested.
     pub fn allows(self, header: &[u8; HEADER_LEN], length: u64) -> bool {
         let largest = self.bytes.saturating_mul(MARGIN).max(SCHEMA_BYTES);
-        length <= largest || (header[4] == Kind::Chunk as u8 && u32_at(header, 24) == 1)
+        length <= largest || (header[4] == MessageKind::Chunk as u8 && u32_at(header, 24) == 1)
     }
 }
 
@@ -58,7 +58,7 @@ impl Asked {
 pub(crate) const SCHEMA_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MessageKind {
     Schema = 1,
     Chunk = 2,
     End = 3,
@@ -67,7 +67,7 @@ pub(crate) enum Kind {
 /// A message's fields before the body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) codec: u8,
     pub(crate) length: u64,
     pub(crate) checksum: u64,
@@ -94,7 +94,7 @@ impl Header {
     }
 
     /// Checks a whole message and parses its header.
-    pub(crate) fn open(message: &[u8], limits: &Limits) -> Result<Self, DecodeError> {
+    pub(crate) fn open(message: &[u8], limits: &DecodeLimits) -> Result<Self, DecodeError> {
         let Some(header) = message.first_chunk::<HEADER_LEN>() else { return Err(Damage::Truncated.into()) };
         let length = message_length(header, limits)?;
         if length > message.len() {
@@ -107,9 +107,9 @@ impl Header {
             return Err(Damage::Checksum.into());
         }
         let kind = match header[4] {
-            1 => Kind::Schema,
-            2 => Kind::Chunk,
-            3 => Kind::End,
+            1 => MessageKind::Schema,
+            2 => MessageKind::Chunk,
+            3 => MessageKind::End,
             other => return Err(Damage::Kind(other).into()),
         };
         let header = Self {
@@ -125,10 +125,10 @@ impl Header {
         if zeros.iter().any(|zero| zero.iter().any(|&byte| byte != 0)) {
             return Err(Damage::NotZero.into());
         }
-        if kind != Kind::Chunk && (header.codec != 0 || header.rows != 0 || header.sequence != 0) {
+        if kind != MessageKind::Chunk && (header.codec != 0 || header.rows != 0 || header.sequence != 0) {
             return Err(Damage::NotZero.into());
         }
-        if kind == Kind::Schema && header.length > SCHEMA_BYTES {
+        if kind == MessageKind::Schema && header.length > SCHEMA_BYTES {
             return Err(Damage::OverLimit { declared: header.length, limit: SCHEMA_BYTES }.into());
         }
         if header.body_length > limits.message_bytes {
@@ -146,7 +146,7 @@ impl Header {
 /// # Errors
 ///
 /// The magic is not version 1's, or the length is below that of a header or above the limit.
-pub fn message_length(header: &[u8; HEADER_LEN], limits: &Limits) -> Result<usize, DecodeError> {
+pub fn message_length(header: &[u8; HEADER_LEN], limits: &DecodeLimits) -> Result<usize, DecodeError> {
     if header[..4] != MAGIC {
         return Err(Damage::Magic.into());
     }

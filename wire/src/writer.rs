@@ -1,17 +1,17 @@
-//! An encoder that its controller drives.
+//! An encoder with the controller that configures it.
 
 use std::time::{Duration, Instant};
 
 use crate::clock::{Elapsed, Moment};
 use crate::{Chunk, ChunkCost, Column, Config, Controller, EncodeError, Encoder, LinkEstimate, LinkSample};
 
-/// Encodes the chunks of one stream as its controller says, and tells it what they cost.
+/// Encodes the chunks of one stream. The controller chooses each chunk's configuration, and measures its cost.
 pub struct Writer {
     encoder: Encoder,
     controller: Controller,
     begin: Instant,
     sent: u64,
-    /// When a chunk was handed to the socket, until the next one is begun.
+    /// When the last chunk was passed to the socket. `None` while a chunk is encoded.
     handed: Option<Instant>,
 }
 
@@ -21,7 +21,7 @@ impl Writer {
         Self { encoder, controller, begin: Instant::now(), sent: 0, handed: None }
     }
 
-    /// The encoder, for the messages that are no chunks.
+    /// The encoder, for the other messages of the stream.
     pub fn encoder(&mut self) -> &mut Encoder {
         &mut self.encoder
     }
@@ -30,7 +30,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The columns do not fit the schema, or the chunk is too large. Nothing was added to the stream then.
+    /// The columns do not fit the schema, or the chunk is too large. The stream is then unchanged.
     pub fn chunk<'a>(&mut self, rows: usize, columns: &[Column<&'a [u8]>]) -> Result<Chunk<'a>, EncodeError> {
         if let Some(handed) = self.handed.take() {
             self.controller.produced(handed.elapsed());
@@ -42,38 +42,38 @@ impl Writer {
         Ok(chunk)
     }
 
-    /// How the next chunk will be encoded.
+    /// The configuration of the next chunk.
     pub fn next_config(&mut self) -> Config {
         self.controller.next_config()
     }
 
-    /// Takes back the memory of a chunk that was sent, for the next one.
+    /// Reuses the memory of a chunk that was sent.
     pub fn recycle(&mut self, chunk: Chunk<'_>) {
         self.encoder.recycle(chunk);
     }
 
-    /// What this stream has measured of the link, for the next stream on the connection; see [`Controller::link_estimate`].
+    /// The estimate of the link, for the next stream on the connection; see [`Controller::link_estimate`].
     pub fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
         self.controller.link_estimate(now)
     }
 
-    /// How much of a full chunk the next one is to hold, above 0 and at most 1.
+    /// The size of the next chunk as a share of a full one: above 0, at most 1.
     pub fn share(&mut self) -> f64 {
         self.controller.share()
     }
 
-    /// Whether encoding is no work, so that nothing is gained by doing it while something is sent.
+    /// Whether chunks are plain. Encoding then takes no time, and a second thread for sending gains nothing.
     pub fn is_plain(&self) -> bool {
         self.controller.is_plain()
     }
 
-    /// Whether the controller wants to know about the link; asking the socket costs system calls.
+    /// Whether the controller uses samples of the link. Each sample costs system calls.
     pub fn watches_link(&self) -> bool {
         self.controller.is_adaptive()
     }
 
-    /// `bytes` were handed to the socket since the last call, which now says `queue`. To be told before and after each
-    /// chunk is sent.
+    /// Passes a sample of the link to the controller: `bytes` were passed to the socket since the last call, and `queue` is its state.
+    /// Call it before and after each chunk is sent.
     pub fn link(&mut self, bytes: usize, queue: &Queue) {
         self.sent += bytes as u64;
         if bytes > 0 {
@@ -95,17 +95,17 @@ impl Writer {
 /// The state of a socket; see [`LinkSample`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
-    /// Bytes that the peer has acknowledged since the connection's begin, selectively or not.
+    /// Bytes that the peer has acknowledged since the connection began, selectively or not.
     pub delivered: u64,
     /// Bytes that wait in the kernel.
     pub unsent: u64,
     /// Whether TCP is in slow start.
     pub is_slow_start: bool,
-    /// Whether a thread that sends has bytes that it has not passed to the kernel.
+    /// Whether the sending thread has bytes that it has not passed to the kernel.
     pub is_held: bool,
-    /// CPU time of that thread since the stream's begin.
+    /// CPU time of that thread since the stream began.
     pub sending: Duration,
-    /// Time in which the peer's window was the limit.
+    /// The time in which the peer's window limited the throughput.
     pub peer_limited: Duration,
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 
 use colonnade_wire::{
-    Column, Config, Damage, DataType, Decoder, Encoder, Field, Limits, Message, Schema, Totals, Values,
+    Column, Config, Damage, DataType, DecodeLimits, Decoder, Encoder, Field, Message, Schema, Totals, Values,
 };
 
 fn schema() -> Schema {
@@ -30,7 +30,7 @@ fn an_adopted_chunk_is_the_streams_next() {
     }
     stream.push(leader.end_message());
 
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecodeLimits::default());
     let mut rows = vec![];
     for message in stream {
         if let Message::Chunk(chunk) = decoder.message(message.into()).unwrap() {
@@ -55,7 +55,7 @@ fn what_is_no_intact_chunk_is_refused_and_not_counted() {
         assert_eq!(leader.adopt(&message).err().map(|error| error.damage), Some(damage));
     }
     stream.push(leader.end_message());
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecodeLimits::default());
     stream.into_iter().for_each(|message| drop(decoder.message(message.into()).unwrap()));
     assert_eq!(decoder.finish().unwrap(), Totals::default());
 }

@@ -10,7 +10,8 @@ use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use colonnade_wire::arrow::{array_from_column, columns_from_batch, schema_from_arrow, schema_to_arrow};
 use colonnade_wire::{
-    Bitmap, Column, Config, DataType, Decoder, Encoder, Field, IndexType, Layout, Limits, Message, Schema, Unit, Values,
+    Bitmap, Column, Config, DataType, DecodeLimits, Decoder, Encoder, Field, IndexType, Layout, Message, Schema, Unit,
+    Values,
 };
 use proptest::prelude::*;
 
@@ -251,7 +252,7 @@ proptest! {
     #[test]
     fn every_type_in_every_configuration((schema, rows, columns, config) in chunk()) {
         let mut encoder = Encoder::new(schema.clone());
-        let mut decoder = Decoder::new(Limits::default());
+        let mut decoder = Decoder::new(DecodeLimits::default());
         let first = encoder.schema_message();
         let Message::Schema(read) = decoder.message(first.into()).unwrap() else { panic!("no schema") };
         prop_assert_eq!(&*read, &schema);
@@ -304,7 +305,7 @@ fn an_all_null_parent_leaves_a_valid_dictionary() {
         let schema = Schema { fields: vec![field], metadata: vec![] };
         let column = Column { rows: 2, validity: Some(Bitmap::new(&[0][..])), values };
         let mut encoder = Encoder::new(schema.clone());
-        let mut decoder = Decoder::new(Limits::default());
+        let mut decoder = Decoder::new(DecodeLimits::default());
         decoder.message(encoder.schema_message().into()).unwrap();
         let chunk = encoder.chunk(2, &[column], Config::PLAIN).unwrap();
         let Message::Chunk(chunk) = decoder.message(chunk.slices().concat().into()).unwrap() else {
@@ -328,7 +329,7 @@ fn offsets_that_wrap_are_refused_or_carried_and_never_followed() {
         for config in [Config::PLAIN, Config::LIGHT, Config::LIGHT_FSST] {
             let column = Column { rows: 400, validity: None, values: values.clone() };
             let Ok(chunk) = encoder.chunk(400, &[column], config) else { continue };
-            let mut decoder = Decoder::new(Limits::default());
+            let mut decoder = Decoder::new(DecodeLimits::default());
             decoder.message(encoder.schema_message().into()).unwrap();
             let Ok(Message::Chunk(chunk)) = decoder.message(chunk.slices().concat().into()) else { continue };
             assert!(chunk.column(0).is_err());

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use colonnade_wire::{Column, Damage, DecodeError, Decoder, HEADER_LEN, Limits, Message, Schema, message_length};
+use colonnade_wire::{Column, Damage, DecodeError, DecodeLimits, Decoder, HEADER_LEN, Message, Schema, message_length};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ type Stream = (Schema, Vec<(usize, Vec<Column<Bytes>>)>);
 
 /// Decodes a whole stream as a reader of a file does.
 fn decode(stream: &[u8]) -> Result<Stream, DecodeError> {
-    let limits = Limits { message_bytes: 1 << 24, decoded_bytes: 1 << 26 };
+    let limits = DecodeLimits { message_bytes: 1 << 24, decoded_bytes: 1 << 26 };
     let mut decoder = Decoder::new(limits);
     let (mut schema, mut chunks) = (Schema::default(), Vec::new());
     let mut rest = stream;
@@ -177,7 +177,7 @@ fn repaired_checksums_never_cause_a_panic() {
         let mut start = 0;
         while start < stream.len() {
             let header = stream[start..].first_chunk::<HEADER_LEN>().unwrap();
-            let length = message_length(header, &Limits::default()).unwrap();
+            let length = message_length(header, &DecodeLimits::default()).unwrap();
             for position in start + 24..start + length {
                 for flip in [0x01, 0x10, 0x80, 0xFF] {
                     let mut changed = stream.clone();

@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, RecordBatch};
 use bytes::Bytes;
 use colonnade_wire::arrow::{array_from_column, columns_from_batch, schema_from_arrow};
-use colonnade_wire::{Chunk, Config, Decoder, Encoder, Limits, Message, Schema};
+use colonnade_wire::{Chunk, Config, DecodeLimits, Decoder, Encoder, Message, Schema};
 
 use crate::Result;
 use crate::clock::Stopwatch;
@@ -68,8 +68,12 @@ impl Stream {
     /// A column has a type that the format does not support.
     pub fn start(table: &Table) -> Result<Self> {
         let schema = schema_from_arrow(&table.schema)?;
-        let mut stream =
-            Self { encoder: Encoder::new(schema.clone()), decoder: Decoder::new(Limits::default()), schema, bytes: 0 };
+        let mut stream = Self {
+            encoder: Encoder::new(schema.clone()),
+            decoder: Decoder::new(DecodeLimits::default()),
+            schema,
+            bytes: 0,
+        };
         let message = stream.encoder.schema_message();
         stream.bytes += message.len();
         stream.decoder.message(message.into())?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use colonnade_wire::{Asked, Decoder, Limits, Message};
+use colonnade_wire::{DecodeLimits, Decoder, Message, RequestedSize};
 
 use super::connection::Postgres;
 use super::message::{HEADER, protocol};
@@ -26,12 +26,12 @@ impl CopyOut {
     /// Waits for the schema message.
     pub(crate) fn open(
         reader: EventReader<Postgres, Bytes>,
-        asked: Asked,
-        limits: Limits,
+        asked: RequestedSize,
+        limits: DecodeLimits,
         keep: Keep<'_>,
     ) -> Result<Self, Error> {
         let schema = SchemaRef::new(arrow_schema::Schema::empty());
-        let mut copy = Self { reader, decoder: Decoder::new(limits).asked(asked), schema };
+        let mut copy = Self { reader, decoder: Decoder::new(limits).requested(asked), schema };
         match copy.message(keep)? {
             Some((Message::Schema(schema), _)) => {
                 copy.reader.meter.schema(schema.fields.len());

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use colonnade_wire::Limits;
+use colonnade_wire::DecodeLimits;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use crate::channel::{Channel, lost};
@@ -91,7 +91,7 @@ impl Incoming {
         tick: Tick<'_>,
         sink: &mut dyn FnMut(Bytes),
     ) -> Result<(), Error> {
-        let limit = limit.unwrap_or(Limits::default().message_bytes);
+        let limit = limit.unwrap_or(DecodeLimits::default().message_bytes);
         self.0.rows(pool, &mut |bytes, whole| step(bytes, whole, limit), tick, sink)
     }
 }

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::split::trimmed;
 use colonnade_sql::{Dialect, code, quote};
-use colonnade_wire::{Asked, Limits};
+use colonnade_wire::{DecodeLimits, RequestedSize};
 
 use crate::{Compression, Error, ErrorKind, Parallel, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
 /// The default size of chunks. PROTOCOL §2.
-const CHUNKS: Asked = Asked { rows: 65_536, bytes: 4 << 20 };
+const CHUNKS: RequestedSize = RequestedSize { rows: 65_536, bytes: 4 << 20 };
 /// The most bytes of a schema message, and of a chunk in addition to its values.
 const MESSAGE_OVERHEAD: u64 = 16 << 20;
 /// The most digits of a decimal in the format. FORMAT §4.
@@ -49,14 +49,17 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Resul
 }
 
 /// The size of the chunks that [`copy`] requests.
-pub(crate) fn chunks(options: &QueryOptions) -> Asked {
-    Asked { rows: options.chunk_rows.unwrap_or(CHUNKS.rows), bytes: options.chunk_bytes.unwrap_or(CHUNKS.bytes) }
+pub(crate) fn chunks(options: &QueryOptions) -> RequestedSize {
+    RequestedSize {
+        rows: options.chunk_rows.unwrap_or(CHUNKS.rows),
+        bytes: options.chunk_bytes.unwrap_or(CHUNKS.bytes),
+    }
 }
 
 /// The largest accepted message and chunk. A chunk cannot exceed the limit of the result. The headers of a message do
 /// not count towards that limit.
-pub(crate) fn limits(options: &QueryOptions) -> Limits {
-    let mut limits = Limits::default();
+pub(crate) fn limits(options: &QueryOptions) -> DecodeLimits {
+    let mut limits = DecodeLimits::default();
     limits.message_bytes = options.max_message_bytes.unwrap_or(limits.message_bytes);
     if let Some(most) = options.max_result_bytes {
         limits.message_bytes = limits.message_bytes.min(most.saturating_add(MESSAGE_OVERHEAD));

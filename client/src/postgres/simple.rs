@@ -2,7 +2,7 @@
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY>
 
 use bytes::Bytes;
-use colonnade_wire::{Asked, HEADER_LEN};
+use colonnade_wire::{HEADER_LEN, RequestedSize};
 
 use super::ask::TextPart;
 use super::delivery::is_unknown_format;
@@ -21,7 +21,7 @@ pub(crate) enum Job<'a> {
     Copy {
         pool: &'a Pool,
         /// The requested size of chunks.
-        asked: Asked,
+        asked: RequestedSize,
         /// The most bytes of a message.
         limit: u64,
         tell: &'a mut dyn FnMut(Bytes),

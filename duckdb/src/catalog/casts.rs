@@ -10,11 +10,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Kind, Token};
+use colonnade_sql::{Token, TokenKind};
 
 use super::{SCHEMA, qualifies};
 
-/// The types.
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 /// Types that a name is cast to.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
@@ -100,10 +99,10 @@ impl<'t, 'a> Casts<'t, 'a> {
         let signs = self.tokens[at..]
             .iter()
             .take(2)
-            .take_while(|token| matches!(token.kind, Kind::Symbol(b'=' | b'<' | b'>' | b'!')));
+            .take_while(|token| matches!(token.kind, TokenKind::Symbol(b'=' | b'<' | b'>' | b'!')));
         let constant = at + signs.count();
         constant > at
-            && self.tokens.get(constant).is_some_and(|token| token.kind == Kind::Text)
+            && self.tokens.get(constant).is_some_and(|token| token.kind == TokenKind::Text)
             && is_double_colon(self.tokens, constant + 1)
     }
 
@@ -133,18 +132,18 @@ impl<'t, 'a> Casts<'t, 'a> {
         let mut last = cast.checked_sub(1)?;
         loop {
             let mut start = match tokens[last].kind {
-                Kind::Symbol(b']') => {
+                TokenKind::Symbol(b']') => {
                     last = self.brackets[last]?.checked_sub(1)?;
                     continue;
                 }
-                Kind::Symbol(b')') => {
+                TokenKind::Symbol(b')') => {
                     let open = self.parentheses[last]?;
                     // A function's name stands right before its arguments, a keyword mostly does not.
-                    let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
+                    let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
                     let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
                     name.unwrap_or(open)
                 }
-                Kind::Symbol(_) => return None,
+                TokenKind::Symbol(_) => return None,
                 _ => last,
             };
             while start >= 2 && is_symbol(tokens, start - 1, b'.') {
@@ -163,7 +162,7 @@ impl<'t, 'a> Casts<'t, 'a> {
 }
 
 fn is_column(operand: &Token<'_>) -> bool {
-    matches!(operand.kind, Kind::Word | Kind::Name) && !operand.is_word("array")
+    matches!(operand.kind, TokenKind::Word | TokenKind::Name) && !operand.is_word("array")
 }
 
 /// For each token the opening that is not closed before it.
@@ -171,9 +170,9 @@ fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
     let mut pending = Vec::new();
     let before = tokens.iter().enumerate().map(|(at, token)| {
         let last = pending.last().copied();
-        if token.kind == Kind::Symbol(open) {
+        if token.kind == TokenKind::Symbol(open) {
             pending.push(at);
-        } else if token.kind == Kind::Symbol(close) {
+        } else if token.kind == TokenKind::Symbol(close) {
             pending.pop();
         }
         last
@@ -184,7 +183,8 @@ fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
 /// A literal or a parameter, whatever it is cast to.
 fn is_constant(operand: &[Token<'_>]) -> bool {
     let [constant, rest @ ..] = operand else { return false };
-    matches!(constant.kind, Kind::Text | Kind::Positional) && rest.first().is_none_or(|next| next.is_symbol(b':'))
+    matches!(constant.kind, TokenKind::Text | TokenKind::Positional)
+        && rest.first().is_none_or(|next| next.is_symbol(b':'))
 }
 
 /// The name of the type at `at`, without `pg_catalog.`, and where it ends.
@@ -193,7 +193,7 @@ fn type_name<'a>(tokens: &[Token<'a>], at: usize) -> Option<(Cow<'a, str>, usize
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => at + 2,
         _ => at,
     };
-    let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
+    let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
     Some((name.folded(), at + 1))
 }
 

@@ -4,7 +4,7 @@
 //! else `public` (an alias, a column) is left as it is: there no dot follows the name.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Kind, Token, code, quote};
+use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
 use super::{INFORMATION, INFORMATION_HERE, SCHEMA, begins};
 
@@ -36,7 +36,8 @@ fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
         return edits;
     }
     let database = database.to_lowercase();
-    let is_database = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name) && token.folded() == database;
+    let is_database =
+        |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name) && token.folded() == database;
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(&tokens, at));
     for (at, token) in tokens.iter().enumerate() {
@@ -121,7 +122,7 @@ fn in_text(token: &Token<'_>, edits: &mut Edits) {
 }
 
 fn is_name(token: &Token<'_>) -> bool {
-    matches!(token.kind, Kind::Word | Kind::Name)
+    matches!(token.kind, TokenKind::Word | TokenKind::Name)
 }
 
 fn is_public(token: &Token<'_>) -> bool {

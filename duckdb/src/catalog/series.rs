@@ -3,7 +3,7 @@
 //! beside it.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Kind, Token};
+use colonnade_sql::{Token, TokenKind};
 
 /// Notes what becomes of the call that may begin at `at`, and of what stands beside it in FROM.
 pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
@@ -19,7 +19,7 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     // , function(…) AS name
     while let Some([comma, function, open]) = tokens.get(next..next + 3)
         && comma.is_symbol(b',')
-        && function.kind == Kind::Word
+        && function.kind == TokenKind::Word
         && open.is_symbol(b'(')
         && let Some(close) = closing(tokens, next + 2)
         && let Some((alias, after)) = self::alias(tokens, close + 1)
@@ -69,7 +69,7 @@ fn first<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
 /// The name after `AS`, or without it, and what follows it: another item, the end of the list, or a condition.
 fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
-    let name = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
+    let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
     let is_end = tokens.get(at + 1).is_none_or(|next| {
         next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_word("where")
     });
@@ -81,8 +81,8 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     tokens.iter().enumerate().skip(open).find_map(|(at, token)| {
         match token.kind {
-            Kind::Symbol(b'(') => depth += 1,
-            Kind::Symbol(b')') => depth = depth.saturating_sub(1),
+            TokenKind::Symbol(b'(') => depth += 1,
+            TokenKind::Symbol(b')') => depth = depth.saturating_sub(1),
             _ => {}
         }
         (depth == 0).then_some(at)

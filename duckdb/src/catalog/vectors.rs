@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Kind, Token};
+use colonnade_sql::{Token, TokenKind};
 
 use super::{SCHEMA, qualifies};
 
@@ -40,7 +40,7 @@ fn named<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
         return None;
     }
     let rest = if rest.first()?.is_word("as") { &rest[1..] } else { rest };
-    let alias = rest.first().filter(|token| matches!(token.kind, Kind::Word | Kind::Name))?;
+    let alias = rest.first().filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
     let name = alias.folded();
     if NO_ALIASES.contains(&&*name) {
         return None;
@@ -56,14 +56,14 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token.kind {
-            Kind::Symbol(b'[' | b'(') => depth += 1,
-            Kind::Symbol(b']' | b')') => {
+            TokenKind::Symbol(b'[' | b'(') => depth += 1,
+            TokenKind::Symbol(b']' | b')') => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
                     return token.is_symbol(b']').then_some(at);
                 }
             }
-            Kind::Symbol(b':') if depth == 1 => return None,
+            TokenKind::Symbol(b':') if depth == 1 => return None,
             _ => {}
         }
     }

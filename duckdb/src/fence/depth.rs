@@ -3,7 +3,7 @@
 //! The engine parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has the
 //! depths at which it was seen to die by the size of the stack.
 
-use colonnade_sql::{Kind, Token};
+use colonnade_sql::{Token, TokenKind};
 
 use super::Refusal;
 
@@ -49,11 +49,9 @@ pub struct Depth {
     is_distinct: bool,
 }
 
-/// What is open.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     is_case: bool,
-    /// Whether a lambda begins in it.
     is_lambda: bool,
     /// Whether commas separate relations here.
     is_from: bool,
@@ -94,13 +92,13 @@ impl Depth {
         let (is_next, is_distinct) = (self.is_relation_next, self.is_distinct);
         (self.is_relation_next, self.is_distinct) = (false, false);
         let is_sign = match token.kind {
-            Kind::Word => self.word(token, is_distinct)?,
-            Kind::Symbol(symbol) => self.symbol(symbol, is_next)?,
+            TokenKind::Word => self.word(token, is_distinct)?,
+            TokenKind::Symbol(symbol) => self.symbol(symbol, is_next)?,
             _ => false,
         };
         self.parts = match token.kind {
-            Kind::Symbol(b'.') => self.parts + 1,
-            Kind::Word | Kind::Name => self.parts,
+            TokenKind::Symbol(b'.') => self.parts + 1,
+            TokenKind::Word | TokenKind::Name => self.parts,
             _ => 0,
         };
         most(self.parts, PARTS, "parts of a name")?;

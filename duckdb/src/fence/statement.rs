@@ -2,7 +2,7 @@
 //!
 //! Only what is named here passes. The engine is then asked for its own kind of the same text.
 
-use colonnade_sql::{Kind, Token};
+use colonnade_sql::{Token, TokenKind};
 
 use super::rules::{Rules, Section};
 use super::{Refusal, Rights, fold, tokens, value};
@@ -125,7 +125,7 @@ fn details(head: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refu
         "set" | "reset" => set(&head[1..], rules, rights),
         "pragma" => {
             let name = head.get(1).map(|token| fold(&value(token))).unwrap_or_default();
-            let sets = head.get(2).is_some_and(|token| token.kind == Kind::Symbol(b'='));
+            let sets = head.get(2).is_some_and(|token| token.kind == TokenKind::Symbol(b'='));
             listed(if sets { Section::Settings } else { Section::Pragmas }, &name, "PRAGMA", rules, rights)
         }
         _ => Ok(()),
@@ -171,9 +171,9 @@ fn explained(head: &[Token<'_>]) -> Option<usize> {
     if head.get(at).is_some_and(|token| token.is_word("analyze")) {
         at += 1;
     }
-    let is_open = head.get(at).is_some_and(|token| token.kind == Kind::Symbol(b'('));
+    let is_open = head.get(at).is_some_and(|token| token.kind == TokenKind::Symbol(b'('));
     if is_open && head.get(at + 1).is_some_and(|token| OPTIONS.iter().any(|option| token.is_word(option))) {
-        at += 1 + head.get(at..)?.iter().position(|token| token.kind == Kind::Symbol(b')'))?;
+        at += 1 + head.get(at..)?.iter().position(|token| token.kind == TokenKind::Symbol(b')'))?;
     }
     head.get(at).map(|token| token.start)
 }
@@ -181,8 +181,8 @@ fn explained(head: &[Token<'_>]) -> Option<usize> {
 /// A keyword in lower case, or a symbol; a quoted name is no keyword.
 fn word(token: &Token<'_>) -> String {
     match token.kind {
-        Kind::Word => token.text.to_ascii_lowercase(),
-        Kind::Symbol(_) => token.text.to_owned(),
+        TokenKind::Word => token.text.to_ascii_lowercase(),
+        TokenKind::Symbol(_) => token.text.to_owned(),
         _ => String::new(),
     }
 }

@@ -1,10 +1,9 @@
 //! The tokens of a statement exactly as DuckDB's own lexer cuts them, or a refusal.
 //!
-//! [`colonnade_sql`]'s lexer never fails, since it serves several dialects and the engine reports what is wrong. A fence cannot
-//! afford that: where DuckDB's lexer may cut differently, or the text is not closed, the token has a fault, and the statement is
-//! refused. `tests/attacks/test_tokens.py` compares both lexers.
+//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault where DuckDB's lexer may cut differently, or where the text is
+//! not closed. The fence refuses such statements. `tests/attacks/test_tokens.py` compares both lexers.
 
-use colonnade_sql::{Dialect, Fault, Kind, Token};
+use colonnade_sql::{Dialect, Token, TokenFault, TokenKind};
 
 use super::Refusal;
 
@@ -19,14 +18,14 @@ pub fn tokens(sql: &str) -> impl Iterator<Item = Result<Token<'_>, Refusal>> {
     })
 }
 
-fn described(fault: Fault, kind: Kind) -> &'static str {
+fn described(fault: TokenFault, kind: TokenKind) -> &'static str {
     match fault {
-        Fault::Unclosed if kind == Kind::Comment => "a comment that is not closed",
-        Fault::Unclosed => "a quote that is not closed",
-        Fault::Junk if kind == Kind::Number => "a number with letters after it; put a space between them",
-        Fault::Junk => "a parameter with something after it; put a space between them",
-        Fault::Control => "a control character",
-        Fault::Conditional => "a comment that may run",
+        TokenFault::Unclosed if kind == TokenKind::Comment => "a comment that is not closed",
+        TokenFault::Unclosed => "a quote that is not closed",
+        TokenFault::Junk if kind == TokenKind::Number => "a number with letters after it; put a space between them",
+        TokenFault::Junk => "a parameter with something after it; put a space between them",
+        TokenFault::Control => "a control character",
+        TokenFault::Conditional => "a comment that may run",
     }
 }
 

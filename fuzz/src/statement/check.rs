@@ -1,28 +1,31 @@
-//! What the server's fence says of statements, for every kind of user. A statement with anything in it that the user may not use is
-//! refused; a statement is judged alike however it is written and whatever stands beside it; what is deeper than the bounds is refused.
+//! Checks the server's fence for every kind of user:
+//!
+//! - It refuses a statement that uses anything that the user may not use.
+//! - Its judgement does not depend on letter case, spaces, comments and neighbouring statements.
+//! - It refuses a statement that exceeds a bound.
 
 use std::sync::LazyLock;
 
 use colonnade_duckdb::fence::{Fence, Refusal, Rights};
 use colonnade_duckdb::{Home, Translated};
 use colonnade_sql::split::split;
-use colonnade_sql::statement::{Copy, CopySource};
-use colonnade_sql::{Dialect, Statement as Read, StatementKind};
+use colonnade_sql::statement::{CopySource, CopyStatement};
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
-use super::{Choices, Judgement, NONE, RIGHTS, Statement, WORDS, grammatical, judge, rewritten, tokens};
+use super::{Choices, GeneratedStatement, Judgement, NONE, RIGHTS, WORDS, grammatical, judge, rewritten, tokens};
 
 static FENCE: LazyLock<Fence> = LazyLock::new(|| {
     let catalog = WORDS.functions.iter().chain(WORDS.listed.iter().map(|(name, _)| name));
     Fence::new(catalog.map(|name| (*name).to_owned()), 1 << 20).expect("the lists are read")
 });
 
-/// That whoever may not send a text that was written by the grammar cannot send it in another form that the server makes of it.
+/// Checks that a user who may not send a text cannot send the form into which the server changes it.
 fn stays_refused(text: &str, rights: Rights, what: &str) {
     assert!(FENCE.check(text, rights).is_err(), "{what}: {rights:?} may send {text:?}");
 }
 
-/// What was written is what is found.
-fn expect(statement: &Statement, judgement: &Judgement, index: usize) {
+/// Checks that the fence finds what the grammar has recorded.
+fn expect(statement: &GeneratedStatement, judgement: &Judgement, index: usize) {
     let is_permitted = statement.permits >> index & 1 == 1;
     match judgement {
         Judgement::Passes { kinds, carried, .. } => {
@@ -42,11 +45,11 @@ fn expect(statement: &Statement, judgement: &Judgement, index: usize) {
     }
 }
 
-/// Judges a text among others, and in what the server makes of it.
+/// Checks the judgement of a text between other statements, and after the server has changed it.
 fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, choices: &mut Choices<'_>) {
     let is_refused = matches!(judgement, Judgement::Refused(_));
     match choices.byte() % 4 {
-        // A comment in the text may reach to the end of its line.
+        // The text may end with a comment, which the line break ends.
         0 => {
             let several = format!("{text}\n; select 1");
             assert!(FENCE.check(&several, rights).is_err(), "two statements pass as one: {several:?}");
@@ -73,11 +76,11 @@ fn position(starts: &[usize], start: usize) -> usize {
     starts.binary_search(&start).unwrap_or(usize::MAX)
 }
 
-/// Makes a statement out of bytes and checks what the fence says of it. The first byte chooses between a grammar and the bytes
-/// themselves, the second one the user, the third one what is done besides.
+/// Makes a statement out of bytes and checks the fence's judgement. The first byte chooses between the grammar and the bytes
+/// themselves, the second one the user.
 ///
 /// # Panics
-/// If the fence says something else than it should.
+/// If the judgement is wrong.
 pub fn check(bytes: &[u8]) {
     let [source, user, rest @ ..] = bytes else { return };
     let index = usize::from(user % 8).checked_sub(4).unwrap_or_else(|| usize::from(user % 2));
@@ -86,7 +89,7 @@ pub fn check(bytes: &[u8]) {
         let (how, text) = rest.split_at(rest.len().min(8));
         choices = Choices::new(how);
         let Ok(text) = std::str::from_utf8(text) else { return };
-        Statement { text: text.to_owned(), permits: NONE, ..Statement::default() }
+        GeneratedStatement { text: text.to_owned(), permits: NONE, ..GeneratedStatement::default() }
     } else {
         grammatical(&mut choices)
     };
@@ -106,10 +109,10 @@ pub fn check(bytes: &[u8]) {
     assert_eq!(again, judgement, "{text:?} and {otherwise:?}");
     beside(text, &judgement, &starts, rights, &mut choices);
     if source % 4 == 0 && statement.is_whole && matches!(judgement, Judgement::Refused(_)) {
-        // COPY of it: the server takes the query out of it, and has that judged.
+        // In COPY, the fence judges the query that the server extracts.
         let copied = format!("copy ( {text} ) to stdout");
-        if let StatementKind::Copy(Ok(Copy::ToStdout(CopySource::Query(query), _))) =
-            Read::of(&copied, Dialect::DuckDb).kind
+        if let StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Query(query), _))) =
+            Statement::of(&copied, Dialect::DuckDb).kind
         {
             stays_refused(&copied[query], rights, "copied");
         }

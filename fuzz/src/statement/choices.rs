@@ -1,6 +1,6 @@
-//! A fuzzer's bytes as decisions.
+//! Decisions from a fuzzer's bytes.
 
-/// Decisions, a byte each. After the last byte every decision is the first one of its alternatives.
+/// Decisions, one byte for each. After the last byte, every decision is the first alternative.
 #[derive(Clone, Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
@@ -28,7 +28,7 @@ impl<'a> Choices<'a> {
         of[self.below(of.len())]
     }
 
-    /// Whether something is so, once in `times`; never after the last byte.
+    /// True once in `times`; false after the last byte.
     pub fn once_in(&mut self, times: u8) -> bool {
         self.byte() % times == times - 1
     }

@@ -1,10 +1,10 @@
 //! Queries and statements of every kind, and what the lists say of them.
 
 use super::expressions::Grammar;
-use super::{ALL, Choices, NONE, Permits, Statement, WORDS, WRITERS, WRITERS_WITH_FILES};
+use super::{ALL, Choices, GeneratedStatement, NONE, Permits, WORDS, WRITERS, WRITERS_WITH_FILES};
 
-/// A statement by DuckDB's grammar, or words of DuckDB's in any order.
-pub fn grammatical(choices: &mut Choices<'_>) -> Statement {
+/// Writes a statement by DuckDB's grammar, or DuckDB's words in any order.
+pub fn grammatical(choices: &mut Choices<'_>) -> GeneratedStatement {
     let mut grammar = Grammar::new(choices);
     let kind = grammar.statement();
     let mut statement = grammar.out;
@@ -12,7 +12,7 @@ pub fn grammatical(choices: &mut Choices<'_>) -> Statement {
     statement
 }
 
-/// What is sent around a statement, and DuckDB's kind of the whole.
+/// Beginnings of statements that carry another one, and DuckDB's kind of the whole.
 const CARRIERS: [(&str, &str); 8] = [
     ("explain", "explain"),
     ("explain analyze", "explain"),
@@ -24,7 +24,7 @@ const CARRIERS: [(&str, &str); 8] = [
     ("prepare `copy` as", "prepare"),
 ];
 
-/// Statements that begin so, DuckDB's kind of them, and who may send them.
+/// Other statements, DuckDB's kind of each, and the users who may send it.
 const OTHERS: [(&str, &str, Permits); 40] = [
     ("begin", "transaction", ALL),
     ("start transaction", "transaction", ALL),
@@ -68,7 +68,7 @@ const OTHERS: [(&str, &str, Permits); 40] = [
     ("'select' 1", "", NONE),
 ];
 
-/// What creates, drops and alters, before and after a name.
+/// Statements that create, drop or alter: the text before and after a name, and DuckDB's kind.
 const DEFINITIONS: [(&str, &str, &str); 14] = [
     ("create table", "( i int )", "create"),
     ("create or replace temp view", "as select 1", "create"),
@@ -87,7 +87,7 @@ const DEFINITIONS: [(&str, &str, &str); 14] = [
 ];
 
 impl Grammar<'_, '_> {
-    /// A statement of any kind; DuckDB's kind of it, where that is known.
+    /// Writes a statement of any kind. Gives DuckDB's kind of it, if it is known.
     pub fn statement(&mut self) -> Option<&'static str> {
         match self.choices.byte() % 16 {
             0..4 => Some(self.query()),
@@ -122,7 +122,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// Writes tokens that may be quoted, with spaces only between them.
+    /// Writes tokens, some of them quoted. Spaces separate them, and none contains one.
     fn words(&mut self, text: &str) {
         text.split_ascii_whitespace().for_each(|token| self.write(token));
     }
@@ -133,7 +133,7 @@ impl Grammar<'_, '_> {
         self.words(text);
     }
 
-    /// EXPLAIN and PREPARE of anything.
+    /// Writes EXPLAIN or PREPARE of any statement.
     fn carrier(&mut self) -> &'static str {
         let (text, kind) = self.choices.one(&CARRIERS);
         self.words(text);
@@ -141,16 +141,16 @@ impl Grammar<'_, '_> {
         let carried = self.statement();
         let is_plain = matches!(carried, Some("select" | "insert" | "update" | "delete" | "merge_into"));
         match carried {
-            // One that the statement carries itself was noted first.
+            // This replaces what a nested carrier has recorded.
             Some(kind) if is_plain => self.out.carried = Some((first, kind)),
-            // DESCRIBE and the like are queries, all others are for nobody.
+            // Nobody may send other kinds within EXPLAIN and PREPARE.
             Some(_) => self.permit(NONE),
             None => self.out.is_whole = false,
         }
         kind
     }
 
-    /// INSERT, UPDATE, DELETE, TRUNCATE and MERGE.
+    /// Writes INSERT, UPDATE, DELETE, TRUNCATE or MERGE.
     fn change(&mut self) -> &'static str {
         match self.choices.byte() % 5 {
             0 => {
@@ -183,7 +183,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// WITH of queries, changes and what may not be there.
+    /// Writes WITH, whose first part is a query, a change, or a COPY, which nobody may send.
     fn with(&mut self) -> &'static str {
         let with = if self.choices.once_in(4) { "with recursive a" } else { "with a" };
         self.words(with);
@@ -203,7 +203,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// SET and RESET.
+    /// Writes SET or RESET.
     fn setting(&mut self) -> Option<&'static str> {
         self.one_of(&["set", "set session", "set local", "reset", "set global", "reset global"]);
         if self.out.text.ends_with("global") {
@@ -227,7 +227,7 @@ impl Grammar<'_, '_> {
         Some("set")
     }
 
-    /// PRAGMA with and without arguments, and in place of SET.
+    /// Writes PRAGMA without arguments, with one, or as an assignment.
     fn pragma(&mut self) -> Option<&'static str> {
         self.words("pragma");
         let (name, permits) = match self.choices.once_in(4) {
@@ -258,7 +258,7 @@ impl Grammar<'_, '_> {
         self.write(")");
     }
 
-    /// Any of DuckDB's words and signs, in any order.
+    /// Writes DuckDB's words and signs in any order.
     fn any_words(&mut self) {
         const SIGNS: [&str; 16] =
             ["(", ")", ",", ".", "[", "]", "{", "}", "=", "'x'", "\"x\"", "1", "$", ":", "*", "::"];
@@ -276,11 +276,11 @@ impl Grammar<'_, '_> {
                 }
             }
         }
-        // Depth is counted by what closes, too, which is not balanced here.
+        // Brackets are not balanced here, so the counted depth is not the fence's.
         self.out.is_too_deep = false;
     }
 
-    /// A query; DuckDB's kind of it.
+    /// Writes a query. Gives DuckDB's kind of it.
     pub fn query(&mut self) -> &'static str {
         if !self.burn() {
             self.words("select 1");
@@ -372,7 +372,7 @@ impl Grammar<'_, '_> {
         }
     }
 
-    /// One construct after the other, around the bound of it.
+    /// Repeats a construct side by side, about as often as its bound allows.
     fn chain(&mut self) {
         let (begin, link, most) = self.choices.one(&[
             ("select 1", "union all select 1", 1000),
@@ -383,7 +383,7 @@ impl Grammar<'_, '_> {
             ("select i from t group by grouping sets ( i", ", i", 400),
             ("select i from t group by cube ( i", ", i", 400),
         ]);
-        // The first relation counts for some, so that the bound itself is not certain.
+        // The first relation also counts in some of these, so the bound itself is left out.
         let times = match self.choices.byte() % 32 {
             31 => most + 1,
             30 => most - 50,

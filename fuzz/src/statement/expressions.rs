@@ -1,11 +1,11 @@
-//! Expressions, calls and names, and what the lists say of them.
+//! Expressions, calls and names, and the users who may use them.
 
 use super::words::UNDECIDED;
-use super::{ALL, Choices, NONE, Permits, Statement, WORDS};
+use super::{ALL, Choices, GeneratedStatement, NONE, Permits, WORDS};
 
-/// Names of users' own.
+/// Names that users have chosen.
 const NAMES: [&str; 8] = ["t", "i", "canary", "\"A b\"", "`a``b`", "é", "main . t", "\"it's\""];
-/// Values, some of which look like something else.
+/// Values. Some of them look like other tokens or statements.
 const VALUES: [&str; 14] = [
     "1",
     "'x'",
@@ -25,33 +25,33 @@ const VALUES: [&str; 14] = [
 const OPERATORS: [&str; 14] =
     ["+", "-", "*", "and", "or", "=", "<", ":: int , ", "like", "is not distinct from", "||", "->", "^", "in"];
 
-/// Writes a statement, and keeps what has to be found of it.
+/// Writes a statement, and records what the fence must find.
 pub struct Grammar<'a, 'b> {
-    /// What decides.
+    /// The decisions.
     pub choices: &'b mut Choices<'a>,
-    /// What is written.
-    pub out: Statement,
-    /// How many parentheses, brackets and CASEs are open.
+    /// The statement so far.
+    pub out: GeneratedStatement,
+    /// The number of open parentheses, brackets and CASEs.
     open: usize,
-    /// How many more parts there may be.
+    /// The number of parts that may still be written.
     fuel: usize,
 }
 
 impl<'a, 'b> Grammar<'a, 'b> {
-    /// An empty statement, which everybody may send.
+    /// Starts an empty statement, which all users may send.
     pub fn new(choices: &'b mut Choices<'a>) -> Self {
         const PARTS: usize = 40;
-        let out = Statement { permits: ALL, is_whole: true, ..Statement::default() };
+        let out = GeneratedStatement { permits: ALL, is_whole: true, ..GeneratedStatement::default() };
         Self { choices, out, open: 0, fuel: PARTS }
     }
 
-    /// Whether there may be one more part.
+    /// Counts a part. Gives whether it may be written.
     pub fn burn(&mut self) -> bool {
         self.fuel = self.fuel.saturating_sub(1);
         self.fuel > 0
     }
 
-    /// Writes tokens with spaces between them. Brackets count as open until they are closed.
+    /// Writes tokens with spaces between them, and counts open brackets.
     pub fn write(&mut self, tokens: &str) {
         if tokens.contains(['\'', '"', '`']) || tokens.starts_with("$$") || tokens.starts_with("$a$") {
             return self.token(tokens);
@@ -73,7 +73,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
         }
         let start = self.out.text.len();
         self.out.text.push_str(token);
-        // A sign of several characters is a token each.
+        // Each character of an operator is a token.
         if token.starts_with(|c: char| c.is_ascii_punctuation() && !matches!(c, '\'' | '"' | '`' | '$' | '_')) {
             self.out.tokens.extend((start..self.out.text.len()).map(|at| at..at + 1));
         } else {
@@ -81,17 +81,17 @@ impl<'a, 'b> Grammar<'a, 'b> {
         }
     }
 
-    /// Takes the right to send it from everybody else.
+    /// Leaves only these users, of those who may send the statement so far.
     pub fn permit(&mut self, permits: Permits) {
         self.out.permits &= permits;
     }
 
-    /// Notes that there are `count` of something of which there may be `most`.
+    /// Records that a construct occurs `count` times, where the bound is `most`.
     pub fn limit(&mut self, count: usize, most: usize) {
         self.out.is_too_deep |= count > most;
     }
 
-    /// Writes a word of the lists, quoted if it is none or by choice.
+    /// Writes a name of the lists. It is quoted by choice, or if it is no plain word.
     pub fn listed(&mut self, name: &str) {
         let is_bare = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -103,13 +103,13 @@ impl<'a, 'b> Grammar<'a, 'b> {
         self.permit(WORDS.name(name));
     }
 
-    /// A name of a user's own.
+    /// Writes a name that a user has chosen.
     pub fn name(&mut self) {
         let name = self.choices.one(&NAMES);
         self.write(name);
     }
 
-    /// A call: of a function that everybody may call, of any function, or of a user's own.
+    /// Writes a call of a function that all users may call, of any function, or of a macro.
     pub fn call(&mut self) {
         let name = match self.choices.byte() % 16 {
             0 => "abs",
@@ -127,7 +127,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
             }
             _ => {}
         }
-        // A text in a name's place is called likewise.
+        // DuckDB accepts a string in place of a function's name.
         if self.choices.once_in(16) && !name.contains('\'') {
             self.token(&format!("'{name}'"));
             self.out.is_whole = false;
@@ -147,7 +147,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
         }
     }
 
-    /// Anything that has a value.
+    /// Writes an expression.
     pub fn expression(&mut self) {
         if !self.burn() {
             return self.write("1");
@@ -198,7 +198,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
             }
             14 if self.choices.once_in(16) => self.tower(),
             15 if self.choices.once_in(8) => {
-                // DuckDB's operators under their own names.
+                // DuckDB's form for calling operators by name.
                 self.write("operator ( + ) ( 1 , 2 )");
                 self.permit(NONE);
             }
@@ -212,7 +212,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
         self.write(after);
     }
 
-    /// One construct in itself, around the bound of it.
+    /// Nests a construct in itself, about as deep as its bound allows.
     fn tower(&mut self) {
         let (before, after, most) = self.choices.one(&[
             ("(", ")", 250),
@@ -224,7 +224,7 @@ impl<'a, 'b> Grammar<'a, 'b> {
             ("list_transform ( a , lambda x :", ")", 12),
             ("( select", ")", 250),
             ("( pivot (", ") on i )", 12),
-            // The first parenthesis is in no LIMIT.
+            // The outermost parenthesis is not within a LIMIT.
             ("( select 1 limit", ")", 13),
             ("a .", "", 100),
         ]);

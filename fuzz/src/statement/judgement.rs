@@ -1,13 +1,13 @@
-//! What the server's fence says of a text, in a form in which two writings of one statement can be compared.
+//! The fence's judgement of a text, in a form that is equal for two notations of one statement.
 
 use colonnade_duckdb::fence::{Fence, Refusal, Rights};
 
-/// What is said of a statement. Places are numbers of tokens.
+/// The judgement of a statement. Places are numbers of tokens.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It may reach the engine if that finds one of these kinds, and of those for the statement that begins at a token.
+    /// It may reach the engine if the engine finds one of these kinds. The carried statement begins at a token, and has kinds of its own.
     Passes { kinds: &'static [&'static str], carried: Option<(usize, &'static [&'static str])>, returns: bool },
-    /// It may not.
+    /// It is refused.
     Refused(Refusal),
 }
 
@@ -19,7 +19,7 @@ pub fn judge(fence: &Fence, text: &str, starts: impl Fn(usize) -> usize, rights:
             carried: found.inner.map(|(start, kinds)| (starts(start), kinds)),
             returns: found.has_returning,
         },
-        // What the client is told has its own words and places in it.
+        // Messages contain the statement's own letter case and places.
         Err(refusal) => Judgement::Refused(match refusal {
             Refusal::NotAllowed(what, nobody) => Refusal::NotAllowed(what.to_lowercase(), nobody),
             Refusal::Text { what, .. } => Refusal::Text { what, place: 0 },

@@ -1,14 +1,14 @@
-//! DuckDB's words, and what the server's lists say of them, read a second time.
+//! DuckDB's words, and the server's lists, which are parsed here independently of the fence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{ALL, NONE, Permits, WRITERS, WRITERS_WITH_FILES};
 
-/// A name, and who may use it.
+/// A name, and the users who may use it.
 pub type Named = (&'static str, Permits);
 
-/// The words that statements are made of.
+/// The words of generated statements.
 #[derive(Debug)]
 pub struct Words {
     /// DuckDB's keywords.
@@ -17,7 +17,7 @@ pub struct Words {
     pub functions: Vec<&'static str>,
     /// DuckDB's types.
     pub types: Vec<&'static str>,
-    /// The functions of the lists, and one of DuckDB's that is on no list.
+    /// The functions of the lists, and [`UNDECIDED`].
     pub listed: Vec<Named>,
     pub views: Vec<Named>,
     pub settings: Vec<Named>,
@@ -26,10 +26,10 @@ pub struct Words {
     by_view: HashMap<&'static str, Permits>,
 }
 
-/// A function that the engine has and the lists have not.
+/// A function of the engine that is on no list.
 pub const UNDECIDED: &str = "of_tomorrow";
 
-/// Read once.
+/// Parsed once.
 pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
     let (words, lists) = (include_str!("../../words.txt"), include_str!("../../../duckdb/src/fence/allowed.txt"));
     let named = |section| lines(lists, section).filter_map(|line| line.rsplit_once(' ')).map(permitted).collect();
@@ -50,12 +50,12 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
 });
 
 impl Words {
-    /// Who may call a function.
+    /// The users who may call a function.
     pub fn call(&self, name: &str) -> Permits {
         self.by_function.get(name).copied().unwrap_or(ALL)
     }
 
-    /// Who may write a name.
+    /// The users who may use a name.
     pub fn name(&self, name: &str) -> Permits {
         self.by_view.get(name).copied().unwrap_or(ALL)
     }

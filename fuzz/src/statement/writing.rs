@@ -1,4 +1,4 @@
-//! Other ways to write the same statement: letter case, space of every kind, and comments.
+//! Other notations of a statement: letter case, spaces of every kind, and comments.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use colonnade_duckdb::fence::{self, Refusal};
 
 use super::Choices;
 
-/// What may stand between two tokens. A comment needs something before it that no sign can join.
+/// Text between two tokens. A comment has a space before it, so that no sign joins it.
 const SPACES: [&str; 12] = [
     " ",
     "\n",
@@ -22,15 +22,15 @@ const SPACES: [&str; 12] = [
     "\u{2060} /**/\u{2009}",
 ];
 
-/// Where each token of a text is.
+/// The bytes of each token of a text.
 ///
 /// # Errors
-/// If the fence refuses to cut it.
+/// If the fence refuses a token.
 pub fn tokens(text: &str) -> Result<Vec<Range<usize>>, Refusal> {
     fence::tokens(text).map(|token| token.map(|token| token.start..token.end())).collect()
 }
 
-/// The same tokens, written otherwise; where each begins.
+/// The same tokens in another notation, and the start of each.
 pub fn rewritten(text: &str, tokens: &[Range<usize>], choices: &mut Choices<'_>) -> (String, Vec<usize>) {
     let (mut out, mut starts) = (String::with_capacity(text.len() * 2), Vec::with_capacity(tokens.len()));
     for token in tokens {
@@ -50,7 +50,7 @@ pub fn rewritten(text: &str, tokens: &[Range<usize>], choices: &mut Choices<'_>)
     (out, starts)
 }
 
-/// Whether it is a text with a letter before its quote.
+/// Whether it is a string with a letter before its quote.
 fn is_text(token: &str) -> bool {
     token.as_bytes().get(1) == Some(&b'\'')
 }

@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 
 use bytes::Bytes;
 use colonnade_encoder::*;
-use colonnade_wire::{DataType, Decoder, Limits, Message, Totals, Values};
+use colonnade_wire::{DataType, DecodeLimits, Decoder, Message, Totals, Values};
 
 struct Encoder {
     raw: *mut ColonnadeEncoder,
@@ -153,7 +153,7 @@ fn a_stream_of_every_shape_is_read_back() {
     ];
     for compression in [c"auto", c"plain", c"light", c"light+fsst+zstd-3"] {
         let mut encoder = Encoder::new(compression, &fields).unwrap();
-        let mut decoder = Decoder::new(Limits::default());
+        let mut decoder = Decoder::new(DecodeLimits::default());
         let Message::Schema(schema) = decoder.message(encoder.schema().into()).unwrap() else { panic!("no schema") };
         let types: Vec<DataType> = schema.fields.iter().map(|field| field.data_type.clone()).collect();
         assert_eq!(types[..3], [DataType::Int32, DataType::Utf8, DataType::List]);
@@ -185,7 +185,7 @@ fn a_workers_chunk_becomes_the_leaders() {
     let columns = [column(1000, None, &numbers, &[])];
     let mut leader = Encoder::new(c"plain", &fields).unwrap();
     let mut worker = Encoder::new(c"light", &fields).unwrap();
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecodeLimits::default());
     decoder.message(leader.schema().into()).unwrap();
     for _ in 0..2 {
         let chunk = worker.chunk(1000, &columns).unwrap();
@@ -201,7 +201,7 @@ fn a_workers_chunk_becomes_the_leaders() {
 #[test]
 fn a_stream_without_columns_has_rows() {
     let mut encoder = Encoder::new(c"light", &[]).unwrap();
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecodeLimits::default());
     decoder.message(encoder.schema().into()).unwrap();
     decoder.message(encoder.chunk(5, &[]).unwrap().into()).unwrap();
     decoder.message(encoder.end().into()).unwrap();

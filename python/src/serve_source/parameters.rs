@@ -2,7 +2,7 @@
 
 use client::Parameters;
 use colonnade_client as client;
-use colonnade_server::{EngineError, Parameter, SqlState, parameter, parameter::Value};
+use colonnade_server::{EngineError, Parameter, SqlState, parameter, parameter::ParameterValue};
 use colonnade_server::{value::types::Type, value::types::TypeKind};
 
 /// Refuses a statement that the source may read differently than the client means it.
@@ -45,11 +45,11 @@ pub(super) fn values(parameters: &[Parameter], dialect: client::Dialect) -> Resu
     Ok((!values.is_empty()).then_some(Parameters::Positional(values)))
 }
 
-fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client::Value, EngineError> {
+fn value(type_: &Type, value: &ParameterValue, dialect: client::Dialect) -> Result<client::Value, EngineError> {
     let text = match value {
-        Value::Null => return Ok(client::Value::Null),
-        Value::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
-        Value::List(items) => {
+        ParameterValue::Null => return Ok(client::Value::Null),
+        ParameterValue::Bytes(bytes) => return Ok(client::Value::Bytes(bytes.clone())),
+        ParameterValue::List(items) => {
             let mut item = type_;
             while let TypeKind::List(inner) = &item.kind {
                 item = inner;
@@ -57,14 +57,14 @@ fn value(type_: &Type, value: &Value, dialect: client::Dialect) -> Result<client
             let items = items.iter().map(|one| self::value(item, one, dialect));
             return items.collect::<Result<_, _>>().map(client::Value::List);
         }
-        Value::Sent { type_oid, is_binary, bytes } => {
+        ParameterValue::Sent { type_oid, is_binary, bytes } => {
             return Ok(client::Value::Sent(client::Sent {
                 type_oid: *type_oid,
                 is_binary: *is_binary,
                 bytes: bytes.clone(),
             }));
         }
-        Value::Text(text) => text,
+        ParameterValue::Text(text) => text,
     };
     let is_mysql = matches!(dialect, client::Dialect::MySql { .. });
     let wrong = || {

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use colonnade_login::scram::{NONCE_BYTES, Verifier};
 
-use super::scram::{self, Asked, ScramError};
+use super::scram::{self, ScramError, ScramExchange};
 use super::throttle::Throttle;
 use super::unknown::Unknown;
 use super::users::{LONGEST_NAME, Users};
@@ -17,7 +17,7 @@ use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, Who};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
-use crate::message::frontend::{Message, Phase, sasl_initial_response};
+use crate::message::frontend::{FrontendMessage, Phase, sasl_initial_response};
 
 /// Why a login fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +62,6 @@ impl LoginError {
     }
 }
 
-/// Checks logins.
 pub(crate) struct Gate {
     /// `None` accepts everybody.
     users: RwLock<Option<Arc<Guests>>>,
@@ -141,7 +140,7 @@ fn converse(
     let nonce = BASE64.encode(random::<NONCE_BYTES>()?);
     let asked = answer(input, |body| {
         let (mechanism, first) = sasl_initial_response(body)?;
-        Ok(Asked::begin(mechanism, first, end_point, verifier, &nonce)?)
+        Ok(ScramExchange::begin(mechanism, first, end_point, verifier, &nonce)?)
     })?;
     backend::authentication_sasl_continue(output.buffer(), asked.question());
     output.flush()?;
@@ -151,10 +150,9 @@ fn converse(
     })
 }
 
-/// The client's next message.
 fn answer<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
     let taken = input.message(Phase::Login, |message| match message {
-        Message::Password(body) => take(body),
+        FrontendMessage::Password(body) => take(body),
         // Clients that must ask their user for the password close the connection, and connect again.
         _ => Err(gone()),
     })?;

@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use colonnade_login::scram::{BINDING, BOUND_MECHANISM, MECHANISM, Verifier, hmac, same, stored_key, xor};
 
-/// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ScramError {
     /// The client does not follow SCRAM.
@@ -14,14 +13,13 @@ pub(crate) enum ScramError {
     /// Channel binding fails: an attacker in the network has removed an offered mechanism, or relays the connection.
     #[error("the login is not bound to this connection's certificate; somebody may stand between")]
     Binding,
-    /// The password is wrong.
     #[error("wrong password")]
     Wrong,
 }
 
 /// An exchange after the server's first message.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ScramExchange {
     verifier: Verifier,
     /// The channel binding that the client's last message must contain.
     binding: Vec<u8>,
@@ -35,7 +33,7 @@ pub(crate) fn mechanisms(end_point: Option<&[u8]>) -> &'static [&'static str] {
     if end_point.is_some() { &[BOUND_MECHANISM, MECHANISM] } else { &[MECHANISM] }
 }
 
-impl Asked {
+impl ScramExchange {
     /// Reads the client's first message, for a user with this verifier. `nonce` is the server's part of the nonce, `end_point` the data
     /// for channel binding.
     pub fn begin(
@@ -87,7 +85,6 @@ impl Asked {
         })
     }
 
-    /// The server's first message.
     pub fn question(&self) -> &str {
         &self.server_first
     }
@@ -127,9 +124,9 @@ mod tests {
     const LAST: &[u8] =
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
 
-    fn asked(mechanism: &str, first: &[u8], end_point: Option<&[u8]>) -> Result<Asked, ScramError> {
+    fn asked(mechanism: &str, first: &[u8], end_point: Option<&[u8]>) -> Result<ScramExchange, ScramError> {
         let verifier = Verifier::new("pencil", &BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap(), 4096);
-        Asked::begin(mechanism, first, end_point, verifier, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+        ScramExchange::begin(mechanism, first, end_point, verifier, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
     }
 
     #[test]
@@ -200,7 +197,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_message_panics(first in ".{0,60}", last in ".{0,60}") {
-            let begin = |first| Asked::begin(MECHANISM, first, None, Verifier::new("x", b"salt", 1), "nonce");
+            let begin = |first| ScramExchange::begin(MECHANISM, first, None, Verifier::new("x", b"salt", 1), "nonce");
             let _ = begin(first.as_bytes());
             let _ = begin(FIRST).unwrap().check(last.as_bytes());
         }

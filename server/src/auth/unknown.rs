@@ -14,7 +14,6 @@ pub(super) struct Unknown {
     salt_bytes: usize,
 }
 
-/// The salt of a user.
 pub(super) fn salt(secret: &Key, name: &str) -> Key {
     hmac(secret, &[b"salt\0", name.as_bytes()].concat())
 }

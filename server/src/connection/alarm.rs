@@ -19,7 +19,6 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Sets what the alarm does.
     pub fn set(&self, act: impl Fn() + Send + Sync + 'static) {
         // It is set once, when the process starts.
         let _ = self.act.set(Box::new(act));

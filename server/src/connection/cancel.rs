@@ -12,14 +12,13 @@ use crate::connection::thread_clock::ThreadClock;
 use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
-use crate::limits::{LimitError, Limits, Time};
+use crate::limits::{LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, count};
 use crate::rows::spool::Spools;
 
 /// Why a statement is stopped. Of several reasons, the last one in this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A cancel request.
     Canceled,
     /// Its time limit.
     TimedOut,
@@ -29,9 +28,7 @@ pub enum Reason {
     Idle,
     /// The same, within a transaction.
     IdleInTransaction,
-    /// The server stops.
     Shutdown,
-    /// The engine has failed.
     EngineFailed,
 }
 
@@ -44,7 +41,6 @@ impl Reason {
 
 /// A session, as other threads see it.
 pub struct Control {
-    /// Its user.
     pub who: Who,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
@@ -62,7 +58,6 @@ pub struct Control {
 struct State {
     /// The number of the last piece of work. Preparing a statement is one, and running it is another.
     started: u64,
-    /// How many statements were run.
     statements: u64,
     is_busy: bool,
     reason: Option<Reason>,
@@ -150,7 +145,6 @@ impl Control {
         self.observer.statement(&self.who.name, statement);
     }
 
-    /// How many statements were run.
     pub fn statements(&self) -> u64 {
         self.state().statements
     }
@@ -173,7 +167,7 @@ impl Control {
     }
 
     /// Sets a time limit of the session that is below the server's.
-    pub fn shorten(&self, time: Time, to: Option<Duration>) {
+    pub fn shorten(&self, time: Timeout, to: Option<Duration>) {
         self.state().own[time as usize] = to;
     }
 
@@ -206,9 +200,9 @@ impl Control {
     /// The time limit of the current state, and its reason.
     fn limit(&self, state: &State) -> (Reason, Option<Duration>) {
         let (time, limit, reason) = match (state.is_busy, state.is_in_transaction) {
-            (true, _) => (Time::Statement, self.limits.statement, Reason::TimedOut),
-            (false, true) => (Time::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
-            (false, false) => (Time::Idle, self.limits.idle, Reason::Idle),
+            (true, _) => (Timeout::Statement, self.limits.statement, Reason::TimedOut),
+            (false, true) => (Timeout::IdleInTransaction, self.limits.idle_in_transaction, Reason::IdleInTransaction),
+            (false, false) => (Timeout::Idle, self.limits.idle, Reason::Idle),
         };
         (reason, limit.into_iter().chain(state.own[time as usize]).min())
     }
@@ -326,7 +320,6 @@ impl CutOff {
     }
 }
 
-/// A running statement.
 pub struct Running {
     control: Arc<Control>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::connection::socket::Socket;
 use crate::error::Failure;
 use crate::message::ProtocolError;
-use crate::message::frontend::{self, Message, Phase};
+use crate::message::frontend::{self, FrontendMessage, Phase};
 
 /// The messages of a socket, in order.
 pub struct Input {
@@ -28,7 +28,6 @@ impl Input {
         Self { socket, buffer: Vec::new(), start: 0, end: 0 }
     }
 
-    /// Whether there are unread bytes.
     pub fn has_more(&self) -> bool {
         self.end > self.start
     }
@@ -37,7 +36,11 @@ impl Input {
     ///
     /// # Errors
     /// If the socket fails, or the bytes are no message.
-    pub fn message<T>(&mut self, phase: Phase, handle: impl FnOnce(Message<'_>) -> T) -> Result<Option<T>, Failure> {
+    pub fn message<T>(
+        &mut self,
+        phase: Phase,
+        handle: impl FnOnce(FrontendMessage<'_>) -> T,
+    ) -> Result<Option<T>, Failure> {
         let length = loop {
             if let Some(length) = frontend::length(self.rest(), phase)? {
                 break length;
@@ -116,7 +119,7 @@ mod tests {
 
     fn next(input: &mut Input) -> Result<Option<usize>, Failure> {
         input.message(Phase::Ready, |message| match message {
-            Message::Query(text) => text.len(),
+            FrontendMessage::Query(text) => text.len(),
             _ => 0,
         })
     }

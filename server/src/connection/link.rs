@@ -66,7 +66,6 @@ mod linux {
         snd_mss: u32,
         rcv_mss: u32,
         unacked: u32,
-        /// Packets.
         sacked: u32,
         /// Up to tcpi_rttvar.
         unused: [u32; 11],

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum ListenAddress {
     /// A host's address and a port; port 0 takes a free one.
     Tcp(SocketAddr),
     /// A socket file, or a directory in which `.s.PGSQL.<port>` is made, where PostgreSQL's clients look for it.
@@ -48,7 +48,7 @@ pub enum AddressError {
     NotASocket(PathBuf),
 }
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = AddressError;
 
     /// Parses `127.0.0.1:5433`, `[::1]:5433`, `localhost:5433` or a port alone.
@@ -62,7 +62,7 @@ impl FromStr for Address {
     }
 }
 
-impl Address {
+impl ListenAddress {
     /// Whether only clients on this machine can reach it.
     pub fn is_local(&self) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => address.fmt(f),
@@ -81,7 +81,6 @@ impl fmt::Display for Address {
     }
 }
 
-/// A listening socket.
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
@@ -95,11 +94,13 @@ const POSTGRESQL_PORT: u16 = 5432;
 
 impl Listener {
     /// Listens. `port` is the TCP port that the server also listens on, if any.
-    pub fn bind(address: &Address, port: Option<u16>) -> Result<Self, AddressError> {
+    pub fn bind(address: &ListenAddress, port: Option<u16>) -> Result<Self, AddressError> {
         let failed = |address: String| |error| AddressError::Bind { address, error };
         match address {
-            Address::Tcp(address) => TcpListener::bind(address).map(Self::Tcp).map_err(failed(address.to_string())),
-            Address::Unix(path) => {
+            ListenAddress::Tcp(address) => {
+                TcpListener::bind(address).map(Self::Tcp).map_err(failed(address.to_string()))
+            }
+            ListenAddress::Unix(path) => {
                 let path = if path.is_dir() {
                     path.join(format!(".s.PGSQL.{}", port.unwrap_or(POSTGRESQL_PORT)))
                 } else {
@@ -116,14 +117,13 @@ impl Listener {
     }
 
     /// The address with its actual port.
-    pub fn address(&self) -> io::Result<Address> {
+    pub fn address(&self) -> io::Result<ListenAddress> {
         match self {
-            Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(Address::Tcp),
-            Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
+            Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(ListenAddress::Tcp),
+            Self::Unix(_, path) => Ok(ListenAddress::Unix(path.clone())),
         }
     }
 
-    /// Waits for a client.
     pub fn accept(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(listener) | Self::Metrics(listener) => listener.accept().map(|(stream, _)| stream.into()),
@@ -166,16 +166,16 @@ mod tests {
 
     #[test]
     fn addresses_are_read() {
-        assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "127.0.0.1:1");
-        assert_eq!("5433".parse::<Address>().unwrap().to_string(), "127.0.0.1:5433");
-        assert_eq!("localhost:0".parse::<Address>().unwrap().to_string(), "127.0.0.1:0");
-        assert_eq!("[::1]:5433".parse::<Address>().unwrap().to_string(), "[::1]:5433");
-        assert!("[::1]:5433".parse::<Address>().unwrap().is_local());
+        assert_eq!("127.0.0.1:1".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:1");
+        assert_eq!("5433".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:5433");
+        assert_eq!("localhost:0".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:0");
+        assert_eq!("[::1]:5433".parse::<ListenAddress>().unwrap().to_string(), "[::1]:5433");
+        assert!("[::1]:5433".parse::<ListenAddress>().unwrap().is_local());
         for text in ["0.0.0.0:5433", "192.168.0.1:5433", "[::]:5433"] {
-            assert!(!text.parse::<Address>().unwrap().is_local(), "{text}");
+            assert!(!text.parse::<ListenAddress>().unwrap().is_local(), "{text}");
         }
         for text in ["", "example.org:1", "127.0.0.1", "127.0.0.1:99999", "::1:x"] {
-            assert!(matches!(text.parse::<Address>(), Err(AddressError::Syntax(_))), "{text}");
+            assert!(matches!(text.parse::<ListenAddress>(), Err(AddressError::Syntax(_))), "{text}");
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("colonnade-listen-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("socket");
-        let address = Address::Unix(path.clone());
+        let address = ListenAddress::Unix(path.clone());
         let first = Listener::bind(&address, None).unwrap();
         assert!(matches!(Listener::bind(&address, None), Err(AddressError::InUse(_))));
         // Closed without being taken away, as when a process is killed.
@@ -195,7 +195,7 @@ mod tests {
         assert!(!path.exists());
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Listener::bind(&address, None), Err(AddressError::NotASocket(_))));
-        let in_directory = Listener::bind(&Address::Unix(directory.clone()), Some(7)).unwrap();
+        let in_directory = Listener::bind(&ListenAddress::Unix(directory.clone()), Some(7)).unwrap();
         assert!(in_directory.address().unwrap().to_string().ends_with("/.s.PGSQL.7"));
         fs::remove_dir_all(&directory).unwrap();
     }

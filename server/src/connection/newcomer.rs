@@ -15,7 +15,6 @@ use crate::limits::{LimitError, Limits};
 /// All connections that have not logged in.
 #[derive(Debug)]
 pub(crate) struct Newcomers {
-    /// The limit in total.
     most: usize,
     /// The limit for one address.
     most_of_place: usize,
@@ -84,7 +83,6 @@ impl Waiting {
         self.places.get(&place).map_or(0, BTreeSet::len)
     }
 
-    /// The place with the most connections.
     fn largest(&self) -> Option<Place> {
         self.places.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(place, _)| *place)
     }
@@ -123,7 +121,6 @@ impl Newcomer {
         Ok(())
     }
 
-    /// Whether it was evicted.
     pub fn was_driven_out(&self) -> bool {
         !self.is_known && !self.all.waiting().sockets.contains_key(&self.number)
     }

@@ -96,7 +96,6 @@ impl Registry {
         self.sessions().admit(who, limits)
     }
 
-    /// Stops what has exceeded its time limit.
     pub fn expire(&self) {
         let now = Instant::now();
         for control in self.controls() {
@@ -130,12 +129,10 @@ impl Registry {
         self.sessions().by_process.get(&process).map(|(_, control)| Arc::clone(control))
     }
 
-    /// The number of sessions.
     pub fn len(&self) -> usize {
         self.sessions().by_process.len()
     }
 
-    /// Bytes that the open sessions have sent.
     pub fn sent(&self) -> u64 {
         self.controls().iter().map(|control| control.socket.sent()).sum()
     }

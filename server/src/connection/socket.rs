@@ -79,7 +79,6 @@ impl Socket {
         Self { slot: Some(slot), ..self }
     }
 
-    /// The session's record.
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
@@ -295,7 +294,6 @@ impl Output {
         Self { socket, buffer: Vec::with_capacity(GATHER) }
     }
 
-    /// The buffer for messages.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -305,7 +303,6 @@ impl Output {
         if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
     }
 
-    /// Sends the gathered bytes.
     pub fn flush(&mut self) -> io::Result<()> {
         self.send(&[])
     }

@@ -5,7 +5,7 @@ use crate::connection::socket::{Output, Socket};
 use crate::copy::options::VERSION;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::message::frontend::{Message, Phase};
+use crate::message::frontend::{FrontendMessage, Phase};
 use crate::message::{ProtocolError, backend::Report};
 use crate::session::settings::is_known;
 use crate::tls;
@@ -13,10 +13,12 @@ use crate::tls;
 /// The purpose of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A session.
     Session(StartupMessage),
     /// To cancel a statement of another session.
-    Cancel { process: i32, secret: Vec<u8> },
+    Cancel {
+        process: i32,
+        secret: Vec<u8>,
+    },
     /// None: it was closed.
     Nothing,
 }
@@ -54,12 +56,14 @@ pub fn purpose(
     // Each kind of encryption may be requested once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
-            Message::SslRequest => Ok(Asked::Tls),
-            Message::GssEncRequest => Ok(Asked::Gss),
-            Message::CancelRequest { process, secret } => {
+            FrontendMessage::SslRequest => Ok(Asked::Tls),
+            FrontendMessage::GssEncRequest => Ok(Asked::Gss),
+            FrontendMessage::CancelRequest { process, secret } => {
                 Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
-            Message::Startup { minor, parameters } => read(minor, &parameters).map(Purpose::Session).map(Asked::For),
+            FrontendMessage::Startup { minor, parameters } => {
+                read(minor, &parameters).map(Purpose::Session).map(Asked::For)
+            }
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {
@@ -86,7 +90,6 @@ pub fn purpose(
     Err(ProtocolError::Unexpected('S').into())
 }
 
-/// What a start-up message requests.
 enum Asked {
     Tls,
     Gss,

@@ -5,7 +5,7 @@ use arrow_schema::Schema;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::{Column, Unsupported};
+use crate::value::{ColumnWriter, Unsupported};
 
 const FORMAT: &str = "FORMAT binary";
 
@@ -54,7 +54,7 @@ pub(super) fn write(
 pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
     for field in schema.fields() {
         let empty = arrow_array::new_empty_array(field.data_type());
-        if Column::new(field, empty.as_ref(), FORMAT)?.binary_oid().is_none() {
+        if ColumnWriter::new(field, empty.as_ref(), FORMAT)?.binary_oid().is_none() {
             return Err(Unsupported::new(field, FORMAT).into());
         }
     }

@@ -6,7 +6,7 @@ use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arro
 use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
 use super::Context;
-use super::options::ColonnadeOptions;
+use super::options::StreamOptions;
 use crate::connection::link;
 use crate::connection::sender::{ChunkMessage, Sender};
 use crate::error::Failure;
@@ -20,7 +20,7 @@ pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
-    options: &ColonnadeOptions,
+    options: &StreamOptions,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     let encoder = Encoder::new(schema_from_arrow(schema)?).allow(options.encodings, options.codecs);
@@ -41,7 +41,7 @@ pub(super) fn write(
 }
 
 /// A controller that begins with what an earlier stream of the session measured.
-fn adaptive(context: &Context<'_>, options: &ColonnadeOptions) -> Controller {
+fn adaptive(context: &Context<'_>, options: &StreamOptions) -> Controller {
     let socket = context.output.socket();
     let link = match socket.link() {
         Link::Remote if link::queue(socket).is_none() => Link::Unobserved,
@@ -59,7 +59,7 @@ const COLUMN_OVERHEAD: usize = 512;
 
 struct Stream<'s, 'c> {
     context: &'s mut Context<'c>,
-    options: &'s ColonnadeOptions,
+    options: &'s StreamOptions,
     writer: Writer,
     /// Sends chunks while the next one is encoded. Plain ones take no encoding, and go straight from the engine's buffers.
     sender: Option<Sender>,

@@ -2,7 +2,7 @@
 
 use arrow_schema::Schema;
 
-use super::options::{CsvOptions, Options};
+use super::options::{CopyOptions, CsvOptions};
 use super::text::separate;
 use super::{Context, lines};
 use crate::error::Failure;
@@ -11,13 +11,13 @@ use crate::value::is_bare_byte;
 
 const FORMAT: &str = "FORMAT csv";
 
-pub(super) fn check(schema: &Schema, options: &Options) -> Result<(), Failure> {
+pub(super) fn check(schema: &Schema, options: &CopyOptions) -> Result<(), Failure> {
     lines::check(schema, FORMAT)?;
     forced(schema, options).map(drop)
 }
 
 /// Which columns are always quoted.
-fn forced(schema: &Schema, options: &Options) -> Result<Vec<bool>, Failure> {
+fn forced(schema: &Schema, options: &CopyOptions) -> Result<Vec<bool>, Failure> {
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     Ok(options.csv.force_quote.among(&names, "force_quote")?)
 }
@@ -25,7 +25,7 @@ fn forced(schema: &Schema, options: &Options) -> Result<Vec<bool>, Failure> {
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
-    options: &Options,
+    options: &CopyOptions,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     let forced = forced(schema, options)?;
@@ -62,7 +62,7 @@ pub(super) fn write(
 }
 
 /// Appends a value, quoted if it must be: a line `\.` alone would end the data (PostgreSQL's `CopyAttributeOutCSV`).
-fn value(text: &[u8], options: &Options, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
+fn value(text: &[u8], options: &CopyOptions, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
     let CsvOptions { quote, escape, .. } = options.csv;
     let is_special = |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
     let must =
@@ -94,7 +94,7 @@ mod tests {
             .map(|(name, value)| CopyOption { name: (*name).to_owned(), value: OptionValue::Text((*value).to_owned()) })
             .collect();
         let mut out = Vec::new();
-        value(text.as_bytes(), &Options::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
+        value(text.as_bytes(), &CopyOptions::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -142,7 +142,7 @@ mod tests {
             let raw = pairs.map(|(name, value)| {
                 CopyOption { name: name.to_owned(), value: OptionValue::Text(value.to_owned()) }
             });
-            let options = Options::from_raw(&raw, Direction::Out).unwrap();
+            let options = CopyOptions::from_raw(&raw, Direction::Out).unwrap();
             let mut line = Vec::new();
             for (at, text) in texts.iter().enumerate() {
                 separate(at, options.delimiter, &mut line);

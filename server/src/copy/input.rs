@@ -18,7 +18,7 @@ use arrow_array::RecordBatch;
 pub use error::CopyDataError;
 pub use rows::is_plain;
 
-use super::options::{Format, OptionError, Options};
+use super::options::{CopyOptions, Format, OptionError};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::value::types::Type;
@@ -28,7 +28,7 @@ const MOST_ROW_BYTES: usize = 256 << 20;
 
 /// A column that rows are copied into.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetColumn {
     /// Its name.
     pub name: String,
     /// Its type.
@@ -36,7 +36,7 @@ pub struct Target {
 }
 
 /// Reads one format.
-pub trait Reader {
+pub trait CopyReader {
     /// Takes what came with one message. Where messages begin and end means nothing, unless the format says so.
     ///
     /// # Errors
@@ -60,7 +60,11 @@ pub trait Reader {
 ///
 /// # Errors
 /// If an option names a column that is not among the targets.
-pub fn reader(options: &Options, targets: Vec<Target>, budget: &Arc<Budget>) -> Result<Box<dyn Reader>, OptionError> {
+pub fn reader(
+    options: &CopyOptions,
+    targets: Vec<TargetColumn>,
+    budget: &Arc<Budget>,
+) -> Result<Box<dyn CopyReader>, OptionError> {
     Ok(match options.format {
         Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets, budget), budget)),
         Format::Csv => Box::new(csv::Csv::new(options, targets, budget)?),

@@ -9,7 +9,7 @@ use super::Context;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::{Column, Unsupported, ValueError, described};
+use crate::value::{ColumnWriter, Unsupported, ValueError, described};
 
 /// The columns with all that is known of their types.
 pub(crate) fn schema(rows: &dyn Rows) -> Schema {
@@ -27,16 +27,16 @@ pub(crate) fn columns<'a>(
     schema: &Schema,
     batch: &'a RecordBatch,
     format: &'static str,
-) -> Result<Vec<Column<'a>>, Unsupported> {
+) -> Result<Vec<ColumnWriter<'a>>, Unsupported> {
     let pairs = schema.fields().iter().zip(batch.columns());
-    pairs.map(|(field, array)| Column::new(field, array.as_ref(), format)).collect()
+    pairs.map(|(field, array)| ColumnWriter::new(field, array.as_ref(), format)).collect()
 }
 
 /// Refuses, before anything is sent, a result with a column that the format cannot carry.
 pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsupported> {
     for field in schema.fields() {
         let empty = arrow_array::new_empty_array(field.data_type());
-        Column::new(field, empty.as_ref(), format)?;
+        ColumnWriter::new(field, empty.as_ref(), format)?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(crate) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
     format: &'static str,
-    mut line: impl FnMut(&[Column<'_>], usize, &mut Vec<u8>) -> Result<(), ValueError>,
+    mut line: impl FnMut(&[ColumnWriter<'_>], usize, &mut Vec<u8>) -> Result<(), ValueError>,
 ) -> Result<u64, Failure> {
     let mut sent = 0;
     while let Some(batch) = context.next()? {

@@ -32,7 +32,7 @@ impl Format {
 
 /// All options, with their defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct CopyOptions {
     /// FORMAT.
     pub format: Format,
     /// DELIMITER.
@@ -44,7 +44,7 @@ pub struct Options {
     /// What FORMAT csv alone has.
     pub csv: CsvOptions,
     /// What FORMAT colonnade alone has.
-    pub colonnade: ColonnadeOptions,
+    pub colonnade: StreamOptions,
 }
 
 /// QUOTE, ESCAPE, FORCE_QUOTE, FORCE_NULL, FORCE_NOT_NULL.
@@ -107,7 +107,7 @@ impl Default for CsvOptions {
 
 /// How chunks are made, and what the client takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColonnadeOptions {
+pub struct StreamOptions {
     /// A pinned configuration; `None` leaves it to the controller.
     pub compression: Option<Config>,
     /// Encodings the client decodes.
@@ -122,7 +122,7 @@ pub struct ColonnadeOptions {
     pub max_message_bytes: usize,
 }
 
-impl Default for ColonnadeOptions {
+impl Default for StreamOptions {
     fn default() -> Self {
         Self {
             compression: None,
@@ -210,7 +210,7 @@ impl OptionError {
     }
 }
 
-impl Options {
+impl CopyOptions {
     /// Checks what was written and fills in the defaults.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Options {
             null: if is_csv { String::new() } else { "\\N".to_owned() },
             header: false,
             csv: CsvOptions::default(),
-            colonnade: ColonnadeOptions::default(),
+            colonnade: StreamOptions::default(),
         };
         let mut escape = None;
         for option in written.iter().map(RawOption) {

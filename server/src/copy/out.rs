@@ -5,7 +5,7 @@ use colonnade_wire::LinkEstimate;
 use super::lines;
 use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
-use crate::copy::options::{Format, Options};
+use crate::copy::options::{CopyOptions, Format};
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
@@ -16,11 +16,9 @@ pub(crate) struct Context<'a> {
     pub output: &'a mut Output,
     /// Who may stop it.
     pub control: &'a Control,
-    /// The share of a CPU that encoding may take.
     pub encode_cpu: f64,
     /// What the session's streams have measured of the link.
     pub link_estimate: &'a mut Option<LinkEstimate>,
-    /// The result.
     pub rows: Box<dyn Rows>,
 }
 
@@ -43,7 +41,7 @@ impl Context<'_> {
 }
 
 /// Refuses columns that the format cannot carry, and options that name others.
-pub(crate) fn check(rows: &dyn Rows, options: &Options) -> Result<(), Failure> {
+pub(crate) fn check(rows: &dyn Rows, options: &CopyOptions) -> Result<(), Failure> {
     let (schema, described) = (rows.schema(), lines::schema(rows));
     let columns = schema.fields().len();
     if i16::try_from(columns).is_err() {
@@ -61,7 +59,7 @@ pub(crate) fn check(rows: &dyn Rows, options: &Options) -> Result<(), Failure> {
 /// Sends a result: CopyOutResponse, CopyData…, CopyDone. Gives the number of rows.
 ///
 /// After an error the messages sent so far are whole ones, so an ErrorResponse may follow.
-pub(crate) fn copy_out(mut context: Context<'_>, options: &Options) -> Result<u64, Failure> {
+pub(crate) fn copy_out(mut context: Context<'_>, options: &CopyOptions) -> Result<u64, Failure> {
     check(context.rows.as_ref(), options)?;
     let schema = context.rows.schema();
     let columns = schema.fields().len();

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use colonnade_sql::statement::{self, CopySource};
+use colonnade_sql::statement::{CopySource, CopyStatement};
 
-use super::options::{Direction, Options};
+use super::options::{CopyOptions, Direction};
 use crate::error::Failure;
 
 /// A COPY whose rows go to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct CopyOut {
     /// Where the rows come from.
     source: CopySource,
     /// The options, checked one by one but not yet against the columns.
-    pub options: Options,
+    pub options: CopyOptions,
 }
 
 /// A COPY whose rows come from the client.
@@ -25,14 +25,14 @@ pub struct CopyIn {
     /// The columns' names, as they were written; `None` for all.
     pub columns: Option<String>,
     /// The options.
-    pub options: Options,
+    pub options: CopyOptions,
 }
 
 /// What a COPY turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// Rows to the client.
-    ToStdout(Box<Copy>),
+    ToStdout(Box<CopyOut>),
     /// Rows from the client.
     FromStdin(Box<CopyIn>),
     /// Between the engine and a file: the engine's business.
@@ -44,26 +44,26 @@ impl Parsed {
     ///
     /// # Errors
     /// If it is one for the client to see, and wrong.
-    pub fn new(copy: &statement::Copy, text: &str) -> Result<Self, Failure> {
+    pub fn new(copy: &CopyStatement, text: &str) -> Result<Self, Failure> {
         Ok(match copy {
-            statement::Copy::ToStdout(source, options) => {
-                let options = Options::from_raw(options, Direction::Out)?;
-                Self::ToStdout(Box::new(Copy { source: source.clone(), options }))
+            CopyStatement::ToStdout(source, options) => {
+                let options = CopyOptions::from_raw(options, Direction::Out)?;
+                Self::ToStdout(Box::new(CopyOut { source: source.clone(), options }))
             }
-            statement::Copy::FromStdin { options: None, .. } => {
+            CopyStatement::FromStdin { options: None, .. } => {
                 return Err(Failure::NotSupported("COPY … FROM STDIN with WHERE"));
             }
-            statement::Copy::FromStdin { table, columns, options: Some(options) } => {
-                let options = Options::from_raw(options, Direction::In)?;
+            CopyStatement::FromStdin { table, columns, options: Some(options) } => {
+                let options = CopyOptions::from_raw(options, Direction::In)?;
                 let (table, columns) = (text[table.clone()].to_owned(), columns_of(columns.as_ref(), text));
                 Self::FromStdin(Box::new(CopyIn { table, columns, options }))
             }
-            statement::Copy::Other => Self::Engine,
+            CopyStatement::Other => Self::Engine,
         })
     }
 }
 
-impl Copy {
+impl CopyOut {
     /// The query that gives the rows, out of the statement's text, and where it starts there. One that is made of a table's name has no
     /// place there.
     pub fn query<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<usize>) {
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    fn copy(sql: &str) -> Copy {
+    fn copy(sql: &str) -> CopyOut {
         match parse(sql) {
             Ok(Parsed::ToStdout(copy)) => *copy,
             other => panic!("{sql}: {other:?}"),

@@ -2,7 +2,7 @@
 
 use arrow_schema::Schema;
 
-use super::options::Options;
+use super::options::CopyOptions;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
@@ -17,7 +17,7 @@ pub(super) fn check(schema: &Schema) -> Result<(), Failure> {
 pub(super) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
-    options: &Options,
+    options: &CopyOptions,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     response(context);

@@ -4,7 +4,7 @@ use crate::value::oid::TypeInfo;
 
 /// The state of a transaction, in ReadyForQuery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Status {
+pub enum TransactionStatus {
     /// Not in a transaction.
     #[default]
     Idle,
@@ -111,11 +111,11 @@ pub fn backend_key_data(out: &mut Vec<u8>, process: i32, secret: &[u8]) {
 }
 
 /// The server is ready for the next query.
-pub fn ready_for_query(out: &mut Vec<u8>, status: Status) {
+pub fn ready_for_query(out: &mut Vec<u8>, status: TransactionStatus) {
     let status = match status {
-        Status::Idle => b'I',
-        Status::InTransaction => b'T',
-        Status::Failed => b'E',
+        TransactionStatus::Idle => b'I',
+        TransactionStatus::InTransaction => b'T',
+        TransactionStatus::Failed => b'E',
     };
     message(out, b'Z', |out| out.push(status));
 }
@@ -249,7 +249,7 @@ mod tests {
         command_complete(&mut out, "SELECT 1");
         assert_eq!(out, b"C\x00\x00\x00\x0dSELECT 1\0");
         out.clear();
-        ready_for_query(&mut out, Status::Failed);
+        ready_for_query(&mut out, TransactionStatus::Failed);
         assert_eq!(out, b"Z\x00\x00\x00\x05E");
     }
 

@@ -1,7 +1,7 @@
 //! Messages of clients.
 
 use super::ProtocolError;
-use super::reader::Reader;
+use super::reader::FieldReader;
 
 /// The phase of a connection, which decides how messages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Phase {
 
 /// A message from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message<'a> {
+pub enum FrontendMessage<'a> {
     /// A request for TLS.
     SslRequest,
     /// A request for encryption with GSSAPI.
@@ -60,9 +60,9 @@ pub enum Message<'a> {
         results: Vec<i16>,
     },
     /// Describe a statement or portal.
-    Describe(Target, &'a str),
+    Describe(StatementOrPortal, &'a str),
     /// Close a statement or portal.
-    Close(Target, &'a str),
+    Close(StatementOrPortal, &'a str),
     /// Run a portal.
     Execute {
         /// Which one.
@@ -93,7 +93,7 @@ pub enum Message<'a> {
 /// # Errors
 /// If it is no SASLInitialResponse.
 pub fn sasl_initial_response(body: &[u8]) -> Result<(&str, &[u8]), ProtocolError> {
-    let mut reader = Reader::new('p', body);
+    let mut reader = FieldReader::new('p', body);
     let mechanism = reader.string()?;
     let length = usize::try_from(reader.i32()?).map_err(|_| ProtocolError::Field('p', "length"))?;
     let data = reader.bytes(length)?;
@@ -103,7 +103,7 @@ pub fn sasl_initial_response(body: &[u8]) -> Result<(&str, &[u8]), ProtocolError
 
 /// The object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum StatementOrPortal {
     /// A prepared statement.
     Statement,
     /// A portal.
@@ -152,7 +152,7 @@ pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError
 ///
 /// # Errors
 /// If no message begins like that, whatever may follow: the connection is of no use any more.
-pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(Message<'_>, usize)>, ProtocolError> {
+pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
     let Some(length) = length(bytes, phase)? else { return Ok(None) };
     let message = match (phase, bytes.get(..length)) {
         (Phase::Startup, Some([_, _, _, _, body @ ..])) => startup(body)?,
@@ -182,18 +182,18 @@ fn limit(kind: u8) -> Result<usize, ProtocolError> {
     }
 }
 
-fn startup(body: &[u8]) -> Result<Message<'_>, ProtocolError> {
-    let mut reader = Reader::new('S', body);
+fn startup(body: &[u8]) -> Result<FrontendMessage<'_>, ProtocolError> {
+    let mut reader = FieldReader::new('S', body);
     let message = match reader.u32()? {
-        SSL_REQUEST => Message::SslRequest,
-        GSSENC_REQUEST => Message::GssEncRequest,
+        SSL_REQUEST => FrontendMessage::SslRequest,
+        GSSENC_REQUEST => FrontendMessage::GssEncRequest,
         CANCEL_REQUEST => {
             let process = reader.i32()?;
             let secret = reader.rest();
             if secret.is_empty() || secret.len() > SECRET_LIMIT {
                 return Err(ProtocolError::Field('S', "cancel key"));
             }
-            Message::CancelRequest { process, secret }
+            FrontendMessage::CancelRequest { process, secret }
         }
         version if version >> 16 == MAJOR => {
             let mut parameters = Vec::new();
@@ -204,7 +204,7 @@ fn startup(body: &[u8]) -> Result<Message<'_>, ProtocolError> {
                 }
                 parameters.push((name, reader.string()?));
             }
-            Message::Startup { minor: (version & 0xffff) as u16, parameters }
+            FrontendMessage::Startup { minor: (version & 0xffff) as u16, parameters }
         }
         version => return Err(ProtocolError::Version((version >> 16) as u16, (version & 0xffff) as u16)),
     };
@@ -212,33 +212,33 @@ fn startup(body: &[u8]) -> Result<Message<'_>, ProtocolError> {
     Ok(message)
 }
 
-fn ready(kind: u8, body: &[u8]) -> Result<Message<'_>, ProtocolError> {
-    let mut reader = Reader::new(char::from(kind), body);
+fn ready(kind: u8, body: &[u8]) -> Result<FrontendMessage<'_>, ProtocolError> {
+    let mut reader = FieldReader::new(char::from(kind), body);
     let message = match kind {
-        b'Q' => Message::Query(reader.string()?),
+        b'Q' => FrontendMessage::Query(reader.string()?),
         b'P' => {
             let (name, query) = (reader.string()?, reader.string()?);
             let count = reader.count()?;
-            Message::Parse { name, query, types: (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()? }
+            FrontendMessage::Parse { name, query, types: (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()? }
         }
         b'B' => bind(&mut reader)?,
-        b'D' => Message::Describe(target(&mut reader, 'D')?, reader.string()?),
-        b'C' => Message::Close(target(&mut reader, 'C')?, reader.string()?),
+        b'D' => FrontendMessage::Describe(target(&mut reader, 'D')?, reader.string()?),
+        b'C' => FrontendMessage::Close(target(&mut reader, 'C')?, reader.string()?),
         b'E' => {
             // The manual: zero, and in practice a negative number too, means no limit.
             let portal = reader.string()?;
-            Message::Execute { portal, rows: u32::try_from(reader.i32()?).unwrap_or(0) }
+            FrontendMessage::Execute { portal, rows: u32::try_from(reader.i32()?).unwrap_or(0) }
         }
-        b'H' => Message::Flush,
-        b'S' => Message::Sync,
-        b'd' => Message::CopyData(reader.rest()),
-        b'c' => Message::CopyDone,
-        b'f' => Message::CopyFail(reader.string()?),
-        b'p' => Message::Password(reader.rest()),
-        b'X' => Message::Terminate,
+        b'H' => FrontendMessage::Flush,
+        b'S' => FrontendMessage::Sync,
+        b'd' => FrontendMessage::CopyData(reader.rest()),
+        b'c' => FrontendMessage::CopyDone,
+        b'f' => FrontendMessage::CopyFail(reader.string()?),
+        b'p' => FrontendMessage::Password(reader.rest()),
+        b'X' => FrontendMessage::Terminate,
         b'F' => {
             reader.rest();
-            Message::FunctionCall
+            FrontendMessage::FunctionCall
         }
         other => return Err(ProtocolError::Kind(other)),
     };
@@ -246,15 +246,15 @@ fn ready(kind: u8, body: &[u8]) -> Result<Message<'_>, ProtocolError> {
     Ok(message)
 }
 
-fn target(reader: &mut Reader<'_>, kind: char) -> Result<Target, ProtocolError> {
+fn target(reader: &mut FieldReader<'_>, kind: char) -> Result<StatementOrPortal, ProtocolError> {
     match reader.u8()? {
-        b'S' => Ok(Target::Statement),
-        b'P' => Ok(Target::Portal),
+        b'S' => Ok(StatementOrPortal::Statement),
+        b'P' => Ok(StatementOrPortal::Portal),
         _ => Err(ProtocolError::Field(kind, "target")),
     }
 }
 
-fn bind<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, ProtocolError> {
+fn bind<'a>(reader: &mut FieldReader<'a>) -> Result<FrontendMessage<'a>, ProtocolError> {
     let (portal, statement) = (reader.string()?, reader.string()?);
     let formats = formats(reader)?;
     let count = reader.count()?;
@@ -265,10 +265,10 @@ fn bind<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, ProtocolError> {
             Err(_) => None,
         });
     }
-    Ok(Message::Bind { portal, statement, formats, values, results: self::formats(reader)? })
+    Ok(FrontendMessage::Bind { portal, statement, formats, values, results: self::formats(reader)? })
 }
 
-fn formats(reader: &mut Reader<'_>) -> Result<Vec<i16>, ProtocolError> {
+fn formats(reader: &mut FieldReader<'_>) -> Result<Vec<i16>, ProtocolError> {
     let count = reader.count()?;
     let mut formats = Vec::new();
     for _ in 0..count {
@@ -304,10 +304,16 @@ mod tests {
         let bytes = startup(b"\x00\x03\x00\x02user\0me\0database\0d\0\0");
         let parameters = vec![("user", "me"), ("database", "d")];
         let length = bytes.len();
-        assert_eq!(parse(&bytes, Phase::Startup), Ok(Some((Message::Startup { minor: 2, parameters }, length))));
-        assert_eq!(parse(&startup(&80_877_103u32.to_be_bytes()), Phase::Startup), Ok(Some((Message::SslRequest, 8))));
+        assert_eq!(
+            parse(&bytes, Phase::Startup),
+            Ok(Some((FrontendMessage::Startup { minor: 2, parameters }, length)))
+        );
+        assert_eq!(
+            parse(&startup(&80_877_103u32.to_be_bytes()), Phase::Startup),
+            Ok(Some((FrontendMessage::SslRequest, 8)))
+        );
         let cancel = startup(b"\x04\xd2\x16\x2e\x00\x00\x00\x07\x01\x02\x03\x04");
-        let expected = Message::CancelRequest { process: 7, secret: &[1, 2, 3, 4] };
+        let expected = FrontendMessage::CancelRequest { process: 7, secret: &[1, 2, 3, 4] };
         assert_eq!(parse(&cancel, Phase::Startup), Ok(Some((expected, 16))));
         assert_eq!(parse(&startup(b"\x00\x02\x00\x00"), Phase::Startup), Err(ProtocolError::Version(2, 0)));
         assert!(matches!(parse(b"GET / HTTP/1.1\r\n", Phase::Startup), Err(ProtocolError::Length { .. })));
@@ -318,8 +324,8 @@ mod tests {
         let mut bytes = message(b'Q', b"select 1\0");
         let first = bytes.len();
         bytes.extend(message(b'X', b""));
-        assert_eq!(parse(&bytes, Phase::Ready), Ok(Some((Message::Query("select 1"), first))));
-        assert_eq!(parse(&bytes[first..], Phase::Ready), Ok(Some((Message::Terminate, 5))));
+        assert_eq!(parse(&bytes, Phase::Ready), Ok(Some((FrontendMessage::Query("select 1"), first))));
+        assert_eq!(parse(&bytes[first..], Phase::Ready), Ok(Some((FrontendMessage::Terminate, 5))));
         for end in 0..first {
             assert_eq!(parse(&bytes[..end], Phase::Ready), Ok(None), "{end}");
         }
@@ -342,7 +348,8 @@ mod tests {
     #[test]
     fn reads_the_extended_protocol() {
         let bind = message(b'B', b"p\0s\0\0\x01\0\x01\0\x02\xff\xff\xff\xff\0\0\0\x01x\0\0");
-        let Ok(Some((Message::Bind { portal, statement, formats, values, results }, _))) = parse(&bind, Phase::Ready)
+        let Ok(Some((FrontendMessage::Bind { portal, statement, formats, values, results }, _))) =
+            parse(&bind, Phase::Ready)
         else {
             panic!("no Bind");
         };

@@ -3,12 +3,12 @@
 use super::ProtocolError;
 
 /// Reads the body of message `kind`.
-pub(super) struct Reader<'a> {
+pub(super) struct FieldReader<'a> {
     kind: char,
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FieldReader<'a> {
     pub fn new(kind: char, body: &'a [u8]) -> Self {
         Self { kind, rest: body }
     }

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A field's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldValue<'a> {
     Text(&'a str),

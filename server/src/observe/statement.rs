@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use colonnade_sql::{Dialect, Kind, code};
+use colonnade_sql::{Dialect, TokenKind, code};
 
 /// Bytes of a statement that are shown.
 const MOST: usize = 8 << 10;
@@ -17,7 +17,7 @@ pub(super) fn shown(statement: &str) -> Cow<'_, str> {
         SECRETIVE.iter().any(|word| text.contains(word))
     };
     if has(statement) {
-        let words = code(statement, Dialect::Unknown).take(2).filter(|token| token.kind == Kind::Word);
+        let words = code(statement, Dialect::Unknown).take(2).filter(|token| token.kind == TokenKind::Word);
         let words: Vec<_> = words.map(|token| token.text).collect();
         return Cow::Owned(format!("{} … (withheld)", words.join(" ")));
     }
@@ -32,7 +32,7 @@ pub(crate) fn outline(statement: &str) -> String {
     let shown = shown(statement);
     let mut text = String::new();
     for token in code(&shown, Dialect::Unknown) {
-        let is_value = matches!(token.kind, Kind::Text | Kind::Number);
+        let is_value = matches!(token.kind, TokenKind::Text | TokenKind::Number);
         text.push_str(if is_value { "?" } else { token.text });
         text.push(' ');
     }

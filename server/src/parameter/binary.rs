@@ -2,7 +2,7 @@
 
 use arrow_schema::TimeUnit;
 
-use super::{InputError, Value, from_text};
+use super::{InputError, ParameterValue, from_text};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
 
@@ -10,7 +10,7 @@ use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
 ///
 /// # Errors
 /// If they are no value of this type, or the type has no binary form.
-pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<Value, InputError> {
+pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<ParameterValue, InputError> {
     let mut fields = Fields { rest: bytes, type_ };
     let value = fields.value(type_)?;
     if fields.rest.is_empty() { Ok(value) } else { Err(fields.wrong()) }
@@ -66,10 +66,10 @@ impl<'a> Fields<'a> {
         std::mem::take(&mut self.rest)
     }
 
-    fn value(&mut self, type_: &Type) -> Result<Value, InputError> {
+    fn value(&mut self, type_: &Type) -> Result<ParameterValue, InputError> {
         let out_of_range = || InputError::Range(type_.name.clone());
         let text = match &type_.kind {
-            TypeKind::Bytes => return Ok(Value::Bytes(self.all().to_vec())),
+            TypeKind::Bytes => return Ok(ParameterValue::Bytes(self.all().to_vec())),
             TypeKind::List(item) => return self.list(item),
             TypeKind::Bool => match self.array()? {
                 [0] => "false".to_owned(),
@@ -170,7 +170,7 @@ impl<'a> Fields<'a> {
     }
 
     /// `array_recv`: the dimensions, whether there are NULLs, the items' type, and the items.
-    fn list(&mut self, item: &Type) -> Result<Value, InputError> {
+    fn list(&mut self, item: &Type) -> Result<ParameterValue, InputError> {
         const MOST_DIMENSIONS: i32 = 6;
         let (dimensions, _, oid) = (self.i32()?, self.i32()?, u32::from_be_bytes(self.array()?));
         let mut inner = item;
@@ -193,22 +193,22 @@ impl<'a> Fields<'a> {
         if total.checked_mul(4).is_none_or(|least| dimensions > 0 && least > self.rest.len()) || lengths.contains(&0) {
             return Err(self.wrong());
         }
-        if lengths.is_empty() { Ok(Value::List(Vec::new())) } else { self.items(inner, &lengths) }
+        if lengths.is_empty() { Ok(ParameterValue::List(Vec::new())) } else { self.items(inner, &lengths) }
     }
 
-    fn items(&mut self, item: &Type, lengths: &[usize]) -> Result<Value, InputError> {
+    fn items(&mut self, item: &Type, lengths: &[usize]) -> Result<ParameterValue, InputError> {
         let Some((&length, deeper)) = lengths.split_first() else {
             return match usize::try_from(self.i32()?) {
                 Ok(length) => match from_binary(item, self.take(length)?)? {
-                    Value::Text(digits) if item.is_numeric() && digits.len() > MOST_DIGITS.max(4 * length) => {
+                    ParameterValue::Text(digits) if item.is_numeric() && digits.len() > MOST_DIGITS.max(4 * length) => {
                         Err(InputError::Range(item.name.clone()))
                     }
                     value => Ok(value),
                 },
-                Err(_) => Ok(Value::Null),
+                Err(_) => Ok(ParameterValue::Null),
             };
         };
-        (0..length).map(|_| self.items(item, deeper)).collect::<Result<_, _>>().map(Value::List)
+        (0..length).map(|_| self.items(item, deeper)).collect::<Result<_, _>>().map(ParameterValue::List)
     }
 }
 
@@ -231,13 +231,13 @@ mod tests {
     use super::*;
     use crate::value::oid;
 
-    fn read(oid: u32, bytes: &[u8]) -> Result<Value, InputError> {
+    fn read(oid: u32, bytes: &[u8]) -> Result<ParameterValue, InputError> {
         from_binary(&Type::of_oid(oid).unwrap(), bytes)
     }
 
     fn shown(oid: u32, bytes: &[u8]) -> String {
         match read(oid, bytes).unwrap() {
-            Value::Text(text) => text,
+            ParameterValue::Text(text) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(shown(oid::INTERVAL, interval), "-1 months 2 days -5 microseconds");
         assert_eq!(shown(oid::VARBIT, b"\0\0\0\x0a\xa0\xc0"), "1010000011");
         assert_eq!(shown(oid::JSONB, b"\x01{}"), "{}");
-        assert_eq!(read(oid::INT4, b"\0\0\0"), Err(InputError::Binary("INTEGER".to_owned())));
-        assert_eq!(read(oid::INT2, b"\0\0\0"), Err(InputError::Binary("SMALLINT".to_owned())));
+        assert_eq!(read(oid::INT4, b"\0\0\0"), Err(InputError::Binary("integer".to_owned())));
+        assert_eq!(read(oid::INT2, b"\0\0\0"), Err(InputError::Binary("smallint".to_owned())));
         assert_eq!(read(oid::TEXT, b"\xff"), Err(InputError::Encoding));
     }
 
@@ -274,8 +274,11 @@ mod tests {
         };
         let mut two = head(&[2]);
         two.extend(b"\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff");
-        assert_eq!(read(1007, &two), Ok(Value::List(vec![Value::Text("7".to_owned()), Value::Null])));
-        assert_eq!(read(1007, &head(&[])), Ok(Value::List(vec![])));
+        assert_eq!(
+            read(1007, &two),
+            Ok(ParameterValue::List(vec![ParameterValue::Text("7".to_owned()), ParameterValue::Null]))
+        );
+        assert_eq!(read(1007, &head(&[])), Ok(ParameterValue::List(vec![])));
         assert!(read(1007, &head(&[i32::MAX])).is_err());
         assert!(read(1007, &head(&[i32::MAX; 6])).is_err());
         assert!(read(1016, &two).is_err());
@@ -289,7 +292,7 @@ mod tests {
             [head, [&10u32.to_be_bytes()[..], &zeros(weight)].concat().repeat(count)].concat()
         };
         let type_ = Type::of_oid(1231).unwrap();
-        assert_eq!(from_binary(&type_, &array(16_000, 2)), Err(InputError::Range("DECIMAL".to_owned())));
+        assert_eq!(from_binary(&type_, &array(16_000, 2)), Err(InputError::Range("numeric".to_owned())));
         let largest = array(18, 1000);
         let value = from_binary(&type_, &largest).unwrap();
         assert!(value.bytes() <= super::super::most_bytes(&type_, &largest, true), "{}", value.bytes());

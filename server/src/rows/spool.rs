@@ -29,13 +29,11 @@ pub struct Spools {
 const DESCRIPTOR: usize = 1 << 20;
 
 impl Spools {
-    /// By the limits.
     pub fn new(limits: &Limits) -> Arc<Self> {
         let space = Budget::of(limits.spool_bytes, LimitError::Spool);
         Arc::new(Self { directory: limits.spool_directory.clone(), space })
     }
 
-    /// A new unnamed file.
     fn file(&self) -> io::Result<File> {
         match &self.directory {
             Some(directory) => nameless(directory),

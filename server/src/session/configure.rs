@@ -3,10 +3,9 @@
 use arrow_array::cast::AsArray as _;
 use colonnade_sql::{Statement, StatementKind, quote};
 
-use crate::engine::{Answer, EngineError};
+use crate::engine::{EngineAnswer, EngineError};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
-use crate::message::frontend::Target;
 use crate::rows;
 use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
@@ -18,8 +17,8 @@ use crate::value::oid::{self, TypeInfo};
 const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
-    /// Runs a statement about settings. `target` is the portal's if it was described before.
-    pub fn configure(&mut self, kind: &StatementKind, command: Command, target: Option<Target>) -> Result<(), Failure> {
+    /// Runs a statement about settings. The client knows the columns if it `is_described`.
+    pub fn configure(&mut self, kind: &StatementKind, command: Command, is_described: bool) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
                 self.set(setting, value.as_deref(), is_local)?;
@@ -41,7 +40,7 @@ impl Session {
         };
         let out = self.output.buffer();
         if let Some(Listing { names, rows }) = rows {
-            if target.is_none() {
+            if !is_described {
                 let info = TypeInfo { oid: oid::TEXT, size: -1, modifier: -1 };
                 backend::row_description(out, names.into_iter().map(|name| (name, info, 0)));
             }
@@ -74,7 +73,7 @@ impl Session {
         }
         let _running = self.start()?;
         let path = Statement::of(SEARCH_PATH, self.engine.dialect());
-        let Answer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
+        let EngineAnswer::Rows(mut rows) = self.engine()?.execute(&path, &[], BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let batch = rows.next().map_err(|error| rows::interrupted(&self.control, error))?;
@@ -107,7 +106,7 @@ impl Session {
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
         let change = self.settings.plan(setting, value)?;
-        // First, or the engine would have a value that the session has not.
+        // Charged first, so that the engine and the session have the same value.
         let charge = self.control.budget.charge(self.settings.bytes(setting, &change.value))?;
         let _running = change.engine.as_ref().map(|_| self.start()).transpose()?;
         self.apply(&change)?;
@@ -136,13 +135,13 @@ impl Session {
         }
     }
 
-    /// The transaction, be it one of a block, a pipeline or a single query string, has committed: what was set for it alone ends.
+    /// After a commit of any transaction: values of SET LOCAL end.
     pub fn keep_settings(&mut self) {
         let former = self.settings.commit();
         self.give_back(former);
     }
 
-    /// The transaction is rolled back as far as `mark`, and what was set since with it.
+    /// After a rollback to `mark`: values that were set since are undone.
     pub fn undo_settings(&mut self, mark: usize) {
         let former = self.settings.roll_back(mark);
         self.give_back(former);
@@ -150,7 +149,7 @@ impl Session {
 
     fn give_back(&mut self, former: Former) {
         for (setting, value) in former {
-            // What was valid before is valid again; the client has nobody to ask if it is not.
+            // The former value was valid, so an error is not expected, and there is no statement to report it for.
             let planned = self.settings.plan(setting, Some(&value));
             if planned.is_ok_and(|change| self.apply(&change).is_ok()) {
                 let told = self.settings.give_back(setting, value);

@@ -3,16 +3,15 @@
 use colonnade_sql::Statement;
 
 use crate::copy::CopyIn;
-use crate::copy::input::{CopyDataError, Reader, Target, reader};
+use crate::copy::input::{CopyDataError, CopyReader, TargetColumn, reader};
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::backend;
-use crate::message::frontend::{Message, Phase};
+use crate::message::frontend::{FrontendMessage, Phase};
 use crate::rows::interrupted;
 use crate::session::state::Session;
 
-/// What a message came to.
 enum Received {
     Data,
     End,
@@ -29,13 +28,13 @@ impl Session {
         let description = self.engine()?.describe(&query, &[]);
         let description = description.map_err(|error| Failure::from(error).placed(None))?;
         let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
-        let targets: Vec<_> = columns.into_iter().map(|(name, type_)| Target { name, type_ }).collect();
+        let targets: Vec<_> = columns.into_iter().map(|(name, type_)| TargetColumn { name, type_ }).collect();
         let received = self.in_transaction(|session| session.receive(copy, targets))?;
         backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
         Ok(())
     }
 
-    fn receive(&mut self, copy: &CopyIn, targets: Vec<Target>) -> Result<u64, Failure> {
+    fn receive(&mut self, copy: &CopyIn, targets: Vec<TargetColumn>) -> Result<u64, Failure> {
         let types: Vec<_> = targets.iter().map(|target| target.type_.clone()).collect();
         let mut reader = reader(&copy.options, targets, &self.control.budget)?;
         backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), types.len());
@@ -64,13 +63,13 @@ impl Session {
     }
 }
 
-fn take(message: &Message<'_>, reader: &mut dyn Reader) -> Result<Received, Failure> {
+fn take(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> Result<Received, Failure> {
     match message {
-        Message::CopyData(data) => reader.feed(data).map(|()| Received::Data),
-        Message::CopyDone => Ok(Received::End),
-        Message::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
-        // PostgreSQL passes over these, since clients of the extended protocol send them before they know.
-        Message::Flush | Message::Sync => Ok(Received::Data),
+        FrontendMessage::CopyData(data) => reader.feed(data).map(|()| Received::Data),
+        FrontendMessage::CopyDone => Ok(Received::End),
+        FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
+        // PostgreSQL ignores these: clients of the extended protocol send them before they know of the COPY.
+        FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),
         _ => Ok(Received::Unexpected),
     }
 }

@@ -3,8 +3,8 @@
 use colonnade_sql::Statement;
 
 use crate::copy::options::Format;
-use crate::copy::{self, Context, Copy};
-use crate::engine::{Answer, BatchSize, EngineError, Rows};
+use crate::copy::{self, Context, CopyOut};
+use crate::engine::{BatchSize, EngineAnswer, EngineError, Rows};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::session::execute::BATCH;
@@ -12,8 +12,7 @@ use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
-    /// Runs COPY … TO STDOUT.
-    pub fn copy(&mut self, text: &str, copy: &Copy) -> Result<(), Failure> {
+    pub fn copy(&mut self, text: &str, copy: &CopyOut) -> Result<(), Failure> {
         let (query, start) = copy.query(text);
         let query = Statement::of(&query, self.engine.dialect());
         // What SHOW tells of this session's settings, the engine does not know.
@@ -47,12 +46,17 @@ impl Session {
     }
 
     /// The rows of COPY's query, which does not run if its columns do not fit the format.
-    fn checked_rows(&mut self, query: &Statement<'_>, copy: &Copy, size: BatchSize) -> Result<Box<dyn Rows>, Failure> {
+    fn checked_rows(
+        &mut self,
+        query: &Statement<'_>,
+        copy: &CopyOut,
+        size: BatchSize,
+    ) -> Result<Box<dyn Rows>, Failure> {
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
         match self.answered(query, |engine| engine.query_checked(query, size, check))? {
-            Answer::Rows(rows) => Ok(rows),
-            Answer::Done { .. } => Err(EngineError::no_rows().into()),
+            EngineAnswer::Rows(rows) => Ok(rows),
+            EngineAnswer::Done { .. } => Err(EngineError::no_rows().into()),
         }
     }
 }

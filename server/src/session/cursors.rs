@@ -1,15 +1,15 @@
-//! Cursors that are declared in SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages reach them by their
-//! names, too; and they go forward only.
+//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them, too. They only go
+//! forward.
 
 use std::sync::Arc;
 
-use colonnade_sql::statement::{Cursor as Request, Direction};
+use colonnade_sql::statement::{CursorStatement, FetchDirection};
 use colonnade_sql::{Statement, StatementKind};
 
-use crate::engine::{Answer, EngineError, Parameter};
+use crate::engine::{EngineAnswer, EngineError, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::rows::{Cursor, Formats, Sent};
+use crate::rows::{Cursor, Formats, SentRows};
 use crate::session::execute::BATCH;
 use crate::session::prepared::Prepared;
 use crate::session::prepared::portal::{Life, Portal};
@@ -18,7 +18,6 @@ use crate::session::query;
 use crate::session::state::Session;
 
 impl Prepared {
-    /// Ends a declared cursor, or all of them.
     fn close_cursors(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
             None => self.retain_portals(|portal| portal.life == Life::Protocol),
@@ -32,7 +31,7 @@ impl Session {
     /// Runs a statement about cursors of a simple query.
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         match query::cursor(&statement.kind)? {
-            Some(Request::Declare { name, is_held, query, .. }) => {
+            Some(CursorStatement::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
                 let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
                 declared.map_err(|failure| failure.placed(Some(before)))
@@ -46,7 +45,7 @@ impl Session {
         let is_waiting = self.prepared.waiting.take().is_some();
         let statement = &portal.statement;
         match query::cursor(&statement.kind)? {
-            Some(Request::Declare { name, is_held, .. }) => {
+            Some(CursorStatement::Declare { name, is_held, .. }) => {
                 self.declare(name, *is_held, &statement.text, &portal.values)
             }
             _ => self.use_cursor(&statement.kind, &portal.formats, is_waiting),
@@ -61,7 +60,7 @@ impl Session {
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
         let statement = Statement::of(query, self.engine.dialect());
-        let Answer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
+        let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
         let cursor = Cursor::new(rows, &Formats::default())?;
@@ -80,8 +79,10 @@ impl Session {
 
     fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
         let (name, count, is_move) = match query::cursor(kind)? {
-            Some(Request::Fetch { name, direction: Direction::Forward(count), is_move }) => (name, *count, *is_move),
-            Some(Request::Close(name)) => {
+            Some(CursorStatement::Fetch { name, direction: FetchDirection::Forward(count), is_move }) => {
+                (name, *count, *is_move)
+            }
+            Some(CursorStatement::Close(name)) => {
                 self.prepared.close_cursors(name.as_deref())?;
                 self.complete(kind);
                 return Ok(());
@@ -89,7 +90,7 @@ impl Session {
             _ => return Err(Failure::NotSupported("DECLARE in this place")),
         };
         let _running = self.start()?;
-        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        // It is taken out while it runs, because all other portals are set aside first.
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
@@ -98,7 +99,7 @@ impl Session {
                 if describe {
                     cursor.describe(self.output.buffer(), formats);
                 }
-                let (Sent::All(rows) | Sent::Some(rows)) =
+                let (SentRows::All(rows) | SentRows::Some(rows)) =
                     cursor.send(&mut self.output, &self.control, formats, count)?;
                 Ok(rows)
             }),

@@ -3,21 +3,20 @@
 use colonnade_sql::{Dialect, Statement, code};
 
 use crate::connection::cancel::Running;
-use crate::engine::{Answer, BatchSize, EngineError, EngineSession, Parameter};
+use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::rows::{self, Cursor, Formats, Sent};
+use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
 
 /// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
-/// What a statement of the engine's came to.
+/// The result of a statement that the engine ran.
 pub enum Outcome {
-    /// Rows to send.
     Rows(Cursor),
-    /// Nothing but, maybe, a number of rows that were changed.
+    /// No rows; the number of changed rows, if it is known.
     Done(Option<u64>),
 }
 
@@ -28,13 +27,13 @@ impl Session {
         Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
     }
 
-    /// The engine, free to run a statement.
+    /// The engine. Unfinished results are set aside first, so that it can run a statement.
     pub fn engine(&mut self) -> Result<&mut dyn EngineSession, Failure> {
         self.prepared.set_portals_aside(&self.control)?;
         Ok(self.engine.as_mut())
     }
 
-    /// Lets others stop what runs from here on.
+    /// From here on, other threads can stop the statement.
     pub fn start(&self) -> Result<Running, Failure> {
         let running = self.control.start();
         self.control.check()?;
@@ -48,7 +47,7 @@ impl Session {
         let tag = match self.run_engine(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
-                let (Sent::All(sent) | Sent::Some(sent)) =
+                let (SentRows::All(sent) | SentRows::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, None)?;
                 query::tag(&statement.kind, Some(sent), None)
             }
@@ -66,8 +65,8 @@ impl Session {
         formats: &Formats,
     ) -> Result<Outcome, Failure> {
         Ok(match self.answer(statement, values, BATCH)? {
-            Answer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
-            Answer::Done { changed } => Outcome::Done(changed),
+            EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
+            EngineAnswer::Done { changed } => Outcome::Done(changed),
         })
     }
 
@@ -77,7 +76,7 @@ impl Session {
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<EngineAnswer, Failure> {
         let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
         if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
     }
@@ -88,7 +87,7 @@ impl Session {
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<EngineAnswer, Failure> {
         self.answered(statement, |engine| engine.query(statement, values, size))
     }
 
@@ -108,7 +107,7 @@ impl Session {
     }
 }
 
-/// What the engine says of a statement, with what to do if that asks for PostgreSQL's catalog where there is none.
+/// The engine's error. A hint is added if the statement uses pg_catalog and the source has none.
 fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
     let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
     if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {

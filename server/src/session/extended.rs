@@ -8,22 +8,21 @@ use crate::engine::Columns;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Kept};
 use crate::message::backend;
-use crate::message::frontend::Target;
+use crate::message::frontend::StatementOrPortal;
 use crate::rows::{self, Formats};
 use crate::session::prepared::portal::Portal;
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
-use crate::session::request::Step;
+use crate::session::request::ExtendedMessage;
 use crate::session::state::Session;
 
 impl Session {
-    /// Answers one message.
-    pub fn step(&mut self, step: &Step) -> Result<(), Failure> {
+    pub fn step(&mut self, step: &ExtendedMessage) -> Result<(), Failure> {
         let budget = Arc::clone(&self.control.budget);
         let _message = budget.charge(step.bytes())?;
         match step {
-            Step::Parse { name, query, types } => self.parse(name, query, types)?,
-            Step::Bind { portal, statement, formats, values, results } => {
+            ExtendedMessage::Parse { name, query, types } => self.parse(name, query, types)?,
+            ExtendedMessage::Bind { portal, statement, formats, values, results } => {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(&prepared.kind)?;
                 let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
@@ -34,12 +33,14 @@ impl Session {
                 self.prepared.add_portal(portal.clone(), made)?;
                 backend::bind_complete(self.output.buffer());
             }
-            Step::Describe(target, name) => self.describe(*target, name)?,
-            Step::Close(target, name) => {
+            ExtendedMessage::Describe(target, name) => self.describe(*target, name)?,
+            ExtendedMessage::Close(target, name) => {
                 self.prepared.close(*target, name);
                 backend::close_complete(self.output.buffer());
             }
-            Step::Execute { portal, rows } => self.run_portal(portal, (*rows > 0).then_some((*rows).into()))?,
+            ExtendedMessage::Execute { portal, rows } => {
+                self.run_portal(portal, (*rows > 0).then_some((*rows).into()))?
+            }
         }
         Ok(())
     }
@@ -67,9 +68,9 @@ impl Session {
     }
 
     /// Says which parameters a statement takes, and which columns it will give. It does not run.
-    fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
+    fn describe(&mut self, target: StatementOrPortal, name: &str) -> Result<(), Failure> {
         let (statement, formats) = match target {
-            Target::Statement => {
+            StatementOrPortal::Statement => {
                 let mut statement = Arc::clone(self.prepared.statement(name)?);
                 if statement.is_open() {
                     self.control.concerns(&statement.text);
@@ -83,17 +84,23 @@ impl Session {
                 (statement, Formats::default())
             }
             // One of the source's own cursors.
-            Target::Portal if self.is_elsewhere(name) => return self.describe_elsewhere(name),
-            Target::Portal => {
+            StatementOrPortal::Portal if self.is_elsewhere(name) => return self.describe_elsewhere(name),
+            StatementOrPortal::Portal => {
                 let portal = self.prepared.portal(name)?;
                 (Arc::clone(&portal.statement), portal.formats.clone())
             }
         };
-        let cursor =
-            self.prepared.portal(name).ok().filter(|_| target == Target::Portal).and_then(|portal| portal.cursor());
+        let cursor = self
+            .prepared
+            .portal(name)
+            .ok()
+            .filter(|_| target == StatementOrPortal::Portal)
+            .and_then(|portal| portal.cursor());
         match (&statement.columns, cursor) {
             (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
-            (Columns::Late, None) if target == Target::Portal => self.prepared.waiting = Some(name.to_owned()),
+            (Columns::Late, None) if target == StatementOrPortal::Portal => {
+                self.prepared.waiting = Some(name.to_owned())
+            }
             (Columns::None, _) => backend::no_data(self.output.buffer()),
             (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
             (Columns::Late, None) => return Err(Failure::LateColumns),

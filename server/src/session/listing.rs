@@ -8,13 +8,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::engine::{EngineError, Rows};
 use crate::sqlstate::SqlState;
 
-/// Columns of texts, and their rows.
 pub struct Listing {
     pub names: Vec<&'static str>,
     pub rows: Vec<Vec<String>>,
 }
 
-/// A listing that is read in one batch.
 struct ListedRows {
     schema: SchemaRef,
     batch: Option<RecordBatch>,

@@ -7,17 +7,16 @@ use colonnade_sql::StatementKind;
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::message::frontend::Target;
-use crate::rows::{Cursor, Sent};
+use crate::rows::{Cursor, SentRows};
 use crate::session::execute::Outcome;
 use crate::session::prepared::portal::{Portal, State};
 use crate::session::query;
 use crate::session::state::Session;
 
 impl Session {
-    /// Runs a portal, or goes on with it, until it has given `limit` rows.
+    /// Runs or continues a portal until it has sent `limit` rows.
     pub fn run_portal(&mut self, name: &str, limit: Option<u64>) -> Result<(), Failure> {
-        // It is out of the way while it runs, since it may be the very one that must not be set aside.
+        // It is taken out while it runs, because all other portals are set aside first.
         let mut portal = self.prepared.take_portal(name)?;
         let result = self.advance(name, &mut portal, limit);
         if result.is_err() {
@@ -45,7 +44,7 @@ impl Session {
                 self.control.runs(&statement.text);
                 return self.prepared_cursors(portal);
             }
-            return self.statement(&statement.statement(), Some(Target::Portal));
+            return self.statement(&statement.statement(), true);
         }
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
@@ -79,8 +78,8 @@ impl Session {
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };
         match cursor.send(&mut self.output, &self.control, &portal.formats, limit)? {
-            Sent::Some(_) => backend::portal_suspended(self.output.buffer()),
-            Sent::All(rows) => {
+            SentRows::Some(_) => backend::portal_suspended(self.output.buffer()),
+            SentRows::All(rows) => {
                 portal.state = State::Done;
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
             }
@@ -89,7 +88,7 @@ impl Session {
     }
 }
 
-/// The client was told of the columns, and would read others wrongly.
+/// Refuses columns that differ from those described to the client, which would read them wrongly.
 fn check(described: &Columns, cursor: &Cursor) -> Result<(), Failure> {
     let Columns::Known(columns) = described else { return Ok(()) };
     let described = columns.iter().map(|(_, type_)| type_.info().oid);

@@ -13,22 +13,22 @@ use statement::PreparedStatement;
 use crate::connection::cancel::Control;
 use crate::error::Failure;
 use crate::limits::budget::Kept;
-use crate::message::frontend::Target;
+use crate::message::frontend::StatementOrPortal;
 
-/// What a client has prepared. The one without a name is replaced by the next without a name.
+/// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.
 #[derive(Default)]
 pub struct Prepared {
     statements: HashMap<String, Arc<Kept<PreparedStatement>>>,
     portals: HashMap<String, Kept<Portal>>,
-    /// A portal whose columns the client wants to know, and that says them when it runs.
+    /// A portal that the client has described, but whose columns are known only when it runs.
     pub waiting: Option<String>,
 }
 
-/// So many statements, and portals, may a client have prepared at a time.
+/// The maximum number of prepared statements of a client, and of its portals.
 const MOST: usize = 4096;
 
 impl Prepared {
-    /// A simple query ends what has no name.
+    /// Ends the unnamed statement and portal, as a simple query does.
     pub fn forget_unnamed(&mut self) {
         self.statements.remove("");
         self.portals.remove("");
@@ -57,7 +57,7 @@ impl Prepared {
         if self.portals.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
     }
 
-    /// Forgets a statement, or all of them; says whether there was such a one.
+    /// Forgets a statement, or all of them. Gives whether it existed.
     pub fn deallocate(&mut self, name: Option<&str>) -> bool {
         match name {
             Some(name) => self.statements.remove(name).is_some(),
@@ -68,7 +68,7 @@ impl Prepared {
         }
     }
 
-    /// Frees the engine from portals that are in the middle of their rows.
+    /// Sets the rest of all unfinished results aside, so that the engine can run a statement.
     pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
         let portals = self.portals.values_mut();
         portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
@@ -94,16 +94,14 @@ impl Prepared {
         if self.statements.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
     }
 
-    /// Adds a statement, or replaces it.
     pub fn put_statement(&mut self, name: &str, statement: Arc<Kept<PreparedStatement>>) {
         self.statements.insert(name.to_owned(), statement);
     }
 
-    /// Forgets a statement or a portal.
-    pub fn close(&mut self, target: Target, name: &str) {
+    pub fn close(&mut self, target: StatementOrPortal, name: &str) {
         match target {
-            Target::Statement => drop(self.statements.remove(name)),
-            Target::Portal => drop(self.portals.remove(name)),
+            StatementOrPortal::Statement => drop(self.statements.remove(name)),
+            StatementOrPortal::Portal => drop(self.portals.remove(name)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
-use colonnade_sql::statement::{Cursor, Direction, Savepoint};
+use colonnade_sql::statement::{CursorStatement, FetchDirection, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::settings;
@@ -49,14 +49,10 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         }
         StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
-        // PostgreSQL's are its own; the others have none, but this server does.
+        // Only PostgreSQL has cursors of its own. For other sources, the session keeps them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
-        StatementKind::Copy(_)
-        | StatementKind::Begin(_)
-        | StatementKind::Commit
-        | StatementKind::Rollback
-        | StatementKind::Deallocate(_)
-        | StatementKind::Notification(_) => false,
+        StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
+        StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
     }
 }
 
@@ -64,41 +60,33 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
 ///
 /// # Errors
 /// If it is wrong, or asks for a way back.
-pub fn cursor(kind: &StatementKind) -> Result<Option<&Cursor>, Failure> {
+pub fn cursor(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure> {
     let StatementKind::Cursor(request) = kind else { return Ok(None) };
     match request.as_ref().map_err(Clone::clone)? {
-        Cursor::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
-        Cursor::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        Cursor::Fetch { direction: Direction::Other, .. } => Err(Failure::Backward),
+        CursorStatement::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
+        CursorStatement::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
+        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::Backward),
         request => Ok(Some(request)),
     }
 }
 
-/// Whether it can run beside others in a transaction that nobody has asked for by name.
+/// Whether it can run with others in a transaction that the client has not begun.
 pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
-    const ALONE: [&str; 12] = [
-        "ATTACH",
-        "DETACH",
-        "CHECKPOINT",
-        "VACUUM",
-        "EXPORT",
-        "IMPORT",
-        "USE",
-        "SET",
-        "PRAGMA",
-        "INSTALL",
-        "LOAD",
-        "FORCE",
-    ];
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
-        StatementKind::Other(word) if ALONE.contains(&word.as_str()) => false,
+        StatementKind::Other(word) if runs_alone(word) => false,
         _ => is_engines(kind, source),
     }
 }
 
-/// Whether it writes nothing, as far as it says.
+/// Whether a statement with this first word changes the session or the transaction, or must not be in one.
+fn runs_alone(word: &str) -> bool {
+    matches!(word, "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "PRAGMA")
+        || matches!(word, "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
+}
+
+/// Whether its text shows that it writes nothing.
 pub fn reads_only(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Query { has_with } => !has_with,
@@ -119,7 +107,8 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     };
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
-        StatementKind::Query { .. } => selected("SELECT"),
+        // SELECT … INTO gives no rows, but their number.
+        StatementKind::Query { .. } => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
         }
@@ -132,6 +121,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Show(_) => "SHOW".to_owned(),
         StatementKind::Explain { .. } => "EXPLAIN".to_owned(),
         StatementKind::Begin(_) => "BEGIN".to_owned(),
+        StatementKind::Start(_) => "START TRANSACTION".to_owned(),
         StatementKind::Commit => "COMMIT".to_owned(),
         StatementKind::Rollback => "ROLLBACK".to_owned(),
         StatementKind::CreateTable(_) => "CREATE TABLE".to_owned(),
@@ -146,8 +136,12 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Unlisten => "UNLISTEN".to_owned(),
         StatementKind::Other(word) => match word.as_str() {
             "TRUNCATE" => "TRUNCATE TABLE".to_owned(),
-            "SHOW" | "CALL" | "PRAGMA" => word.clone(),
+            "SHOW" | "CALL" | "PRAGMA" | "CHECKPOINT" => word.clone(),
+            "LOCK" => "LOCK TABLE".to_owned(),
+            "REFRESH" => "REFRESH MATERIALIZED VIEW".to_owned(),
             "USE" => "SET".to_owned(),
+            "COMMIT" | "ROLLBACK" => format!("{word} PREPARED"),
+            "PREPARE" => "PREPARE TRANSACTION".to_owned(),
             word => selected(word),
         },
         StatementKind::Savepoint(savepoint) => match savepoint {
@@ -155,11 +149,11 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
             Savepoint::Release(_) => "RELEASE".to_owned(),
             Savepoint::RollBackTo(_) => "ROLLBACK".to_owned(),
         },
-        StatementKind::Cursor(Ok(Cursor::Fetch { is_move: true, .. })) => counted("MOVE"),
-        StatementKind::Cursor(Ok(Cursor::Fetch { .. }) | Err(_)) => counted("FETCH"),
-        StatementKind::Cursor(Ok(Cursor::Declare { .. })) => "DECLARE CURSOR".to_owned(),
-        StatementKind::Cursor(Ok(Cursor::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
-        StatementKind::Cursor(Ok(Cursor::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Fetch { is_move: true, .. })) => counted("MOVE"),
+        StatementKind::Cursor(Ok(CursorStatement::Fetch { .. }) | Err(_)) => counted("FETCH"),
+        StatementKind::Cursor(Ok(CursorStatement::Declare { .. })) => "DECLARE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
+        StatementKind::Cursor(Ok(CursorStatement::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
         StatementKind::Notification(word) => word.clone(),
     }
 }
@@ -192,7 +186,9 @@ mod tests {
             ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
         );
         assert!(
-            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a"].into_iter().any(is_ordinary)
+            !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a", "commit prepared 'x'"]
+                .into_iter()
+                .any(is_ordinary)
         );
     }
 
@@ -213,6 +209,10 @@ mod tests {
             ("deallocate all", None, None, "DEALLOCATE ALL"),
             ("deallocate x", None, None, "DEALLOCATE"),
             ("discard plans", None, None, "DISCARD PLANS"),
+            ("prepare transaction 'x'", None, None, "PREPARE TRANSACTION"),
+            ("prepare transaction as select 1", None, None, "PREPARE"),
+            ("commit prepared 'x'", None, None, "COMMIT PREPARED"),
+            ("with recursive as (select 1) delete from t", None, Some(3), "DELETE 3"),
             ("show tables", Some(2), None, "SHOW"),
             ("show all tables", Some(2), None, "SHOW"),
             ("copy t to 'x.csv'", None, Some(4), "COPY 4"),

@@ -30,7 +30,6 @@ impl Session {
         backend::error_response(self.output.buffer(), &report);
     }
 
-    /// Tells the client a warning.
     pub fn warn(&mut self, code: SqlState, message: &str) {
         let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
         backend::notice_response(self.output.buffer(), &report);

@@ -1,14 +1,13 @@
-//! Savepoints, as far as they can be had from an engine that has none: going back to one is possible if nothing was written
-//! since, and refused otherwise. Drivers wrap questions to the catalog in them.
+//! Savepoints for an engine that has none. Rolling back to one is possible if nothing was written since, and refused otherwise.
+//! Drivers use savepoints around queries of the catalog.
 
 use colonnade_sql::statement;
 
 use crate::error::Failure;
 use crate::limits::budget::Kept;
-use crate::message::backend::{self, Status};
+use crate::message::backend::{self, TransactionStatus};
 use crate::session::state::Session;
 
-/// The savepoints of a transaction.
 #[derive(Debug, Default)]
 pub struct Savepoints(Vec<Kept<Savepoint>>);
 
@@ -22,12 +21,10 @@ struct Savepoint {
 }
 
 impl Savepoints {
-    /// The transaction is over.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// A statement runs that may write.
     pub fn may_write(&mut self) {
         self.0.iter_mut().for_each(|savepoint| savepoint.is_dirty = true);
     }
@@ -39,7 +36,6 @@ impl Savepoints {
 }
 
 impl Session {
-    /// Runs SAVEPOINT, RELEASE or ROLLBACK TO.
     pub fn savepoint(&mut self, statement: &statement::Savepoint) -> Result<(), Failure> {
         if !self.transaction.is_open() {
             return Err(Failure::NoTransaction("SAVEPOINT"));
@@ -66,7 +62,7 @@ impl Session {
                 self.run_plain("SELECT 1")?;
                 self.transaction.savepoints.0.truncate(at + 1);
                 self.undo_settings(settings);
-                self.transaction.status = Status::InTransaction;
+                self.transaction.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }
         };

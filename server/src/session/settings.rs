@@ -1,7 +1,7 @@
-//! What drivers set, reset and show: PostgreSQL's settings, as far as they make a difference to a client.
+//! PostgreSQL's settings that drivers set, reset and show.
 //!
-//! What the engine has a setting for (the time zone, the search path, and all that is DuckDB's own) it is asked to set;
-//! the others are kept here. A value that would change what values look like is refused, since they always look the same.
+//! The engine sets those that it has: the time zone, the search path, and its own. The others are kept here. Values that would
+//! change the form of results are refused, because this server has one form only.
 
 mod command;
 
@@ -12,25 +12,21 @@ use std::time::Duration;
 use colonnade_sql::{Dialect, quote};
 
 use crate::limits::budget::Charge;
-use crate::limits::{self, Time};
+use crate::limits::{self, Timeout};
 use crate::value::Zone;
 
 pub use command::{Command, command, kept};
 
-/// Why a setting is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// A value that it does not have here.
     #[error("parameter \"{name}\" cannot be \"{value}\" here; it is {only}")]
     Value {
-        /// The setting.
         name: &'static str,
-        /// The value that was wanted.
         value: String,
         /// What it may be.
         only: &'static str,
     },
-    /// A setting that cannot be set.
     #[error("parameter \"{0}\" cannot be changed")]
     Fixed(&'static str),
     /// Transactions that the engine does not have.
@@ -38,7 +34,6 @@ pub enum SettingError {
     Transaction,
 }
 
-/// What a SET of a setting does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// The value is kept and shown, and changes nothing else.
@@ -50,8 +45,7 @@ enum Effect {
     /// It is accepted without an effect, and the client is warned.
     Ignored,
     /// It sets a time limit, which can only become shorter.
-    TimeLimit(Time),
-    /// It sets the engine's search path.
+    TimeLimit(Timeout),
     SearchPath,
     /// It sets the time zone, in the engine too.
     TimeZone,
@@ -82,8 +76,8 @@ const KNOWN: [Known; 35] = [
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // Floats are always the shortest text that reads back as the same number.
     known("extra_float_digits", "1", Kept, false),
-    known("idle_in_transaction_session_timeout", "0", TimeLimit(Time::IdleInTransaction), false),
-    known("idle_session_timeout", "0", TimeLimit(Time::Idle), false),
+    known("idle_in_transaction_session_timeout", "0", TimeLimit(Timeout::IdleInTransaction), false),
+    known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
     known("in_hot_standby", "off", ReadOnly, true),
     known("integer_datetimes", "on", ReadOnly, true),
     known("IntervalStyle", "postgres", Only(&["postgres"]), true),
@@ -102,7 +96,7 @@ const KNOWN: [Known; 35] = [
     known("server_version_num", "150000", ReadOnly, false),
     known("session_authorization", "", ReadOnly, true),
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
-    known("statement_timeout", "0", TimeLimit(Time::Statement), false),
+    known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
     known("synchronize_seqscans", "on", Kept, false),
     known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
@@ -111,7 +105,6 @@ const KNOWN: [Known; 35] = [
     known("xmloption", "content", Kept, false),
 ];
 
-/// A session's values.
 #[derive(Clone, Debug)]
 pub struct Settings {
     defaults: Vec<String>,
@@ -120,7 +113,6 @@ pub struct Settings {
     past: Vec<(usize, Value)>,
 }
 
-/// A setting's value.
 #[derive(Clone, Debug)]
 struct Value {
     now: String,
@@ -133,7 +125,6 @@ struct Value {
 /// Settings, and the values that they had and are to have again.
 pub type Former = Vec<(usize, String)>;
 
-/// What changing a setting asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The value, as it is shown from then on.
@@ -141,8 +132,8 @@ pub struct Change {
     /// A statement for the engine, to run first.
     pub engine: Option<String>,
     /// A time that the session is not to take longer than.
-    pub time: Option<(Time, Option<Duration>)>,
-    /// Whether it has no effect.
+    pub time: Option<(Timeout, Option<Duration>)>,
+    /// Whether the client is warned that it has no effect.
     pub is_idle: bool,
 }
 
@@ -158,22 +149,19 @@ impl Settings {
         Self { values: values.collect(), defaults, past: Vec::new() }
     }
 
-    /// A setting's name.
     pub fn name(setting: usize) -> &'static str {
         KNOWN[setting].name
     }
 
-    /// A setting's value.
     pub fn value(&self, setting: usize) -> &str {
         &self.values[setting].now
     }
 
-    /// The places of all settings.
+    /// The indices of all settings.
     pub fn places() -> std::ops::Range<usize> {
         0..KNOWN.len()
     }
 
-    /// Whether a setting is the search path.
     pub fn is_path(setting: usize) -> bool {
         KNOWN[setting].effect == SearchPath
     }
@@ -272,13 +260,13 @@ impl Settings {
         former.into_iter().filter(|(setting, now)| self.values[*setting].now != *now).collect()
     }
 
-    /// What is set now is what the session begins with.
+    /// Makes the present values those that the session began with.
     pub fn settle(&mut self) {
         self.defaults = self.values.iter().map(|value| value.now.clone()).collect();
         self.past.clear();
     }
 
-    /// Those that are not as they were in the beginning.
+    /// The settings whose values differ from those at the session's beginning.
     pub fn changed(&self) -> Vec<usize> {
         (0..KNOWN.len()).filter(|&at| self.values[at].now != self.defaults[at]).collect()
     }
@@ -301,7 +289,6 @@ fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
 }
 
-/// Whether there is a setting of this name here.
 pub fn is_known(name: &str) -> bool {
     find(name).is_some()
 }

@@ -6,7 +6,6 @@ use crate::copy::Parsed;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
-use crate::message::frontend::Target;
 use crate::session::query;
 use crate::session::settings::{self, Command};
 use crate::session::state::Session;
@@ -27,8 +26,8 @@ impl Session {
         }
         self.begin_implicitly(&statements)?;
         for statement in &statements {
-            match self.statement(statement, None) {
-                // Their answers are not gathered without bound.
+            match self.statement(statement, false) {
+                // The buffer for answers is bounded.
                 Ok(()) => self.output.flush_if_full()?,
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
@@ -41,16 +40,18 @@ impl Session {
         Ok(())
     }
 
-    /// Runs one statement, and describes the columns it gives unless that is done.
-    pub fn statement(&mut self, statement: &Statement<'_>, described: Option<Target>) -> Result<(), Failure> {
+    /// Runs one statement. Describes its columns, unless the client knows them (`is_described`).
+    pub fn statement(&mut self, statement: &Statement<'_>, is_described: bool) -> Result<(), Failure> {
         let text = statement.text;
         self.control.runs(text);
         if let Some(dialect) = self.engine.source() {
-            return self.pass(statement, dialect, described);
+            return self.pass(statement, dialect, is_described);
         }
         self.check_transaction(&statement.kind)?;
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
+                self.transaction(statement)
+            }
             StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
                 Parsed::ToStdout(copy) => self.copy(text, &copy),
                 Parsed::FromStdin(copy) => self.copy_in(&copy),
@@ -65,7 +66,7 @@ impl Session {
                     .into());
                 }
                 self.prepared.deallocate(None);
-                self.configure(&statement.kind, Command::ResetAll, described)
+                self.configure(&statement.kind, Command::ResetAll, is_described)
             }
             StatementKind::Discard(_) | StatementKind::Unlisten => {
                 self.complete(&statement.kind);
@@ -76,13 +77,13 @@ impl Session {
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::Cursor(_) => self.cursors(statement),
             kind => match settings::command(kind) {
-                Some(command) => self.configure(kind, command, described),
+                Some(command) => self.configure(kind, command, is_described),
                 None => self.execute(statement),
             },
         }
     }
 
-    /// What was not prepared through the protocol was prepared with PREPARE, in the engine.
+    /// Deallocates a statement of the protocol, or has the engine deallocate one of PREPARE.
     pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
         if !self.prepared.deallocate(name) {
             return self.execute(statement);

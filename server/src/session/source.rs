@@ -1,33 +1,29 @@
 //! A session in front of another database: statements go there as the client wrote them, and transactions, settings and the
 //! catalog are that database's.
 //!
-//! Kept here is what concerns the connection between client and server: what a client prepares by the protocol, the settings that say
-//! how values look and who is there, and COPY … TO STDOUT, whose formats are this server's.
+//! The session itself handles what concerns the client's connection: what a client prepares by the protocol, the settings for the
+//! form of values and for the client's identity, and COPY … TO STDOUT, whose formats are this server's.
 
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::copy::Parsed;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Status};
-use crate::message::frontend::Target;
+use crate::message::backend::{self, TransactionStatus};
 use crate::rows::Formats;
 use crate::session::execute::Outcome;
-use crate::session::request::{Request, Step};
+use crate::session::request::{ExtendedMessage, Request};
 use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
     /// Runs one statement of a session that is in front of a source.
-    pub fn pass(
-        &mut self,
-        statement: &Statement<'_>,
-        dialect: Dialect,
-        described: Option<Target>,
-    ) -> Result<(), Failure> {
+    pub fn pass(&mut self, statement: &Statement<'_>, dialect: Dialect, is_described: bool) -> Result<(), Failure> {
         self.follow();
         match &statement.kind {
-            StatementKind::Begin(_) | StatementKind::Commit | StatementKind::Rollback => self.transaction(statement),
+            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
+                self.transaction(statement)
+            }
             StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
                 Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
                 Parsed::FromStdin(_) => Err(refused(
@@ -40,7 +36,7 @@ impl Session {
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
             kind => match settings::kept(kind, Some(dialect)) {
-                Some(command) => self.configure(kind, command, described),
+                Some(command) => self.configure(kind, command, is_described),
                 None => {
                     if *kind == StatementKind::Reset(None) {
                         self.reset_settings()?;
@@ -60,7 +56,7 @@ impl Session {
         self.reset_settings()
     }
 
-    /// Whether a portal is not here, but may be a cursor of the source's: PostgreSQL has both under the same names.
+    /// Whether a name may be that of a cursor in the source, because no portal has it: in PostgreSQL, portals and cursors share names.
     pub fn is_elsewhere(&self, name: &str) -> bool {
         self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
@@ -77,7 +73,7 @@ impl Session {
         Ok(())
     }
 
-    /// Learns from the source whether a transaction is open, and tells the client if values are to be written otherwise.
+    /// Takes over the source's transaction status, and tells the client if the source's dialect or time zone has changed.
     pub fn follow(&mut self) {
         let Some(dialect) = self.engine.source() else { return };
         if self.told.dialect != dialect.name() {
@@ -92,7 +88,7 @@ impl Session {
         if let Some(status) = self.engine.status()
             && !self.transaction.is_pipeline
         {
-            if status == Status::Idle && self.transaction.status != Status::Idle {
+            if status == TransactionStatus::Idle && self.transaction.status != TransactionStatus::Idle {
                 self.forget_portals(true);
             }
             self.transaction.status = status;
@@ -104,7 +100,7 @@ impl Session {
     pub fn end_wait_for_columns(&mut self, request: &Request) -> Result<(), Failure> {
         let Some(portal) = self.prepared.waiting.take() else { return Ok(()) };
         match request {
-            Request::Extended(Step::Execute { portal: name, .. }) if *name == portal => {
+            Request::Extended(ExtendedMessage::Execute { portal: name, .. }) if *name == portal => {
                 self.prepared.waiting = Some(portal);
                 Ok(())
             }

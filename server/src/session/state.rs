@@ -10,33 +10,31 @@ use crate::connection::input::Input;
 use crate::connection::socket::Output;
 use crate::engine::EngineSession;
 use crate::error::Failure;
-use crate::message::backend::Status;
+use crate::message::backend::TransactionStatus;
 use crate::session::prepared::Prepared;
 use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
 
-/// A session after its start-up.
 pub struct Session {
     pub input: Input,
     pub output: Output,
     pub engine: Box<dyn EngineSession>,
-    /// How other threads stop it, and its quotas.
+    /// Lets other threads stop it; has its quotas.
     pub control: Arc<Control>,
-    pub transaction: Transaction,
+    pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,
     pub told: Told,
     /// The share of a CPU for the encoding, unless the client sets it.
     pub encode_cpu: f64,
-    /// What earlier results have measured of the link.
+    /// The estimate of the link from earlier results.
     pub link_estimate: Option<LinkEstimate>,
 }
 
-/// The transaction of a session.
 #[derive(Default)]
-pub struct Transaction {
-    pub status: Status,
-    /// Whether the session has begun one for the statements since the last Sync, or for a query string.
+pub struct TransactionState {
+    pub status: TransactionStatus,
+    /// Whether the session has begun it, for the statements since the last Sync or for a query string.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
 }
@@ -44,15 +42,14 @@ pub struct Transaction {
 /// What the client was told of a source.
 #[derive(Default)]
 pub struct Told {
-    /// The name of its dialect.
     pub dialect: &'static str,
     pub time_zone: String,
 }
 
-impl Transaction {
+impl TransactionState {
     /// Whether the client has begun one.
     pub fn is_open(&self) -> bool {
-        self.status != Status::Idle
+        self.status != TransactionStatus::Idle
     }
 
     /// Whether statements run in one, begun by the client or by the session.
@@ -60,27 +57,31 @@ impl Transaction {
         self.is_open() || self.is_pipeline
     }
 
-    /// Whether the session has begun one, if it has; it counts as ended or as the client's from now on.
+    /// Whether the session has begun one. From now on it counts as ended, or as the client's.
     pub fn take_pipeline(&mut self) -> bool {
         std::mem::take(&mut self.is_pipeline)
     }
 
     /// A statement has failed.
     pub fn fail(&mut self) {
-        if self.status == Status::InTransaction {
-            self.status = Status::Failed;
+        if self.status == TransactionStatus::InTransaction {
+            self.status = TransactionStatus::Failed;
         }
     }
 }
 
 impl Session {
-    /// In a failed transaction only its end is possible.
+    /// Refuses all statements in a failed transaction, except those that end it.
     pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // Statements about savepoints check it themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
             // A source has its own rule.
             || self.engine.source().is_some();
-        if self.transaction.status == Status::Failed && !is_end { Err(Failure::AbortedTransaction) } else { Ok(()) }
+        if self.transaction.status == TransactionStatus::Failed && !is_end {
+            Err(Failure::AbortedTransaction)
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends savepoints, and the portals that do not outlive the transaction.

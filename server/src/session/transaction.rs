@@ -1,7 +1,7 @@
 //! Whether a session is in a transaction, and what its transaction statements do.
 //!
-//! PostgreSQL forgives what other databases do not: BEGIN within a transaction and COMMIT or ROLLBACK outside are warnings,
-//! COMMIT of a failed transaction rolls it back. Drivers count on that.
+//! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a failed
+//! transaction rolls it back. Drivers rely on this.
 
 use std::thread;
 use std::time::Duration;
@@ -10,16 +10,15 @@ use colonnade_sql::statement::Modes;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
-use crate::message::backend::{self, Report, Status};
+use crate::message::backend::{self, Report, TransactionStatus};
 use crate::session::execute::BATCH;
 use crate::session::query;
 use crate::session::settings;
 use crate::session::state::Session;
 use crate::supervise::memory::with_reserve;
 
-/// What to do about a transaction statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Action {
     /// Let the engine run it as it is.
     Run,
     /// Have the engine roll back, and report that.
@@ -28,17 +27,17 @@ pub enum Step {
     Warn(SqlState, &'static str),
 }
 
-/// What `kind`, a transaction statement, means in a session that is `status`.
-pub fn step(status: Status, kind: &StatementKind) -> Step {
+/// What to do about the transaction statement `kind` in a session with this status.
+pub fn step(status: TransactionStatus, kind: &StatementKind) -> Action {
     match (status, kind) {
-        (Status::InTransaction, StatementKind::Begin(_)) => {
-            Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
+        (TransactionStatus::InTransaction, StatementKind::Begin(_) | StatementKind::Start(_)) => {
+            Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
         }
-        (Status::Idle, StatementKind::Commit | StatementKind::Rollback) => {
-            Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+        (TransactionStatus::Idle, StatementKind::Commit | StatementKind::Rollback) => {
+            Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
         }
-        (Status::Failed, StatementKind::Commit | StatementKind::Rollback) => Step::RollBack,
-        _ => Step::Run,
+        (TransactionStatus::Failed, StatementKind::Commit | StatementKind::Rollback) => Action::RollBack,
+        _ => Action::Run,
     }
 }
 
@@ -47,8 +46,8 @@ impl Session {
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
         match (step(self.transaction.status, kind), kind) {
-            (Step::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
-            (Step::Warn(code, message), _) => {
+            (Action::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
+            (Action::Warn(code, message), _) => {
                 match kind {
                     StatementKind::Commit => {
                         self.end_begun("COMMIT")?;
@@ -63,35 +62,35 @@ impl Session {
                 let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
                 backend::notice_response(self.output.buffer(), &report);
             }
-            (Step::RollBack, _) => {
+            (Action::RollBack, _) => {
                 self.roll_back()?;
                 self.undo_settings(0);
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
-            (Step::Run, StatementKind::Begin(modes)) => {
-                // What a pipeline has done so far is a part of the transaction that it begins.
+            (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
+                // Earlier statements of the pipeline become a part of the transaction.
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
                         None => own_begin(*modes)?,
-                        // As every source takes it, unless it asks for more than that.
+                        // All sources accept BEGIN. The client's text is needed only for its modes.
                         Some(_) if modes.are_any => text,
                         Some(_) => "BEGIN",
                     };
                     let _running = self.start()?;
                     self.begin_or_end(begin)?;
                 }
-                self.transaction.status = Status::InTransaction;
+                self.transaction.status = TransactionStatus::InTransaction;
             }
-            (Step::Run, _) => {
+            (Action::Run, _) => {
                 let is_commit = *kind == StatementKind::Commit;
-                // Whether it succeeds or not, no transaction is left after it, and no portal.
-                self.transaction.status = Status::Idle;
+                // The transaction and its portals end even if this fails.
+                self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match self.engine.source() {
                     Some(Dialect::Postgres { .. }) => text,
-                    // Without what only PostgreSQL understands: WORK, AND NO CHAIN.
+                    // Without words that only PostgreSQL understands: WORK, AND NO CHAIN.
                     _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
                 });
@@ -111,8 +110,8 @@ impl Session {
         if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
-    /// What comes between two Syncs is one transaction, unless it says otherwise itself (PostgreSQL protocol,
-    /// "Pipelining"). A statement that Sync follows is one by itself.
+    /// The statements between two Syncs are one transaction, unless they begin or end one themselves (PostgreSQL protocol,
+    /// "Pipelining"). A statement with Sync directly after it needs none.
     pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
@@ -123,10 +122,10 @@ impl Session {
         Ok(())
     }
 
-    /// It has reached its end.
+    /// Commits the transaction of a pipeline at its end.
     ///
     /// # Errors
-    /// If the transaction cannot be ended at all. What else goes wrong is told to the client.
+    /// If the transaction cannot be ended. Other errors are sent to the client.
     pub fn end_pipeline(&mut self) -> Result<(), Failure> {
         if !self.transaction.is_open() {
             self.forget_portals(true);
@@ -146,7 +145,6 @@ impl Session {
         Ok(())
     }
 
-    /// One of its statements has failed.
     pub fn abandon_pipeline(&mut self) -> Result<(), Failure> {
         if !self.transaction.is_open() {
             self.forget_portals(false);
@@ -189,13 +187,13 @@ impl Session {
         let done = work(self);
         match done {
             Ok(_) => self.begin_or_end("COMMIT")?,
-            // Without this the next statement would meet a transaction that nobody knows of.
+            // Otherwise the next statement would run in this transaction.
             Err(_) => self.roll_back()?,
         }
         done
     }
 
-    /// Whether nobody knows if a transaction is open.
+    /// Whether it is unknown if a transaction is open.
     fn is_opaque(&self) -> bool {
         self.engine.source() == Some(Dialect::Unknown)
     }
@@ -210,12 +208,12 @@ impl Session {
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {
-        self.transaction.status = Status::Idle;
+        self.transaction.status = TransactionStatus::Idle;
         self.forget_portals(false);
         self.leave()
     }
 
-    /// Sees that no transaction is open: what the client does next would be a part of it, and be lost with it.
+    /// Ends any open transaction. Otherwise the client's next changes would be a part of it, and be lost with it.
     ///
     /// # Errors
     /// If that cannot be done. Then the session has to end.
@@ -224,14 +222,14 @@ impl Session {
         let rollback = Statement::of("ROLLBACK", self.engine.dialect());
         let mut waited = Duration::ZERO;
         let mut pause = PAUSE;
-        while is_known && self.engine.status() != Some(Status::Idle) {
+        while is_known && self.engine.status() != Some(TransactionStatus::Idle) {
             let ended = if waited.is_zero() {
                 self.engine.execute(&rollback, &[], BATCH)
             } else {
                 with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
             };
             match ended {
-                // Memory that others have taken comes back, at the latest when their statements have run for as long as they may.
+                // Other sessions free their memory, at the latest when their statements time out.
                 Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < LONGEST_WAIT => {
                     thread::sleep(pause);
                     (waited, pause) = (waited + pause, pause * 2);
@@ -247,12 +245,12 @@ impl Session {
     }
 }
 
-/// How long a ROLLBACK for which there is no memory waits before it is tried again, the first time; then twice as long each time.
+/// The wait before a ROLLBACK that lacked memory is tried again. It doubles each time.
 const PAUSE: Duration = Duration::from_millis(20);
-/// It is not tried again after this time.
+/// The limit of this wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// How an engine that is no source is told to begin.
+/// BEGIN for an engine that is no source.
 fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
     if modes.serializable {
         return Err(settings::SettingError::Transaction.into());
@@ -268,11 +266,14 @@ mod tests {
     fn forgives_what_postgresql_forgives() {
         use StatementKind::{Commit, Rollback};
         let begin = StatementKind::Begin(Modes::default());
-        assert_eq!(step(Status::Idle, &begin), Step::Run);
-        assert!(matches!(step(Status::InTransaction, &begin), Step::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)));
-        assert!(matches!(step(Status::Idle, &Commit), Step::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
-        assert_eq!(step(Status::InTransaction, &Commit), Step::Run);
-        assert_eq!(step(Status::Failed, &Commit), Step::RollBack);
-        assert_eq!(step(Status::Failed, &Rollback), Step::RollBack);
+        assert_eq!(step(TransactionStatus::Idle, &begin), Action::Run);
+        assert!(matches!(
+            step(TransactionStatus::InTransaction, &begin),
+            Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)
+        ));
+        assert!(matches!(step(TransactionStatus::Idle, &Commit), Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
+        assert_eq!(step(TransactionStatus::InTransaction, &Commit), Action::Run);
+        assert_eq!(step(TransactionStatus::Failed, &Commit), Action::RollBack);
+        assert_eq!(step(TransactionStatus::Failed, &Rollback), Action::RollBack);
     }
 }

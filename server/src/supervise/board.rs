@@ -26,13 +26,11 @@ const HANDED_OVER: u8 = 2;
 /// The record of a statement that did not stop, so that the worker ends itself. No connection has this number.
 const GIVEN_UP: u32 = 1 << 20;
 
-/// The records of all connections.
 #[derive(Debug)]
 pub(crate) struct Board {
     file: File,
 }
 
-/// The record of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Whether the last message sent was a ReadyForQuery, without encryption. Then an error may follow.
@@ -42,7 +40,6 @@ pub(crate) struct Record {
     /// Whether the engine worked for it.
     pub is_busy: bool,
     pub user: String,
-    /// The beginning of its last statement.
     pub statement: String,
 }
 
@@ -60,7 +57,6 @@ impl Board {
         let _ = self.file.write_all_at(bytes, u64::from(slot) * RECORD as u64 + at as u64);
     }
 
-    /// Clears the record.
     fn clear(&self, slot: u32) {
         self.write(slot, 0, &[0; RECORD]);
     }

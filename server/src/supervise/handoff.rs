@@ -49,7 +49,6 @@ impl ChannelMessage {
     ];
 }
 
-/// A received message.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub message: ChannelMessage,
@@ -69,7 +68,6 @@ const DESCRIPTORS: usize = 4;
 const BYTES: usize = 5;
 
 impl Channel {
-    /// Makes both ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Self { socket: one }, Self { socket: other }))

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::supervisor::Shared;
+use super::supervisor::SupervisorContext;
 use crate::connection::input::Input;
 use crate::connection::listen::Listener;
 use crate::connection::socket::{Output, Socket};
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const WORKER_START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a thread for the listener.
-pub(super) fn start(shared: &Arc<Shared>, listener: &Arc<Listener>) -> io::Result<JoinHandle<()>> {
+pub(super) fn start(shared: &Arc<SupervisorContext>, listener: &Arc<Listener>) -> io::Result<JoinHandle<()>> {
     let (shared, listener) = (Arc::clone(shared), Arc::clone(listener));
     thread::Builder::new().name("listen".to_owned()).spawn(move || {
         while !shared.is_stopping.load(Ordering::SeqCst) {
@@ -34,7 +34,7 @@ pub(super) fn start(shared: &Arc<Shared>, listener: &Arc<Listener>) -> io::Resul
     })
 }
 
-fn hand_over(shared: &Shared, listener: &Listener, socket: OwnedFd) {
+fn hand_over(shared: &SupervisorContext, listener: &Listener, socket: OwnedFd) {
     if let Listener::Metrics(_) = listener {
         if let Err(socket) = shared.give_metrics(socket) {
             // There is no worker, so the request is answered here.

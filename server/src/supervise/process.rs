@@ -42,7 +42,6 @@ impl Setup {
     }
 }
 
-/// A started worker.
 pub(super) struct Process {
     child: Child,
 }
@@ -79,18 +78,15 @@ impl Process {
         self.child.id()
     }
 
-    /// Kills it.
     pub fn kill(&mut self) {
         // It fails if the process has ended.
         let _ = self.child.kill();
     }
 
-    /// Its exit status, if it has ended.
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Waits for its end.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }

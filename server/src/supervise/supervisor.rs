@@ -17,7 +17,7 @@ use super::death::{self, Death, dismiss};
 use super::handoff::{Channel, ChannelMessage};
 use super::listening;
 use super::process::{Process, Program, Setup};
-use crate::connection::listen::{Address, AddressError, Listener};
+use crate::connection::listen::{AddressError, ListenAddress, Listener};
 use crate::observe::{FieldValue, Log};
 use crate::serve::ServeError;
 
@@ -44,15 +44,15 @@ pub struct Supervision {
 
 /// A running supervisor. It stops on request, or when it is dropped.
 pub struct Supervisor {
-    shared: Arc<Shared>,
+    shared: Arc<SupervisorContext>,
     listeners: Vec<Arc<Listener>>,
     threads: Vec<JoinHandle<()>>,
-    addresses: Vec<Address>,
+    addresses: Vec<ListenAddress>,
     metrics: Option<SocketAddr>,
 }
 
 /// What its threads share.
-pub(super) struct Shared {
+pub(super) struct SupervisorContext {
     supervision: Supervision,
     log: Option<Log>,
     state: Mutex<State>,
@@ -81,7 +81,7 @@ struct State {
     end: Option<ExitStatus>,
 }
 
-impl Shared {
+impl SupervisorContext {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -243,13 +243,13 @@ impl Supervisor {
     /// # Errors
     /// If an address cannot be used, or needs encryption and users, if a file cannot be used, or if the worker ends before it is ready. The
     /// worker has written the reason to standard error.
-    pub fn start(addresses: &[Address], supervision: Supervision) -> Result<Self, ServeError> {
+    pub fn start(addresses: &[ListenAddress], supervision: Supervision) -> Result<Self, ServeError> {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
         }
         let files = &supervision.credentials;
         let far = addresses.iter().find(|address| !address.is_local());
-        if let (Some(Address::Tcp(far)), true) = (far, files.users.is_none() || files.tls.is_none()) {
+        if let (Some(ListenAddress::Tcp(far)), true) = (far, files.users.is_none() || files.tls.is_none()) {
             return Err(AddressError::NotProtected(*far).into());
         }
         let credentials = Some(files.read()?);
@@ -257,7 +257,8 @@ impl Supervisor {
         let log = log.map_err(|error| ServeError::Log(supervision.log.clone().unwrap_or_default(), error))?;
         let state = Mutex::new(State { credentials, ..State::default() });
         let metrics = supervision.metrics;
-        let shared = Shared { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
+        let shared =
+            SupervisorContext { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
         let (listeners, threads) = (Vec::new(), Vec::new());
         let mut own = Self { shared: Arc::new(shared), listeners, threads, addresses: Vec::new(), metrics: None };
         own.listen(addresses)?;
@@ -271,15 +272,16 @@ impl Supervisor {
         Ok(own)
     }
 
-    fn listen(&mut self, addresses: &[Address]) -> Result<(), ServeError> {
+    fn listen(&mut self, addresses: &[ListenAddress]) -> Result<(), ServeError> {
         // TCP first: its port names the socket file.
-        let (tcp, unix): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| matches!(address, Address::Tcp(_)));
+        let (tcp, unix): (Vec<_>, Vec<_>) =
+            addresses.iter().partition(|address| matches!(address, ListenAddress::Tcp(_)));
         let mut port = None;
         for address in tcp.into_iter().chain(unix) {
             let listener = Arc::new(Listener::bind(address, port)?);
             self.listeners.push(Arc::clone(&listener));
             let address = listener.address()?;
-            if let Address::Tcp(address) = address {
+            if let ListenAddress::Tcp(address) = address {
                 port = Some(address.port());
             }
             self.addresses.push(address);
@@ -313,7 +315,7 @@ impl Supervisor {
     }
 
     /// Its addresses, with their actual ports.
-    pub fn addresses(&self) -> &[Address] {
+    pub fn addresses(&self) -> &[ListenAddress] {
         &self.addresses
     }
 

@@ -10,7 +10,7 @@ use crate::connection::alarm::Cause;
 use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
-use crate::serve::{Options, ServeError, Server};
+use crate::serve::{ServeError, ServeOptions, Server};
 use crate::supervise::{
     Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED, Received, STATEMENT_STUCK, Setup, Slot,
 };
@@ -79,10 +79,10 @@ impl Worker {
     ///
     /// # Errors
     /// If the operating system provides no threads or descriptors.
-    pub fn serve(self, engine: Arc<dyn Engine>, options: Options) -> Result<End, ServeError> {
+    pub fn serve(self, engine: Arc<dyn Engine>, options: ServeOptions) -> Result<End, ServeError> {
         let Self { channel, board, setup, credentials, log } = self;
         let mut server =
-            Server::start(engine, credentials, Options { log, metrics: setup.metrics.clone(), ..options })?;
+            Server::start(engine, credentials, ServeOptions { log, metrics: setup.metrics.clone(), ..options })?;
         let waking = Arc::clone(&channel);
         server.when_it_must_end(move || waking.stop_receiving());
         channel.send(ChannelMessage::Ready, 0, &[])?;

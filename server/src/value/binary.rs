@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::ValueError;
-use super::column::{Column, Values};
+use super::column::{ColumnWriter, Values};
 use super::datetime::{is_infinite_date, is_infinite_timestamp, per_second};
 use super::nested;
 use crate::value::oid;
@@ -14,7 +14,7 @@ pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const FORMAT: &str = "FORMAT binary";
 
-impl Column<'_> {
+impl ColumnWriter<'_> {
     /// The type PostgreSQL's binary form has; `None` if there is no such form.
     pub fn binary_oid(&self) -> Option<u32> {
         Some(match &self.values {

@@ -19,7 +19,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use super::{Logical, Unsupported, Zone, logical};
 
 /// A column of a batch, or a child of one.
-pub struct Column<'a> {
+pub struct ColumnWriter<'a> {
     nulls: Option<&'a NullBuffer>,
     pub(super) values: Values<'a>,
 }
@@ -63,11 +63,11 @@ pub(super) enum Values<'a> {
     Months(&'a [i32]),
     DayTime(&'a [IntervalDayTime]),
     MonthDayNano(&'a [IntervalMonthDayNano]),
-    List { ends: Offsets<'a>, child: Box<Column<'a>> },
-    Struct(Vec<Column<'a>>),
-    Map { ends: Offsets<'a>, entries: Box<Column<'a>> },
-    Dictionary { indices: Vec<usize>, values: Box<Column<'a>> },
-    Union { array: &'a UnionArray, children: Vec<(i8, Column<'a>)> },
+    List { ends: Offsets<'a>, child: Box<ColumnWriter<'a>> },
+    Struct(Vec<ColumnWriter<'a>>),
+    Map { ends: Offsets<'a>, entries: Box<ColumnWriter<'a>> },
+    Dictionary { indices: Vec<usize>, values: Box<ColumnWriter<'a>> },
+    Union { array: &'a UnionArray, children: Vec<(i8, ColumnWriter<'a>)> },
 }
 
 /// Strings of any of Arrow's layouts.
@@ -123,7 +123,7 @@ impl Offsets<'_> {
     }
 }
 
-impl<'a> Column<'a> {
+impl<'a> ColumnWriter<'a> {
     /// The column of `array`, described by `field`. `format` is the format for error messages.
     ///
     /// # Errors
@@ -241,26 +241,27 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         DataType::List(item) => {
             let list = array.as_list::<i32>();
-            let child = Box::new(Column::nested(items(field, item), list.values().as_ref())?);
+            let child = Box::new(ColumnWriter::nested(items(field, item), list.values().as_ref())?);
             Values::List { ends: Offsets::Small(list.value_offsets()), child }
         }
         DataType::LargeList(item) => {
             let list = array.as_list::<i64>();
-            let child = Box::new(Column::nested(items(field, item), list.values().as_ref())?);
+            let child = Box::new(ColumnWriter::nested(items(field, item), list.values().as_ref())?);
             Values::List { ends: Offsets::Large(list.value_offsets()), child }
         }
         DataType::FixedSizeList(item, size) => {
-            let child = Box::new(Column::nested(items(field, item), array.as_fixed_size_list().values().as_ref())?);
+            let child =
+                Box::new(ColumnWriter::nested(items(field, item), array.as_fixed_size_list().values().as_ref())?);
             Values::List { ends: Offsets::Fixed(size.as_usize()), child }
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let children = fields.iter().zip(columns).map(|(field, child)| Column::nested(field, child.as_ref()));
+            let children = fields.iter().zip(columns).map(|(field, child)| ColumnWriter::nested(field, child.as_ref()));
             Values::Struct(children.collect::<Option<_>>()?)
         }
         DataType::Map(entries, _) => {
             let map = array.as_map();
-            let entries = Box::new(Column::nested(entries, map.entries())?);
+            let entries = Box::new(ColumnWriter::nested(entries, map.entries())?);
             Values::Map { ends: Offsets::Small(map.value_offsets()), entries }
         }
         DataType::Dictionary(index, _) => match index.as_ref() {
@@ -277,7 +278,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         DataType::Union(fields, _) => {
             let array = array.as_union();
             let children =
-                fields.iter().map(|(id, field)| Some((id, Column::nested(field, array.child(id).as_ref())?)));
+                fields.iter().map(|(id, field)| Some((id, ColumnWriter::nested(field, array.child(id).as_ref())?)));
             Values::Union { array, children: children.collect::<Option<_>>()? }
         }
         _ => return None,
@@ -314,7 +315,7 @@ fn bytes(array: &dyn Array) -> Option<Bytes<'_>> {
 fn dictionary<'a, K: ArrowDictionaryKeyType>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
     let array = array.as_dictionary::<K>();
     let values_field = Field::new(field.name(), array.values().data_type().clone(), true);
-    let values = Box::new(Column::nested(&values_field, array.values().as_ref())?);
+    let values = Box::new(ColumnWriter::nested(&values_field, array.values().as_ref())?);
     // Indices under a NULL may be invalid; they are never used.
     let indices = array.keys().values().iter().map(|key| key.as_usize()).collect();
     Some(Values::Dictionary { indices, values })

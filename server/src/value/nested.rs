@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ValueError;
-use super::column::{Column, Values};
+use super::column::{ColumnWriter, Values};
 use crate::value::oid;
 
 /// How long the text of a nested value may be. Each level of nesting doubles what has to be escaped, so a value of some hundred bytes that
@@ -11,7 +11,7 @@ use crate::value::oid;
 const MOST_TEXT: usize = 256 << 20;
 
 /// Appends `{a,"b c",NULL}`.
-pub(super) fn list(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'{');
     let mut text = Vec::new();
     for (at, row) in rows.enumerate() {
@@ -57,7 +57,7 @@ fn item(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends `(1,"b c",)`; NULL is nothing.
-pub(super) fn record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'(');
     let mut text = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -92,7 +92,7 @@ fn attribute(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends an array: its dimensions, whether it has NULLs, the type of its items, and these.
-pub(super) fn binary_array(items: &Column<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn binary_array(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let mut lengths = Vec::new();
     let mut leaves = vec![rows];
     let mut column = items;
@@ -126,7 +126,7 @@ pub(super) fn binary_array(items: &Column<'_>, rows: Range<usize>, out: &mut Vec
 }
 
 /// Appends a row: how many fields, and for each its type and its value.
-pub(super) fn binary_record(fields: &[Column<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn binary_record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
     fields.iter().try_for_each(|field| {
         out.extend_from_slice(&field.binary_oid().unwrap_or(oid::TEXT).to_be_bytes());

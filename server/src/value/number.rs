@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-/// Appends an integer.
 pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field};
 use super::*;
 
 fn texts(field: &Field, array: &dyn Array) -> Vec<Option<String>> {
-    let column = Column::new(field, array, "text").unwrap();
+    let column = ColumnWriter::new(field, array, "text").unwrap();
     (0..array.len())
         .map(|row| {
             (!column.is_null(row)).then(|| {
@@ -101,7 +101,7 @@ fn a_type_without_a_form_is_refused_by_name() {
     let field = Field::new("v", DataType::Struct(vec![Field::new("m", DataType::Null, true)].into()), true)
         .with_metadata([(EXTENSION_NAME.to_owned(), "arrow.parquet.variant".to_owned())]);
     let array = arrow_array::new_null_array(field.data_type(), 1);
-    let Err(error) = Column::new(&field, array.as_ref(), "text") else { panic!("accepted") };
+    let Err(error) = ColumnWriter::new(&field, array.as_ref(), "text") else { panic!("accepted") };
     assert_eq!(error.column, "v");
     assert!(error.to_string().contains("arrow.parquet.variant"));
 }

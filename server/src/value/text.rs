@@ -2,7 +2,7 @@
 
 use arrow_schema::TimeUnit;
 
-use super::column::{Column, Values};
+use super::column::{ColumnWriter, Values};
 use super::datetime::{date, time, timestamp};
 use super::interval::interval;
 use super::number::{decimal, float32, float64, integer};
@@ -11,7 +11,7 @@ use super::{ValueError, nested};
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-impl Column<'_> {
+impl ColumnWriter<'_> {
     /// Whether the texts of all values consist of letters, digits and `+-.: ` alone, so that no format must quote or
     /// escape them unless its own marks are among these.
     pub fn is_bare(&self) -> bool {
@@ -122,7 +122,7 @@ fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a byte may be part of a bare text; see [`Column::is_bare`].
+/// Whether a byte may be part of a bare text; see [`ColumnWriter::is_bare`].
 pub fn is_bare_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.: ".contains(&byte)
 }

@@ -1,11 +1,11 @@
-//! A type: its name in the engine, and what it is to PostgreSQL's clients.
+//! A type: its name, and what it is to PostgreSQL's clients.
 
 use crate::value::oid::{self, TypeInfo};
 
-/// A type with the name that a CAST in the engine takes.
+/// A type of a parameter or a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its name in the engine.
+    /// Its name in the engine, which a CAST takes there; PostgreSQL's name if the engine has not described it.
     pub name: String,
     /// What it is to PostgreSQL.
     pub kind: TypeKind,
@@ -76,48 +76,61 @@ impl TypeKind {
 }
 
 impl Type {
-    /// The type of this name in the engine (DuckDB manual, "Data Types"; the names are those its `typeof` gives).
-    pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: kind(name) }
+    /// The type with PostgreSQL's number `oid`, under PostgreSQL's name; `None` if values of it are not taken, or the client leaves it
+    /// open.
+    pub fn of_oid(oid: u32) -> Option<Self> {
+        let (name, kind) = match oid {
+            oid::BOOL => ("boolean", TypeKind::Bool),
+            oid::INT2 => ("smallint", TypeKind::Int2),
+            oid::INT4 => ("integer", TypeKind::Int4),
+            oid::INT8 => ("bigint", TypeKind::Int8),
+            oid::OID => ("oid", TypeKind::Oid),
+            oid::FLOAT4 => ("real", TypeKind::Float4),
+            oid::FLOAT8 => ("double precision", TypeKind::Float8),
+            oid::NUMERIC => ("numeric", TypeKind::Numeric(-1)),
+            oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => return Some(Self::text()),
+            oid::BYTEA => ("bytea", TypeKind::Bytes),
+            oid::DATE => ("date", TypeKind::Date),
+            oid::TIME => ("time", TypeKind::Time),
+            oid::TIMETZ => ("time with time zone", TypeKind::TimeTz),
+            oid::TIMESTAMP => ("timestamp", TypeKind::Timestamp),
+            oid::TIMESTAMPTZ => ("timestamp with time zone", TypeKind::TimestampTz),
+            oid::INTERVAL => ("interval", TypeKind::Interval),
+            oid::UUID => ("uuid", TypeKind::Uuid),
+            oid::JSON | oid::JSONB => ("json", TypeKind::Json),
+            oid::BIT | oid::VARBIT => ("bit varying", TypeKind::Bits),
+            array => return Some(Self::list_of(Self::of_oid(oid::item_of(array)?)?)),
+        };
+        Some(Self::new(name, kind))
     }
 
-    /// The type with PostgreSQL's number `oid`; `None` if the engine has none like it, or the client leaves it open.
-    pub fn of_oid(oid: u32) -> Option<Self> {
-        let name = match oid {
-            oid::BOOL => "BOOLEAN",
-            oid::INT2 => "SMALLINT",
-            oid::INT4 => "INTEGER",
-            oid::INT8 | oid::OID => "BIGINT",
-            oid::FLOAT4 => "FLOAT",
-            oid::FLOAT8 => "DOUBLE",
-            oid::NUMERIC => "DECIMAL",
-            oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => "VARCHAR",
-            oid::BYTEA => "BLOB",
-            oid::DATE => "DATE",
-            oid::TIME => "TIME",
-            oid::TIMETZ => "TIME WITH TIME ZONE",
-            oid::TIMESTAMP => "TIMESTAMP",
-            oid::TIMESTAMPTZ => "TIMESTAMP WITH TIME ZONE",
-            oid::INTERVAL => "INTERVAL",
-            oid::UUID => "UUID",
-            oid::JSON | oid::JSONB => "JSON",
-            oid::BIT | oid::VARBIT => "BIT",
-            array => {
-                let item = Self::of_oid(oid::item_of(array)?)?;
-                return Some(Self { name: format!("{}[]", item.name), kind: TypeKind::List(Box::new(item)) });
-            }
-        };
-        let kind = if oid == oid::OID { TypeKind::Oid } else { kind(name) };
-        Some(Self { name: name.to_owned(), kind })
+    /// The type of this name and kind.
+    pub fn new(name: impl Into<String>, kind: TypeKind) -> Self {
+        Self { name: name.into(), kind }
+    }
+
+    /// PostgreSQL's text.
+    pub fn text() -> Self {
+        Self::new("text", TypeKind::Text)
+    }
+
+    /// A type that is not known.
+    pub fn unknown() -> Self {
+        Self::new("unknown", TypeKind::Unknown)
+    }
+
+    /// The type of arrays of a type.
+    pub fn list_of(item: Self) -> Self {
+        Self::new(format!("{}[]", item.name), TypeKind::List(Box::new(item)))
     }
 
     /// The type that a column of rows is announced as; `None` if parameters cannot have it.
     pub fn of_field(field: &arrow_schema::Field) -> Option<Self> {
         let info = oid::of(field);
         match info.oid {
-            oid::NAME => return Some(Self::named("name")),
-            oid::INT2VECTOR => return Some(Self::named("int2vector")),
-            oid::OIDVECTOR => return Some(Self::named("oidvector")),
+            oid::NAME => return Some(Self::new("name", TypeKind::Name)),
+            oid::INT2VECTOR => return Some(Self::new("int2vector", TypeKind::Vector(info.oid))),
+            oid::OIDVECTOR => return Some(Self::new("oidvector", TypeKind::Vector(info.oid))),
             _ => {}
         }
         let type_ = Self::of_oid(info.oid)?;
@@ -186,54 +199,6 @@ impl Type {
             kind => matches!(kind, TypeKind::Numeric(_)),
         }
     }
-
-    /// Whether the type itself, not only the value, says how many digits a number has.
-    pub fn is_decimal(&self) -> bool {
-        matches!(self.kind, TypeKind::Numeric(_)) && self.name.starts_with("DECIMAL")
-    }
-}
-
-fn kind(name: &str) -> TypeKind {
-    if let Some((item, _)) = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
-        return TypeKind::List(Box::new(Type::named(item)));
-    }
-    let (base, arguments) = match name.split_once('(') {
-        Some((base, arguments)) => (base, arguments.strip_suffix(')')),
-        None => (name, None),
-    };
-    match base {
-        "BOOLEAN" => TypeKind::Bool,
-        "TINYINT" | "SMALLINT" | "UTINYINT" => TypeKind::Int2,
-        "INTEGER" | "USMALLINT" => TypeKind::Int4,
-        "BIGINT" | "UINTEGER" => TypeKind::Int8,
-        "FLOAT" => TypeKind::Float4,
-        "DOUBLE" => TypeKind::Float8,
-        "UBIGINT" | "HUGEINT" | "UHUGEINT" | "BIGNUM" => TypeKind::Numeric(-1),
-        "DECIMAL" => {
-            let pair = arguments.and_then(|arguments| arguments.split_once(','));
-            let pair = pair.and_then(|(precision, scale)| Some((precision.parse().ok()?, scale.trim().parse().ok()?)));
-            TypeKind::Numeric(pair.map_or(-1, |(precision, scale)| oid::numeric_modifier(precision, scale)))
-        }
-        "BLOB" | "GEOMETRY" => TypeKind::Bytes,
-        "BIT" => TypeKind::Bits,
-        "name" => TypeKind::Name,
-        "int2vector" => TypeKind::Vector(oid::INT2VECTOR),
-        "oidvector" => TypeKind::Vector(oid::OIDVECTOR),
-        "DATE" => TypeKind::Date,
-        "TIME" | "TIME_NS" => TypeKind::Time,
-        "TIME WITH TIME ZONE" => TypeKind::TimeTz,
-        "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => TypeKind::Timestamp,
-        "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ_NS" => TypeKind::TimestampTz,
-        "INTERVAL" => TypeKind::Interval,
-        "UUID" => TypeKind::Uuid,
-        "JSON" => TypeKind::Json,
-        "STRUCT" | "TUPLE" => TypeKind::Record,
-        "MAP" => TypeKind::Map,
-        "UNION" | "VARIANT" => TypeKind::Unsupported,
-        "UNKNOWN" => TypeKind::Unknown,
-        // VARCHAR, ENUM, a bare NULL, and types of the user's.
-        _ => TypeKind::Text,
-    }
 }
 
 #[cfg(test)]
@@ -241,32 +206,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood() {
-        for (name, oid, modifier) in [
-            ("INTEGER", oid::INT4, -1),
-            ("DECIMAL(9,2)", oid::NUMERIC, (9 << 16 | 2) + 4),
-            ("HUGEINT", oid::NUMERIC, -1),
-            ("DECIMAL(9,2)[]", 1231, -1),
-            ("INTEGER[3][]", 1007, -1),
-            ("ENUM('a[]', 'b')", oid::TEXT, -1),
-            ("STRUCT(a INTEGER[], b VARCHAR)", oid::RECORD, -1),
-            ("MAP(VARCHAR, INTEGER)", 2287, -1),
-            ("STRUCT(a INTEGER)[]", 2287, -1),
-            ("TIMESTAMP WITH TIME ZONE", oid::TIMESTAMPTZ, -1),
-            ("\"NULL\"", oid::TEXT, -1),
-        ] {
-            let info = Type::named(name).info();
-            assert_eq!((info.oid, info.modifier), (oid, modifier), "{name}");
-        }
-    }
-
-    #[test]
     fn numbers_are_understood_and_unknown_ones_are_left_open() {
         for number in [oid::BOOL, oid::INT8, oid::OID, oid::NUMERIC, oid::TIMETZ, 1009, 1016, 2951] {
             let found = Type::of_oid(number).unwrap();
             assert_eq!(found.info().oid, number, "{found:?}");
         }
-        assert_eq!(Type::of_oid(oid::VARCHAR).unwrap().name, "VARCHAR");
+        assert_eq!(Type::of_oid(1015).unwrap().name, "text[]");
         assert_eq!(Type::of_oid(0), None);
         assert_eq!(Type::of_oid(705), None);
         assert_eq!(Type::of_oid(869), None);

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 
-/// A time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Zone(TimeZone);
 

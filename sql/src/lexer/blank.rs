@@ -1,7 +1,7 @@
 //! White space and comments.
 
 use super::{Cut, run_of_characters};
-use crate::{Dialect, Fault, Kind};
+use crate::{Dialect, TokenFault, TokenKind};
 
 /// What DuckDB's parser takes for a space besides ASCII's, found by trying each code point.
 const DUCKDB_SPACES: [char; 18] = [
@@ -36,7 +36,7 @@ pub(super) fn cut(rest: &str, dialect: Dialect) -> Option<Cut> {
         [b'/', b'*', ref after @ ..] if dialect != Dialect::Sqlite || !after.is_empty() => Some(block(rest, dialect)),
         [first, ..] if first <= b' ' || !first.is_ascii() => {
             let length = run_of_characters(rest, |character| is_space(character, dialect));
-            (length > 0).then(|| Cut::sound(Kind::Space, length))
+            (length > 0).then(|| Cut::sound(TokenKind::Space, length))
         }
         _ => None,
     }
@@ -45,19 +45,19 @@ pub(super) fn cut(rest: &str, dialect: Dialect) -> Option<Cut> {
 /// A comment that ends with its line.
 fn line(rest: &str, dialect: Dialect) -> Cut {
     let ends = |byte| byte == b'\n' || byte == b'\r' && dialect.nests_comments();
-    Cut::sound(Kind::Comment, rest.bytes().position(ends).unwrap_or(rest.len()))
+    Cut::sound(TokenKind::Comment, rest.bytes().position(ends).unwrap_or(rest.len()))
 }
 
 /// A comment with an end of its own.
 fn block(rest: &str, dialect: Dialect) -> Cut {
     if dialect.nests_comments() {
-        return Cut::closed(Kind::Comment, rest, nested(rest.as_bytes()));
+        return Cut::closed(TokenKind::Comment, rest, nested(rest.as_bytes()));
     }
     let end = rest[2..].find("*/").map(|end| end + 4);
     // To SQLite a comment also ends with the text.
-    let mut cut = Cut::closed(Kind::Comment, rest, end.or((dialect == Dialect::Sqlite).then_some(rest.len())));
+    let mut cut = Cut::closed(TokenKind::Comment, rest, end.or((dialect == Dialect::Sqlite).then_some(rest.len())));
     if dialect.is_mysql() && ["/*!", "/*M!"].iter().any(|start| rest.starts_with(start)) {
-        cut.fault = cut.fault.or(Some(Fault::Conditional));
+        cut.fault = cut.fault.or(Some(TokenFault::Conditional));
     }
     cut
 }

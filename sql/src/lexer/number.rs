@@ -1,7 +1,7 @@
 //! Numbers without a sign.
 
 use super::{Cut, is_word_part, run_of_characters};
-use crate::{Dialect, Fault, Kind};
+use crate::{Dialect, TokenFault, TokenKind};
 
 /// The number that `rest` begins with; `is_fraction` is whether its point is before it.
 pub(super) fn cut(rest: &str, is_fraction: bool, dialect: Dialect) -> Cut {
@@ -18,7 +18,7 @@ pub(super) fn cut(rest: &str, is_fraction: bool, dialect: Dialect) -> Cut {
     // To SQLite the letters are part of a token that is none of its own.
     let letters = if dialect == Dialect::Sqlite { word_parts(&rest[length..], dialect) } else { 0 };
     let is_one = dialect != Dialect::DuckDb || is_one_number(&bytes[..length]);
-    Cut { kind: Kind::Number, length: length + letters, fault: (has_junk || !is_one).then_some(Fault::Junk) }
+    Cut { kind: TokenKind::Number, length: length + letters, fault: (has_junk || !is_one).then_some(TokenFault::Junk) }
 }
 
 /// MySQL's names may begin with digits, even with all of a number but for its exponent.
@@ -27,9 +27,9 @@ fn of_mysql(rest: &str, length: usize) -> Cut {
     let number = &rest[..length];
     match number.split_once(['e', 'E']) {
         Some((_, digits)) if is_exact(digits) && !number.starts_with("0x") => {
-            Cut { kind: Kind::Number, length, fault: Some(Fault::Junk) }
+            Cut { kind: TokenKind::Number, length, fault: Some(TokenFault::Junk) }
         }
-        _ => Cut::sound(Kind::Word, word_parts(rest, Dialect::MYSQL)),
+        _ => Cut::sound(TokenKind::Word, word_parts(rest, Dialect::MYSQL)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Strings and quoted names.
 
 use super::{Cut, run_of_characters};
-use crate::{Dialect, Kind};
+use crate::{Dialect, TokenKind};
 
 /// The string or the quoted name that `rest` begins with.
 pub(super) fn cut(rest: &str, dialect: Dialect) -> Option<Cut> {
@@ -12,7 +12,7 @@ pub(super) fn cut(rest: &str, dialect: Dialect) -> Option<Cut> {
         [b'"', ..] => Some(name(rest)),
         [b'`', ..] if has_backticks(dialect) => Some(name(rest)),
         [b'[', ..] if dialect == Dialect::Sqlite => {
-            Some(Cut::closed(Kind::Name, rest, rest.find(']').map(|at| at + 1)))
+            Some(Cut::closed(TokenKind::Name, rest, rest.find(']').map(|at| at + 1)))
         }
         [b'$', ..] if dialect.has_dollar_quotes() => dollar(rest),
         [b'e' | b'E', b'\'', ..] if dialect.has_escape_strings() => Some(string(rest, 1, true, dialect)),
@@ -32,12 +32,12 @@ fn has_backticks(dialect: Dialect) -> bool {
 }
 
 fn name(rest: &str) -> Cut {
-    Cut::closed(Kind::Name, rest, length(rest.as_bytes(), false))
+    Cut::closed(TokenKind::Name, rest, length(rest.as_bytes(), false))
 }
 
 /// `U&"…"`.
 fn unicode_name(rest: &str) -> Cut {
-    Cut::closed(Kind::Name, rest, length(&rest.as_bytes()[2..], false).map(|length| 2 + length))
+    Cut::closed(TokenKind::Name, rest, length(&rest.as_bytes()[2..], false).map(|length| 2 + length))
 }
 
 /// A string behind a prefix of so many bytes.
@@ -49,7 +49,7 @@ fn string(rest: &str, prefix: usize, backslashes: bool, dialect: Dialect) -> Cut
     {
         end = length(&bytes[at + gap..], backslashes).map(|length| at + gap + length);
     }
-    Cut::closed(Kind::Text, rest, end)
+    Cut::closed(TokenKind::Text, rest, end)
 }
 
 /// `B'…'` or `X'…'`, of digits: in PostgreSQL and SQLite a second quote begins another string.
@@ -65,7 +65,7 @@ fn digits(rest: &str, dialect: Dialect) -> Cut {
     {
         end = closed(at + gap + 1);
     }
-    Cut::closed(Kind::Text, rest, end)
+    Cut::closed(TokenKind::Text, rest, end)
 }
 
 /// The length of what begins with its quote, if it is closed; a doubled quote is part of it.
@@ -110,5 +110,5 @@ fn dollar(rest: &str) -> Option<Cut> {
     }
     // Linear in the length of both, which a client chooses.
     let end = rest[tag.len()..].find(tag).map(|end| 2 * tag.len() + end);
-    Some(Cut::closed(Kind::Text, rest, end))
+    Some(Cut::closed(TokenKind::Text, rest, end))
 }

@@ -18,7 +18,7 @@ fn texts(sql: &str, dialect: Dialect) -> Vec<&str> {
     code(sql, dialect).map(|token| token.text).collect()
 }
 
-fn kinds(sql: &str, dialect: Dialect) -> Vec<Kind> {
+fn kinds(sql: &str, dialect: Dialect) -> Vec<TokenKind> {
     code(sql, dialect).map(|token| token.kind).collect()
 }
 
@@ -71,7 +71,7 @@ fn sqlite_has_quotes_and_comments_of_its_own() {
     assert_eq!(placeholders("/* $1 /* $2 */ $3 --$4\r$5\n$6"), ["3", "6"]);
     assert_eq!(placeholders(r"'a\' $1 e'\' $2 $a$ $3"), ["1", "2", "a", "3"]);
     assert_eq!(placeholders("[never closed $1"), Vec::<&str>::new());
-    assert_eq!(kinds("a /*", Dialect::Sqlite), [Kind::Word, Kind::Symbol(b'/'), Kind::Symbol(b'*')]);
+    assert_eq!(kinds("a /*", Dialect::Sqlite), [TokenKind::Word, TokenKind::Symbol(b'/'), TokenKind::Symbol(b'*')]);
 }
 
 #[test]
@@ -116,16 +116,16 @@ fn numbers_end_where_they_end() {
 fn what_is_not_closed_or_ambiguous_has_a_fault() {
     let fault = |sql, dialect| tokens(sql, dialect).find_map(|token| token.fault);
     for sql in ["'a", "\"a", "`a", "e'\\'", "$$a", "/* /* */"] {
-        assert_eq!(fault(sql, Dialect::DuckDb), Some(Fault::Unclosed), "{sql}");
+        assert_eq!(fault(sql, Dialect::DuckDb), Some(TokenFault::Unclosed), "{sql}");
     }
     for sql in ["1e5x", "1ee5", "1e5e5", "0x1f", "1$a$x$a$", "$1a", "$1.5", "1..2", "$e'a'"] {
-        assert_eq!(fault(sql, Dialect::DuckDb), Some(Fault::Junk), "{sql}");
+        assert_eq!(fault(sql, Dialect::DuckDb), Some(TokenFault::Junk), "{sql}");
     }
-    assert_eq!(fault("a\u{0}b", Dialect::DuckDb), Some(Fault::Control));
-    assert_eq!(fault("/*! a */", MYSQL), Some(Fault::Conditional));
-    assert_eq!(fault("/*M! a", MYSQL), Some(Fault::Unclosed));
+    assert_eq!(fault("a\u{0}b", Dialect::DuckDb), Some(TokenFault::Control));
+    assert_eq!(fault("/*! a */", MYSQL), Some(TokenFault::Conditional));
+    assert_eq!(fault("/*M! a", MYSQL), Some(TokenFault::Unclosed));
     assert_eq!(fault("/* a", Dialect::Sqlite), None);
-    assert_eq!(fault("[a", Dialect::Sqlite), Some(Fault::Unclosed));
+    assert_eq!(fault("[a", Dialect::Sqlite), Some(TokenFault::Unclosed));
     assert_eq!(fault("select 'a', 1.5 -- b", Dialect::POSTGRES), None);
 }
 

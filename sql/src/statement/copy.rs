@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::parser::{Parser, SyntaxError};
-use crate::{Dialect, Kind, Token};
+use crate::{Dialect, Token, TokenKind};
 
 /// A COPY statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Copy {
+pub enum CopyStatement {
     /// Rows to the client.
     ToStdout(CopySource, Vec<CopyOption>),
     /// Rows from the client.
@@ -61,7 +61,7 @@ pub enum OptionValue {
 
 /// Reads a statement after COPY. The query may be written in a dialect that is not known well; then it reaches to the last parenthesis
 /// that TO STDOUT and options follow.
-pub(super) fn read(parser: Parser<'_>, text: &str, dialect: Dialect) -> Result<Copy, SyntaxError> {
+pub(super) fn read(parser: Parser<'_>, text: &str, dialect: Dialect) -> Result<CopyStatement, SyntaxError> {
     let is_query = parser.peek().is_some_and(|first| first.is_symbol(b'('));
     if dialect != Dialect::DuckDb
         && is_query
@@ -72,10 +72,10 @@ pub(super) fn read(parser: Parser<'_>, text: &str, dialect: Dialect) -> Result<C
     copy(parser)
 }
 
-fn copy(mut parser: Parser<'_>) -> Result<Copy, SyntaxError> {
+fn copy(mut parser: Parser<'_>) -> Result<CopyStatement, SyntaxError> {
     // DuckDB's COPY FROM DATABASE.
     if parser.is_next("from") {
-        return Ok(Copy::Other);
+        return Ok(CopyStatement::Other);
     }
     let source = source(&mut parser)?;
     if parser.word("from") {
@@ -83,16 +83,16 @@ fn copy(mut parser: Parser<'_>) -> Result<Copy, SyntaxError> {
             CopySource::Table { table, columns } if parser.word("stdin") => {
                 let has_condition = parser.clone().take_while_some().any(|token| token.is_word("where"));
                 let options = if has_condition { None } else { Some(options(parser)?) };
-                Copy::FromStdin { table, columns, options }
+                CopyStatement::FromStdin { table, columns, options }
             }
-            _ => Copy::Other,
+            _ => CopyStatement::Other,
         });
     }
     let is_to_client = parser.word("to") && parser.word("stdout");
-    if is_to_client { Ok(Copy::ToStdout(source, options(parser)?)) } else { Ok(Copy::Other) }
+    if is_to_client { Ok(CopyStatement::ToStdout(source, options(parser)?)) } else { Ok(CopyStatement::Other) }
 }
 
-fn passed(mut parser: Parser<'_>, text: &str) -> Option<Copy> {
+fn passed(mut parser: Parser<'_>, text: &str) -> Option<CopyStatement> {
     /// Options have no more parentheses.
     const MOST: usize = 64;
     parser.take();
@@ -100,7 +100,7 @@ fn passed(mut parser: Parser<'_>, text: &str) -> Option<Copy> {
         |close| {
             let mut tail = Parser::new(text.get(close + 1..)?, Dialect::POSTGRES);
             let options = (tail.word("to") && tail.word("stdout")).then(|| options(tail))?.ok()?;
-            Some(Copy::ToStdout(CopySource::Query(parser.end..close), options))
+            Some(CopyStatement::ToStdout(CopySource::Query(parser.end..close), options))
         },
     )
 }
@@ -157,22 +157,23 @@ fn options(mut parser: Parser<'_>) -> Result<Vec<CopyOption>, SyntaxError> {
 fn option(parser: &mut Parser<'_>) -> Result<CopyOption, SyntaxError> {
     let name = parser.name().ok_or_else(|| parser.error("the name of an option"))?.folded().into_owned();
     let value = match parser.peek().map(|next| next.kind) {
-        Some(Kind::Symbol(b',' | b')')) => OptionValue::None,
-        Some(Kind::Symbol(b'*')) => {
+        Some(TokenKind::Symbol(b',' | b')')) => OptionValue::None,
+        Some(TokenKind::Symbol(b'*')) => {
             parser.take();
             OptionValue::All
         }
-        Some(Kind::Symbol(b'(')) => {
+        Some(TokenKind::Symbol(b'(')) => {
             parser.take();
             OptionValue::List(names(parser)?)
         }
-        Some(Kind::Symbol(sign @ (b'-' | b'+'))) => {
+        Some(TokenKind::Symbol(sign @ (b'-' | b'+'))) => {
             parser.take();
-            let number = parser.take_if(|token| token.kind == Kind::Number).ok_or_else(|| parser.error("a number"))?;
+            let number =
+                parser.take_if(|token| token.kind == TokenKind::Number).ok_or_else(|| parser.error("a number"))?;
             OptionValue::Text(format!("{}{}", char::from(sign), number.text))
         }
         _ => {
-            let is_value = |token: &Token<'_>| !matches!(token.kind, Kind::Symbol(_));
+            let is_value = |token: &Token<'_>| !matches!(token.kind, TokenKind::Symbol(_));
             let value = parser.take_if(is_value).ok_or_else(|| parser.error("the value of an option"))?;
             OptionValue::Text(text(&value, parser.dialect))
         }
@@ -189,7 +190,7 @@ fn text(token: &Token<'_>, dialect: Dialect) -> String {
 fn names(parser: &mut Parser<'_>) -> Result<Vec<String>, SyntaxError> {
     let mut names = Vec::new();
     loop {
-        let is_name = |token: &Token<'_>| !matches!(token.kind, Kind::Symbol(_));
+        let is_name = |token: &Token<'_>| !matches!(token.kind, TokenKind::Symbol(_));
         let name = parser.take_if(is_name).ok_or_else(|| parser.error("a name"))?;
         names.push(text(&name, parser.dialect));
         if parser.symbol(b')') {
@@ -229,7 +230,7 @@ fn old_option(parser: &mut Parser<'_>) -> Result<CopyOption, SyntaxError> {
 
 fn old_text(parser: &mut Parser<'_>, name: &str) -> Result<CopyOption, SyntaxError> {
     parser.word("as");
-    let value = parser.take_if(|token| token.kind == Kind::Text).ok_or_else(|| parser.error("a string"))?;
+    let value = parser.take_if(|token| token.kind == TokenKind::Text).ok_or_else(|| parser.error("a string"))?;
     Ok(CopyOption { name: name.to_owned(), value: OptionValue::Text(text(&value, parser.dialect)) })
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::parser::Parser;
-use crate::{Kind, Token};
+use crate::{Token, TokenKind};
 
 /// A CREATE TABLE with a list of columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,8 @@ fn columns(mut parser: Parser<'_>) -> Vec<NumberedColumn> {
         && let Some(token) = parser.take()
     {
         match token.kind {
-            Kind::Symbol(b'(' | b'[') => depth += 1,
-            Kind::Symbol(b')' | b']') => depth -= 1,
+            TokenKind::Symbol(b'(' | b'[') => depth += 1,
+            TokenKind::Symbol(b')' | b']') => depth -= 1,
             _ => {}
         }
         if depth == 0 || depth == 1 && token.is_symbol(b',') {
@@ -93,7 +93,7 @@ fn column(definition: &[Token<'_>]) -> Option<NumberedColumn> {
     let [name, rest @ ..] = definition else { return None };
     let name = name.name()?.into_owned();
     let type_ = rest.first()?;
-    let is_other = rest.get(1).is_some_and(|next| matches!(next.kind, Kind::Symbol(b'.' | b'[' | b'(')));
+    let is_other = rest.get(1).is_some_and(|next| matches!(next.kind, TokenKind::Symbol(b'.' | b'[' | b'(')));
     let serial = SERIALS.iter().find(|(serial, _)| type_.is_word(serial)).filter(|_| !is_other);
     if let Some((_, bytes)) = serial {
         return Some(NumberedColumn { name, numbering: Numbering::Serial(*bytes), place: type_.range() });

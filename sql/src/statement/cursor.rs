@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::parser::{Parser, SyntaxError};
-use crate::Kind;
+use crate::TokenKind;
 
 /// A statement about a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cursor {
+pub enum CursorStatement {
     /// DECLARE name CURSOR FOR query.
     Declare {
         /// The cursor's name.
@@ -26,7 +26,7 @@ pub enum Cursor {
         /// The cursor's name.
         name: String,
         /// Which rows.
-        direction: Direction,
+        direction: FetchDirection,
         /// Whether it is MOVE.
         is_move: bool,
     },
@@ -36,7 +36,7 @@ pub enum Cursor {
 
 /// Which rows FETCH gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FetchDirection {
     /// The next rows: so many, or all.
     Forward(Option<u64>),
     /// Any other, the current one included.
@@ -44,19 +44,19 @@ pub enum Direction {
 }
 
 /// Reads a statement after its first word.
-pub(super) fn read(mut parser: Parser<'_>, verb: &str) -> Result<Cursor, SyntaxError> {
+pub(super) fn read(mut parser: Parser<'_>, verb: &str) -> Result<CursorStatement, SyntaxError> {
     let cursor = match verb {
         "DECLARE" => return declaration(parser),
-        "CLOSE" if parser.word("all") => Cursor::Close(None),
-        "CLOSE" => Cursor::Close(Some(name(&mut parser)?)),
+        "CLOSE" if parser.word("all") => CursorStatement::Close(None),
+        "CLOSE" => CursorStatement::Close(Some(name(&mut parser)?)),
         _ => {
             // A cursor may be called like a direction, if nothing else is said.
             let is_name = parser.clone().take_while_some().nth(1).is_none();
-            let direction = if is_name { Direction::Forward(Some(1)) } else { direction(&mut parser)? };
+            let direction = if is_name { FetchDirection::Forward(Some(1)) } else { direction(&mut parser)? };
             if !parser.word("from") {
                 parser.word("in");
             }
-            Cursor::Fetch { name: name(&mut parser)?, direction, is_move: verb == "MOVE" }
+            CursorStatement::Fetch { name: name(&mut parser)?, direction, is_move: verb == "MOVE" }
         }
     };
     parser.expect_end()?;
@@ -68,7 +68,7 @@ fn name(parser: &mut Parser<'_>) -> Result<String, SyntaxError> {
     Ok(name.folded().into_owned())
 }
 
-fn declaration(mut parser: Parser<'_>) -> Result<Cursor, SyntaxError> {
+fn declaration(mut parser: Parser<'_>) -> Result<CursorStatement, SyntaxError> {
     const QUERIES: [&str; 5] = ["select", "values", "with", "table", "from"];
     let name = name(&mut parser)?;
     let (mut is_scroll, mut is_binary) = (false, false);
@@ -91,26 +91,26 @@ fn declaration(mut parser: Parser<'_>) -> Result<Cursor, SyntaxError> {
     parser.expect("for", "FOR")?;
     let query = parser.peek().filter(|first| first.is_symbol(b'(') || first.is_one_of(&QUERIES));
     let query = query.ok_or_else(|| parser.error("a query"))?.start..parser.text().len();
-    Ok(Cursor::Declare { name, is_scroll, is_binary, is_held, query })
+    Ok(CursorStatement::Declare { name, is_scroll, is_binary, is_held, query })
 }
 
-fn direction(parser: &mut Parser<'_>) -> Result<Direction, SyntaxError> {
+fn direction(parser: &mut Parser<'_>) -> Result<FetchDirection, SyntaxError> {
     const ELSEWHERE: [&str; 6] = ["prior", "first", "last", "absolute", "relative", "backward"];
     if parser.word("next") {
-        return Ok(Direction::Forward(Some(1)));
+        return Ok(FetchDirection::Forward(Some(1)));
     }
     let is_elsewhere = parser.take_if(|token| token.is_one_of(&ELSEWHERE)).is_some();
     if !is_elsewhere {
         parser.word("forward");
     }
     let (is_all, is_negative) = (parser.word("all"), parser.symbol(b'-'));
-    let number = if is_all { None } else { parser.take_if(|token| token.kind == Kind::Number) };
+    let number = if is_all { None } else { parser.take_if(|token| token.kind == TokenKind::Number) };
     let count: u64 = match number {
         Some(number) => number.text.parse().map_err(|_| parser.error("a whole number of rows"))?,
         None => 1,
     };
     Ok(match is_elsewhere || is_negative || count == 0 {
-        true => Direction::Other,
-        false => Direction::Forward((!is_all).then_some(count)),
+        true => FetchDirection::Other,
+        false => FetchDirection::Forward((!is_all).then_some(count)),
     })
 }

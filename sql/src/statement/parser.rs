@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::lexer::Lexer;
-use crate::{Dialect, Kind, Token, tokens};
+use crate::{Dialect, Token, TokenKind, tokens};
 
 /// A statement that is not as its grammar says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
 
     /// Takes a name, bare or quoted, if one comes next.
     pub fn name(&mut self) -> Option<Token<'a>> {
-        self.take_if(|token| matches!(token.kind, Kind::Word | Kind::Name))
+        self.take_if(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))
     }
 
     /// Takes what stands in the parenthesis that was taken last, and its end; whether that is there.
@@ -96,8 +96,8 @@ impl<'a> Parser<'a> {
         let mut depth = 1_usize;
         while let Some(token) = self.take() {
             match token.kind {
-                Kind::Symbol(b'(') => depth += 1,
-                Kind::Symbol(b')') => depth -= 1,
+                TokenKind::Symbol(b'(') => depth += 1,
+                TokenKind::Symbol(b')') => depth -= 1,
                 _ => {}
             }
             if depth == 0 {

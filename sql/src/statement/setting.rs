@@ -2,7 +2,7 @@
 
 use super::StatementKind;
 use super::parser::Parser;
-use crate::{Kind, Token};
+use crate::{Token, TokenKind};
 
 /// SET name TO value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn value(parser: Parser<'_>) -> Option<String> {
     let tokens: Vec<_> = parser.take_while_some().collect();
     match &tokens[..] {
         [token] if token.is_word("default") => return None,
-        [interval, value, rest @ ..] if interval.is_word("interval") && value.kind == Kind::Text => {
+        [interval, value, rest @ ..] if interval.is_word("interval") && value.kind == TokenKind::Text => {
             if let Some(hours) = hours(&text(value), rest) {
                 return Some(hours);
             }

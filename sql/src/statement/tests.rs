@@ -6,7 +6,7 @@ fn kind(sql: &str) -> StatementKind {
     Statement::of(sql, Dialect::DuckDb).kind
 }
 
-fn cursor(sql: &str) -> Cursor {
+fn cursor(sql: &str) -> CursorStatement {
     match kind(sql) {
         StatementKind::Cursor(Ok(cursor)) => cursor,
         other => panic!("{sql}: {other:?}"),
@@ -50,7 +50,13 @@ fn a_statement_is_known_by_its_first_words() {
         ("create or replace temp view v as select 1", define("CREATE", "VIEW", true)),
         ("create table t as select 1 as serial", define("CREATE", "TABLE", true)),
         ("drop table t", define("DROP", "TABLE", false)),
+        ("create unlogged table t as select 1", define("CREATE", "TABLE", true)),
+        ("drop materialized view v", define("DROP", "MATERIALIZED VIEW", false)),
         ("prepare p as select 1", Prepare),
+        ("prepare transaction as select 1", Prepare),
+        ("prepare transaction 'x'", other("PREPARE")),
+        ("commit prepared 'x'", other("COMMIT")),
+        ("rollback /**/ prepared 'x'", other("ROLLBACK")),
         ("use x", other("USE")),
         ("$1", other("")),
         ("", other("")),
@@ -72,6 +78,8 @@ fn with_belongs_to_what_follows_its_queries() {
         ("with a as (delete from t returning i) update u set i = 1", StatementKind::Update),
         ("with recursive a(i) using key (i) as (select 1) delete from t", StatementKind::Delete),
         ("with a as (select 1) merge into t", StatementKind::Merge),
+        ("with recursive as (select 1) delete from t", StatementKind::Delete),
+        ("with recursive (i) as (select 1) delete from t", StatementKind::Delete),
         ("with a as (select 1", query.clone()),
         ("with", query),
     ] {
@@ -105,7 +113,7 @@ fn settings_have_a_name_and_a_value() {
     }
     let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
     assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
-    assert_eq!(kind("start transaction read only"), StatementKind::Begin(modes(true, false)));
+    assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(true, false)));
     assert_eq!(
         kind("set session characteristics as transaction isolation level serializable"),
         StatementKind::SetTransaction(modes(false, true))
@@ -124,33 +132,41 @@ fn cursors_are_read_as_drivers_write_them() {
             "with x as (select 1) from x",
         ),
     ] {
-        let Cursor::Declare { name: found, is_scroll, is_binary, is_held: held, query: place } = cursor(sql) else {
+        let CursorStatement::Declare { name: found, is_scroll, is_binary, is_held: held, query: place } = cursor(sql)
+        else {
             panic!("{sql}")
         };
         assert_eq!((&*found, is_scroll, is_binary, held, &sql[place]), (name, false, false, is_held, query));
     }
     assert!(matches!(
         cursor("declare c binary scroll cursor for select 1"),
-        Cursor::Declare { is_scroll: true, is_binary: true, .. }
+        CursorStatement::Declare { is_scroll: true, is_binary: true, .. }
     ));
     for (sql, name, expected) in [
-        ("FETCH 100 FROM c1", "c1", Direction::Forward(Some(100))),
-        ("fetch forward 7 in \"C\"", "C", Direction::Forward(Some(7))),
-        ("fetch forward all from c", "c", Direction::Forward(None)),
-        ("fetch all from c", "c", Direction::Forward(None)),
-        ("fetch from c", "c", Direction::Forward(Some(1))),
-        ("fetch c", "c", Direction::Forward(Some(1))),
-        ("fetch next", "next", Direction::Forward(Some(1))),
-        ("fetch -1 from c", "c", Direction::Other),
-        ("fetch 0 from c", "c", Direction::Other),
-        ("fetch prior from c", "c", Direction::Other),
-        ("fetch relative -2 c", "c", Direction::Other),
-        ("fetch backward all in c", "c", Direction::Other),
+        ("FETCH 100 FROM c1", "c1", FetchDirection::Forward(Some(100))),
+        ("fetch forward 7 in \"C\"", "C", FetchDirection::Forward(Some(7))),
+        ("fetch forward all from c", "c", FetchDirection::Forward(None)),
+        ("fetch all from c", "c", FetchDirection::Forward(None)),
+        ("fetch from c", "c", FetchDirection::Forward(Some(1))),
+        ("fetch c", "c", FetchDirection::Forward(Some(1))),
+        ("fetch next", "next", FetchDirection::Forward(Some(1))),
+        ("fetch -1 from c", "c", FetchDirection::Other),
+        ("fetch 0 from c", "c", FetchDirection::Other),
+        ("fetch prior from c", "c", FetchDirection::Other),
+        ("fetch relative -2 c", "c", FetchDirection::Other),
+        ("fetch backward all in c", "c", FetchDirection::Other),
     ] {
-        assert_eq!(cursor(sql), Cursor::Fetch { name: name.to_owned(), direction: expected, is_move: false }, "{sql}");
+        assert_eq!(
+            cursor(sql),
+            CursorStatement::Fetch { name: name.to_owned(), direction: expected, is_move: false },
+            "{sql}"
+        );
     }
-    assert!(matches!(cursor("move 2 in c"), Cursor::Fetch { is_move: true, .. }));
-    assert_eq!((cursor("close all"), cursor("CLOSE C")), (Cursor::Close(None), Cursor::Close(Some("c".to_owned()))));
+    assert!(matches!(cursor("move 2 in c"), CursorStatement::Fetch { is_move: true, .. }));
+    assert_eq!(
+        (cursor("close all"), cursor("CLOSE C")),
+        (CursorStatement::Close(None), CursorStatement::Close(Some("c".to_owned())))
+    );
     for (sql, position) in [
         ("declare c cursor for insert into t values (1)", 21),
         ("declare é cursor", 16),
@@ -196,7 +212,7 @@ fn a_table_has_columns_that_number_their_rows() {
 #[test]
 fn copy_has_a_source_and_options() {
     let to_stdout = |sql: &str, dialect| match Statement::of(sql, dialect).kind {
-        StatementKind::Copy(Ok(Copy::ToStdout(source, options))) => (source, options),
+        StatementKind::Copy(Ok(CopyStatement::ToStdout(source, options))) => (source, options),
         other => panic!("{sql}: {other:?}"),
     };
     let sql = "copy (select ')', \"a)\" from t /* ) */) to stdout";
@@ -220,10 +236,12 @@ fn copy_has_a_source_and_options() {
     for sql in
         ["copy t to 'x.csv'", "copy (select 1) to 'x' (format parquet)", "copy t from 'x'", "COPY FROM DATABASE a TO b"]
     {
-        assert_eq!(kind(sql), StatementKind::Copy(Ok(Copy::Other)), "{sql}");
+        assert_eq!(kind(sql), StatementKind::Copy(Ok(CopyStatement::Other)), "{sql}");
     }
     let sql = "copy a.\"B\" (x, y) from stdin with csv header";
-    let StatementKind::Copy(Ok(Copy::FromStdin { table, columns, options })) = kind(sql) else { panic!("{sql}") };
+    let StatementKind::Copy(Ok(CopyStatement::FromStdin { table, columns, options })) = kind(sql) else {
+        panic!("{sql}")
+    };
     assert_eq!((&sql[table], &sql[columns.unwrap()], options.unwrap().len()), ("a.\"B\"", "x, y", 2));
     for (sql, position) in [
         ("copy (select 1 to stdout", 24),
@@ -249,12 +267,12 @@ proptest! {
         let sql = format!("{verb} {rest}");
         for dialect in [Dialect::DuckDb, Dialect::POSTGRES, Dialect::Sqlite, Dialect::MYSQL, Dialect::Unknown] {
             match Statement::of(&sql, dialect).kind {
-                StatementKind::Copy(Ok(Copy::ToStdout(CopySource::Query(place), _)))
-                | StatementKind::Cursor(Ok(Cursor::Declare { query: place, .. })) => {
+                StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Query(place), _)))
+                | StatementKind::Cursor(Ok(CursorStatement::Declare { query: place, .. })) => {
                     prop_assert!(sql.get(place).is_some());
                 }
                 StatementKind::Copy(Ok(
-                    Copy::ToStdout(CopySource::Table { table, columns }, _) | Copy::FromStdin { table, columns, .. },
+                    CopyStatement::ToStdout(CopySource::Table { table, columns }, _) | CopyStatement::FromStdin { table, columns, .. },
                 )) => prop_assert!(sql.get(table).is_some() && columns.is_none_or(|place| sql.get(place).is_some())),
                 StatementKind::CreateTable(table) => {
                     let mut end = 0;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use colonnade_sql::{Dialect, Kind, Token, code, tokens};
+use colonnade_sql::{Dialect, Token, TokenKind, code, tokens};
 
 /// A name that may be that of a table, a view or a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -95,8 +95,8 @@ pub(super) fn has_user_variables(sql: &str, dialect: Dialect) -> bool {
 fn name(token: &Token<'_>) -> Option<String> {
     let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     match token.kind {
-        Kind::Name => token.name().map(Cow::into_owned),
-        Kind::Text => {
+        TokenKind::Name => token.name().map(Cow::into_owned),
+        TokenKind::Text => {
             let inner = token.text.strip_prefix('"')?.strip_suffix('"')?;
             Some(inner.replace("\"\"", "\""))
         }

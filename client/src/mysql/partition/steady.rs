@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use colonnade_sql::{Dialect, Kind, Token, quote, tokens};
+use colonnade_sql::{Dialect, Token, TokenKind, quote, tokens};
 
 use super::names::{Name, has_user_variables, names};
 use super::{CONSISTENT, MysqlConnection};
@@ -43,7 +43,7 @@ struct Table {
 /// server reads.
 pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
     let hidden = |token: Token<'_>| {
-        token.kind == Kind::Comment && ["/*!", "/*M!"].iter().any(|start| token.text.starts_with(start))
+        token.kind == TokenKind::Comment && ["/*!", "/*M!"].iter().any(|start| token.text.starts_with(start))
     };
     if tokens(query, dialect).any(hidden) {
         return Err(text::refused("it has code in a comment, /*! … */"));

@@ -1,6 +1,6 @@
 //! Whether several runs of a query over one state see the same rows.
 
-use colonnade_sql::{Dialect, Kind, code, quote};
+use colonnade_sql::{Dialect, TokenKind, code, quote};
 
 use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
@@ -70,8 +70,8 @@ fn words(query: &str) -> Option<Vec<(String, bool)>> {
     let mut words = Vec::new();
     while let Some(token) = tokens.next() {
         let word = match token.kind {
-            Kind::Word => token.text.to_lowercase(),
-            Kind::Name => token.name()?.into_owned(),
+            TokenKind::Word => token.text.to_lowercase(),
+            TokenKind::Name => token.name()?.into_owned(),
             _ => continue,
         };
         words.push((word, tokens.peek().is_some_and(|next| next.is_symbol(b'('))));

@@ -13,7 +13,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
-use super::Reader;
+use super::CopyReader;
 use super::columnar::renamed;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge, Kept};
@@ -24,7 +24,6 @@ pub(super) struct Arrow {
     batches: VecDeque<Kept<RecordBatch>>,
     /// What has come of the message that is next.
     frame: MutableBuffer,
-    /// For the frame.
     charge: Charge,
     /// For the dictionaries that the decoder keeps, by their numbers.
     dictionaries: HashMap<i64, Charge>,
@@ -109,7 +108,7 @@ impl Arrow {
     }
 }
 
-impl Reader for Arrow {
+impl CopyReader for Arrow {
     fn feed(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
             if self.is_over {

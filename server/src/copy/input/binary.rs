@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 
 use super::lines::add;
 use super::rows::{Raw, Rows};
-use super::{CopyDataError, MOST_ROW_BYTES, Reader};
+use super::{CopyDataError, CopyReader, MOST_ROW_BYTES};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
 
@@ -18,7 +18,6 @@ pub(super) struct Binary {
     rows: Rows,
     /// What has come and makes no whole row yet.
     rest: Vec<u8>,
-    /// For it.
     charge: Charge,
     is_begun: bool,
     is_over: bool,
@@ -78,7 +77,7 @@ impl Binary {
     }
 }
 
-impl Reader for Binary {
+impl CopyReader for Binary {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
         add(&mut self.rest, data, &mut self.charge)?;
         let mut buffer = std::mem::take(&mut self.rest);

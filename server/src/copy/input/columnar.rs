@@ -7,10 +7,10 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
-use colonnade_wire::{Decoder, Limits, Message};
+use colonnade_wire::{DecodeLimits, Decoder, Message};
 
 use super::rows::column_name;
-use super::{CopyDataError, Reader};
+use super::{CopyDataError, CopyReader};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Kept};
 use crate::message::frontend::LARGE_LIMIT;
@@ -29,12 +29,12 @@ pub(super) struct Colonnade {
 impl Colonnade {
     pub fn new(width: usize, budget: &Arc<Budget>) -> Self {
         let decoded_bytes = budget.rest().min(DECODED) as u64;
-        let decoder = Decoder::new(Limits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
+        let decoder = Decoder::new(DecodeLimits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
         Self { width, decoder, batches: VecDeque::new(), budget: Arc::clone(budget) }
     }
 }
 
-impl Reader for Colonnade {
+impl CopyReader for Colonnade {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
         let wrong = |error| super::malformed("colonnade", error);
         if let Message::Chunk(chunk) = self.decoder.message(Bytes::copy_from_slice(data)).map_err(wrong)? {

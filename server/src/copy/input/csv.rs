@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use super::{Reader, Target};
-use crate::copy::options::{OptionError, Options};
+use super::{CopyReader, TargetColumn};
+use crate::copy::options::{CopyOptions, OptionError};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 
@@ -28,7 +28,7 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    pub fn new(options: &Options, targets: Vec<Target>, budget: &Arc<Budget>) -> Result<Self, OptionError> {
+    pub fn new(options: &CopyOptions, targets: Vec<TargetColumn>, budget: &Arc<Budget>) -> Result<Self, OptionError> {
         let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
         Ok(Self {
             delimiter: options.delimiter,
@@ -85,7 +85,7 @@ impl Csv {
     }
 }
 
-impl Reader for Csv {
+impl CopyReader for Csv {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
         let (buffer, mut at) = self.lines.with(data)?;
         let mut start = 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{CopyDataError, MOST_ROW_BYTES};
-use crate::copy::options::Options;
+use crate::copy::options::CopyOptions;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
 
@@ -28,12 +28,11 @@ pub(super) struct Lines {
     rest: Vec<u8>,
     /// How much of it has been looked at.
     seen: usize,
-    /// For the beginning.
     charge: Charge,
 }
 
 impl Lines {
-    pub fn new(options: &Options, budget: &Arc<Budget>) -> Self {
+    pub fn new(options: &CopyOptions, budget: &Arc<Budget>) -> Self {
         Self { is_header: options.header, is_over: false, rest: Vec::new(), seen: 0, charge: budget.nothing() }
     }
 

@@ -7,10 +7,10 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::{CopyDataError, Target};
+use super::{CopyDataError, TargetColumn};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
-use crate::parameter::{InputError, Value, from_binary, from_text, most_bytes};
+use crate::parameter::{InputError, ParameterValue, from_binary, from_text, most_bytes};
 use crate::value::types::{Type, TypeKind};
 
 /// A batch is as large as one of these says.
@@ -25,9 +25,8 @@ pub(super) enum Raw<'a> {
     Binary(&'a [u8]),
 }
 
-/// Columns that are being filled.
 pub(super) struct Rows {
-    targets: Vec<Target>,
+    targets: Vec<TargetColumn>,
     columns: Vec<Filler>,
     rows: usize,
     bytes: usize,
@@ -40,11 +39,11 @@ pub(super) struct Rows {
 enum Filler {
     Text(StringBuilder),
     Bytes(BinaryBuilder),
-    List(Vec<Value>),
+    List(Vec<ParameterValue>),
 }
 
 impl Rows {
-    pub fn new(targets: Vec<Target>, budget: &Arc<Budget>) -> Self {
+    pub fn new(targets: Vec<TargetColumn>, budget: &Arc<Budget>) -> Self {
         let columns = targets.iter().map(|target| Filler::new(&target.type_)).collect();
         Self { targets, columns, rows: 0, bytes: 0, before: 0, charge: budget.nothing() }
     }
@@ -66,7 +65,7 @@ impl Rows {
         };
         let wrong = |error| CopyDataError::Value { error, column: target.name.clone(), row };
         let Some(raw) = raw else {
-            column.push(Value::Null);
+            column.push(ParameterValue::Null);
             return Ok(());
         };
         let (bytes, is_binary) = match raw {
@@ -150,10 +149,10 @@ impl Filler {
         }
     }
 
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, value: ParameterValue) {
         match (self, value) {
-            (Self::Text(builder), Value::Text(text)) => builder.append_value(text),
-            (Self::Bytes(builder), Value::Bytes(bytes)) => builder.append_value(bytes),
+            (Self::Text(builder), ParameterValue::Text(text)) => builder.append_value(text),
+            (Self::Bytes(builder), ParameterValue::Bytes(bytes)) => builder.append_value(bytes),
             (Self::List(values), value) => values.push(value),
             // A value has the form of its type; NULL has none.
             (Self::Text(builder), _) => builder.append_null(),
@@ -171,16 +170,16 @@ impl Filler {
 }
 
 /// The values as an array: lists of texts or bytes, as deep as the type says.
-fn values_array(type_: &Type, values: Vec<Value>) -> ArrayRef {
+fn values_array(type_: &Type, values: Vec<ParameterValue>) -> ArrayRef {
     let TypeKind::List(item) = &type_.kind else {
         let mut filler = Filler::new(type_);
         values.into_iter().for_each(|value| filler.push(value));
         return filler.array(type_);
     };
-    let nulls: NullBuffer = values.iter().map(|value| matches!(value, Value::List(_))).collect();
+    let nulls: NullBuffer = values.iter().map(|value| matches!(value, ParameterValue::List(_))).collect();
     let (mut items, mut offsets) = (Vec::new(), vec![0i32]);
     for value in values {
-        if let Value::List(list) = value {
+        if let ParameterValue::List(list) = value {
             items.extend(list);
         }
         // A batch holds some megabytes.

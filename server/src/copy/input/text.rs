@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::Reader;
+use super::CopyReader;
 use super::lines::Lines;
 use super::rows::{Raw, Rows};
-use crate::copy::options::Options;
+use crate::copy::options::CopyOptions;
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 
@@ -20,7 +20,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub fn new(options: &Options, rows: Rows, budget: &Arc<Budget>) -> Self {
+    pub fn new(options: &CopyOptions, rows: Rows, budget: &Arc<Budget>) -> Self {
         Self {
             delimiter: options.delimiter,
             null: options.null.clone().into_bytes(),
@@ -66,7 +66,7 @@ impl Text {
     }
 }
 
-impl Reader for Text {
+impl CopyReader for Text {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
         let (buffer, mut at) = self.lines.with(data)?;
         let mut start = 0;
@@ -95,7 +95,6 @@ impl Reader for Text {
     }
 }
 
-/// Appends what `raw` stands for.
 fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     let mut rest = raw;
     while let Some((&b, after)) = rest.split_first() {

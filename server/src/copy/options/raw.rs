@@ -6,7 +6,6 @@ use colonnade_sql::statement::{CopyOption, OptionValue};
 
 use super::{Chosen, Direction, Format, OptionError};
 
-/// An option as it was written.
 pub(super) struct RawOption<'a>(pub &'a CopyOption);
 
 impl Deref for RawOption<'_> {

@@ -2,12 +2,12 @@ use colonnade_sql::statement::OptionValue;
 
 use super::*;
 
-fn options(pairs: &[(&str, &str)]) -> Result<Options, OptionError> {
+fn options(pairs: &[(&str, &str)]) -> Result<CopyOptions, OptionError> {
     let raw = |(name, value): &(&str, &str)| CopyOption {
         name: (*name).to_owned(),
         value: OptionValue::Text((*value).to_owned()),
     };
-    Options::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>(), Direction::Out)
+    CopyOptions::from_raw(&pairs.iter().map(raw).collect::<Vec<_>>(), Direction::Out)
 }
 
 #[test]

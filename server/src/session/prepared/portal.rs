@@ -7,7 +7,6 @@ use crate::limits::budget::Kept;
 use crate::rows::{Cursor, Formats};
 use crate::session::prepared::statement::PreparedStatement;
 
-/// A statement to run.
 pub struct Portal {
     pub statement: Arc<Kept<PreparedStatement>>,
     pub formats: Formats,
@@ -16,7 +15,6 @@ pub struct Portal {
     pub life: Life,
 }
 
-/// How long a portal lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// Made by Bind: to the end of its transaction.
@@ -25,11 +23,10 @@ pub enum Life {
     Declared,
     /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
     Holdable,
-    /// That has happened.
+    /// Its transaction has committed.
     Held,
 }
 
-/// How far a portal has run.
 pub enum State {
     New,
     Open(Cursor),
@@ -46,7 +43,7 @@ impl Portal {
         Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
     }
 
-    /// The result it is in the middle of.
+    /// The unfinished result.
     pub fn cursor(&mut self) -> Option<&mut Cursor> {
         match &mut self.state {
             State::Open(cursor) => Some(cursor),

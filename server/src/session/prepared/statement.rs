@@ -1,12 +1,12 @@
 //! Prepared statements: what Parse makes of a query.
 
-use colonnade_sql::statement::Cursor as Request;
+use colonnade_sql::statement::CursorStatement;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::engine::{Columns, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::limits::budget::Charge;
-use crate::parameter::{self, InputError, Value, from_binary, from_text};
+use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
 use crate::session::query;
 use crate::session::settings::{self, Command, Settings};
 use crate::value::types::{Type, TypeKind};
@@ -16,19 +16,16 @@ use crate::value::types::{Type, TypeKind};
 pub struct PreparedStatement {
     /// Its text; empty if the query had no statement.
     pub text: String,
-    /// What it is.
     pub kind: StatementKind,
-    /// The source that it goes to, which finds its own placeholders.
+    /// The dialect of the source that it goes to. A source finds its own placeholders.
     source: Option<Dialect>,
     /// The types of its parameters by PostgreSQL's numbers, as far as the client has given them, 0 where it left one open.
     sent_types: Vec<u32>,
     /// The same as the source has told them, if it is a PostgreSQL.
     told_types: Vec<u32>,
-    /// The type of each parameter.
     pub types: Vec<Type>,
     /// PostgreSQL's numbers for those that the client gave a type that is known here.
     given: Vec<Option<u32>>,
-    /// What it gives.
     pub columns: Columns,
 }
 
@@ -50,19 +47,19 @@ impl PreparedStatement {
         let mut is_engines = query::is_engines(&prepared.kind, source) && !text.is_empty();
         if !is_engines {
             match query::cursor(&statement.kind)? {
-                Some(Request::Declare { query: place, .. }) => {
+                Some(CursorStatement::Declare { query: place, .. }) => {
                     declared = Statement::of(&text[place.clone()], dialect);
                     (query, start, is_declaration, is_engines) = (&declared, place.start, true, true);
                 }
                 // The cursor's columns.
-                Some(Request::Fetch { is_move: false, .. }) => prepared.columns = Columns::Late,
+                Some(CursorStatement::Fetch { is_move: false, .. }) => prepared.columns = Columns::Late,
                 _ => {}
             }
         }
         prepared.text = query.text.to_owned();
         if is_engines && source.is_some() {
             // The source is asked when the client asks, or when it runs.
-            prepared.types = given.map(|type_| type_.unwrap_or_else(unknown)).collect();
+            prepared.types = given.map(|type_| type_.unwrap_or_else(Type::unknown)).collect();
             prepared.columns = Columns::Late;
         } else if is_engines {
             let described = engine.describe(query, oids);
@@ -70,16 +67,16 @@ impl PreparedStatement {
             let described = described.map_err(|error| Failure::from(error).placed(Some(before())))?;
             (prepared.types, prepared.columns) = (described.parameters, described.columns);
         } else {
-            let text = || Type::named("VARCHAR");
             let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
                 _ => Vec::new(),
             };
             if !names.is_empty() {
-                prepared.columns = Columns::Known(names.into_iter().map(|name| (name.to_owned(), text())).collect());
+                prepared.columns =
+                    Columns::Known(names.into_iter().map(|name| (name.to_owned(), Type::text())).collect());
             }
-            prepared.types = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            prepared.types = given.map(|type_| type_.unwrap_or_else(Type::text)).collect();
         }
         if is_declaration {
             prepared.columns = Columns::None;
@@ -87,7 +84,6 @@ impl PreparedStatement {
         Ok(prepared)
     }
 
-    /// The statement to run.
     pub fn statement(&self) -> Statement<'_> {
         Statement { text: &self.text, start: 0, kind: self.kind.clone() }
     }
@@ -103,9 +99,9 @@ impl PreparedStatement {
         self.text.len() + self.types.len() * PARAMETER + columns
     }
 
-    /// What values for it may come to at most.
+    /// The maximum number of bytes that values for it take.
     pub fn most_bytes(&self, formats: &[i16], values: &[Option<Vec<u8>>]) -> usize {
-        let open = unknown();
+        let open = Type::unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
         let most = values.iter().zip(types).enumerate().map(|(at, (bytes, type_))| match bytes {
             Some(bytes) => parameter::most_bytes(type_, bytes, format(formats, at) == 1),
@@ -122,7 +118,7 @@ impl PreparedStatement {
         let description = engine.describe(&self.statement(), &self.sent_types)?;
         self.told_types = description.type_oids;
         let count = self.types.len().max(description.parameters.len());
-        self.types.resize_with(count, unknown);
+        self.types.resize_with(count, Type::unknown);
         for (known, type_) in self.types.iter_mut().zip(description.parameters) {
             if known.kind == TypeKind::Unknown {
                 *known = type_;
@@ -150,13 +146,6 @@ impl PreparedStatement {
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
-    /// A value as it has come, for a PostgreSQL.
-    fn sent(&self, at: usize, is_binary: bool, bytes: Option<Vec<u8>>, type_: &Type) -> Parameter {
-        let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
-        let value = Value::Sent { type_oid, is_binary, bytes };
-        Parameter { number: at + 1, type_: type_.clone(), value }
-    }
-
     /// Takes values for the parameters, in PostgreSQL's text (0) or binary (1) form, and charges them.
     ///
     /// # Errors
@@ -178,34 +167,29 @@ impl PreparedStatement {
             return Err(Failure::FormatCount { formats: formats.len(), values: values.len() });
         }
         let mut bound = Vec::with_capacity(values.len());
-        let open = unknown();
+        let open = Type::unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
         let mut total = 0;
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
-            if self.source.is_some_and(Dialect::is_postgres) {
-                let sent = self.sent(at, is_binary, bytes.clone(), type_);
-                total += sent.value.bytes();
-                if total > charge.bytes() {
-                    charge.set(total)?;
-                }
-                bound.push(sent);
-                continue;
-            }
-            let is_strange = self.sent_types.get(at).is_some_and(|oid| *oid > 0 && Type::of_oid(*oid).is_none());
+            let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
+            let is_strange = type_oid > 0 && Type::of_oid(type_oid).is_none();
             let value = match bytes {
-                None => Value::Null,
+                // A PostgreSQL reads values in the form in which the client sent them.
+                _ if self.source.is_some_and(Dialect::is_postgres) => {
+                    ParameterValue::Sent { type_oid, is_binary, bytes: bytes.clone() }
+                }
+                None => ParameterValue::Null,
                 // Bytes in a form that is not known here would be taken for text.
                 Some(_) if is_binary && is_strange => {
-                    let number = self.sent_types.get(at).copied().unwrap_or_default();
-                    return Err(InputError::NoBinary(format!("number {number}")).into());
+                    return Err(InputError::NoBinary(format!("number {type_oid}")).into());
                 }
                 Some(bytes) if is_binary => from_binary(type_, bytes)?,
                 Some(bytes) => {
                     let text = std::str::from_utf8(bytes).map_err(|_| InputError::Encoding)?;
                     // A source has forms of its own for these, and its clients know them.
                     let is_left = is_passed && type_.kind.is_temporal();
-                    if is_left { Value::Text(text.to_owned()) } else { from_text(type_, text)? }
+                    if is_left { ParameterValue::Text(text.to_owned()) } else { from_text(type_, text)? }
                 }
             };
             // A number of few bytes may have many digits.
@@ -223,8 +207,4 @@ impl PreparedStatement {
 fn format(formats: &[i16], at: usize) -> i16 {
     let code = if formats.len() == 1 { formats.first() } else { formats.get(at) };
     code.copied().unwrap_or(0)
-}
-
-fn unknown() -> Type {
-    Type::named("UNKNOWN")
 }

@@ -5,7 +5,6 @@ use colonnade_sql::{Dialect, StatementKind};
 
 use super::find;
 
-/// A statement about settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// SET, or SET LOCAL: until the transaction ends.
@@ -14,10 +13,8 @@ pub enum Command {
         setting: usize,
         /// Its new value; `None` for the one it had when the session began.
         value: Option<String>,
-        /// Whether for the transaction alone.
         is_local: bool,
     },
-    /// SHOW.
     Show(usize),
     /// SHOW ALL, though not DuckDB's SHOW ALL TABLES.
     ShowAll,
@@ -42,34 +39,21 @@ pub fn command(kind: &StatementKind) -> Option<Command> {
     })
 }
 
-/// The settings of PostgreSQL's that are about the connection to the client, not about the database behind it.
-const KEPT: [&str; 18] = [
-    "application_name",
-    "bytea_output",
-    "client_encoding",
-    "client_min_messages",
-    "DateStyle",
-    "extra_float_digits",
-    "idle_in_transaction_session_timeout",
-    "idle_session_timeout",
-    "in_hot_standby",
-    "integer_datetimes",
-    "IntervalStyle",
-    "is_superuser",
-    "server_encoding",
-    "server_version",
-    "server_version_num",
-    "session_authorization",
-    "standard_conforming_strings",
-    "statement_timeout",
-];
+/// Whether a setting is about the connection to the client, not about the database behind it.
+fn is_of_connection(name: &str) -> bool {
+    matches!(name, "application_name" | "bytea_output" | "client_encoding" | "client_min_messages" | "DateStyle")
+        || matches!(name, "extra_float_digits" | "idle_in_transaction_session_timeout" | "idle_session_timeout")
+        || matches!(name, "in_hot_standby" | "integer_datetimes" | "IntervalStyle" | "is_superuser" | "server_encoding")
+        || matches!(name, "server_version" | "server_version_num" | "session_authorization" | "statement_timeout")
+        || name == "standard_conforming_strings"
+}
 
 /// What a statement says about settings that are kept here: all that are known, unless they are a source's.
 pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
     let command = command(kind)?;
     let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
-        Command::Set { setting, .. } | Command::Show(setting) => KEPT.contains(&super::Settings::name(*setting)),
+        Command::Set { setting, .. } | Command::Show(setting) => is_of_connection(super::Settings::name(*setting)),
         // Another database's are not called so.
         Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
         Command::Transaction(_) => false,

@@ -54,7 +54,7 @@ fn refuses_what_would_change_how_values_look() {
     assert!(plan("server_version", "16").is_err());
     assert!(plan("lock_timeout", "100").unwrap().is_idle);
     let time = plan("statement_timeout", "2s").unwrap().time;
-    assert_eq!(time, Some((Time::Statement, Some(Duration::from_secs(2)))));
+    assert_eq!(time, Some((Timeout::Statement, Some(Duration::from_secs(2)))));
     assert!(plan("statement_timeout", "soon").is_err());
     assert_eq!(plan("search_path", "it's").unwrap().engine.as_deref(), Some("SET search_path = 'it''s'"));
     let zone = plan("timezone", "europe/berlin").unwrap();

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says so by panicking")]
 
 use colonnade_wire::{
-    Asked, Column, Config, Damage, DataType, DecodeError, Decoder, Encoder, Field, HEADER_LEN, Limits, Message, Schema,
-    Values,
+    Column, Config, Damage, DataType, DecodeError, DecodeLimits, Decoder, Encoder, Field, HEADER_LEN, Message,
+    RequestedSize, Schema, Values,
 };
 
-const ASKED: Asked = Asked { rows: 1000, bytes: 100_000 };
+const REQUESTED: RequestedSize = RequestedSize { rows: 1000, bytes: 100_000 };
 
 /// The messages of a stream with one chunk, whose rows have the same value: the schema and the chunk.
 fn stream(rows: usize, length: usize, config: Config) -> [Vec<u8>; 2] {
@@ -19,8 +19,8 @@ fn stream(rows: usize, length: usize, config: Config) -> [Vec<u8>; 2] {
     [encoder.schema_message(), encoder.chunk(rows, &[column], config).unwrap().slices().concat()]
 }
 
-fn read([schema, chunk]: [Vec<u8>; 2], asked: Asked) -> Result<usize, DecodeError> {
-    let mut decoder = Decoder::new(Limits::default()).asked(asked);
+fn read([schema, chunk]: [Vec<u8>; 2], requested: RequestedSize) -> Result<usize, DecodeError> {
+    let mut decoder = Decoder::new(DecodeLimits::default()).requested(requested);
     decoder.message(schema.into())?;
     let Message::Chunk(chunk) = decoder.message(chunk.into())? else { panic!("no chunk") };
     chunk.column(0).map(|column| column.rows)
@@ -31,17 +31,17 @@ const CONFIGS: [Config; 3] = [Config::PLAIN, Config::LIGHT, Config::light_zstd(1
 #[test]
 fn what_was_asked_for_is_read() {
     for config in CONFIGS {
-        assert_eq!(read(stream(1000, 90, config), ASKED), Ok(1000));
+        assert_eq!(read(stream(1000, 90, config), REQUESTED), Ok(1000));
         // Senders may include the offsets or not.
-        assert_eq!(read(stream(1000, 100, config), ASKED), Ok(1000));
+        assert_eq!(read(stream(1000, 100, config), REQUESTED), Ok(1000));
         // A row cannot be divided.
-        assert_eq!(read(stream(1, 50_000_000, config), ASKED), Ok(1));
+        assert_eq!(read(stream(1, 50_000_000, config), REQUESTED), Ok(1));
     }
 }
 
 #[test]
 fn more_is_refused() {
-    let refused = |rows, length, config| match read(stream(rows, length, config), ASKED).unwrap_err().damage {
+    let refused = |rows, length, config| match read(stream(rows, length, config), REQUESTED).unwrap_err().damage {
         Damage::Unasked { unit, .. } => unit,
         damage => panic!("{damage}"),
     };
@@ -61,7 +61,7 @@ fn rows_without_buffers_take_nothing() {
     let columns: Vec<Column<&[u8]>> = (0..200).map(|_| column()).collect();
     let schema = encoder.schema_message();
     let chunk = encoder.chunk(1000, &columns, Config::PLAIN).unwrap().slices().concat();
-    let mut decoder = Decoder::new(Limits::default()).asked(ASKED);
+    let mut decoder = Decoder::new(DecodeLimits::default()).requested(REQUESTED);
     decoder.message(schema.into()).unwrap();
     let Message::Chunk(chunk) = decoder.message(chunk.into()).unwrap() else { panic!("no chunk") };
     for column in 0..200 {
@@ -75,7 +75,7 @@ fn a_long_message_is_known_by_its_header() {
     let header = |message: &[u8]| *message.first_chunk::<HEADER_LEN>().unwrap();
     let one = stream(1, 10, Config::PLAIN)[1].clone();
     for (message, allowed) in [(&schema, false), (&chunk, false), (&one, true)] {
-        assert_eq!(ASKED.allows(&header(message), 1 << 30), allowed);
-        assert!(ASKED.allows(&header(message), 100_000));
+        assert_eq!(REQUESTED.allows(&header(message), 1 << 30), allowed);
+        assert!(REQUESTED.allows(&header(message), 100_000));
     }
 }

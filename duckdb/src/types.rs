@@ -1,0 +1,128 @@
+//! DuckDB's types: their names, and what they are to PostgreSQL's clients.
+
+use colonnade_server::value::oid;
+use colonnade_server::value::types::{Type, TypeKind};
+
+/// The type of this name (DuckDB manual, "Data Types"; the names are those its `typeof` gives).
+pub fn named(name: &str) -> Type {
+    Type::new(name, kind(name))
+}
+
+/// DuckDB's type for PostgreSQL's number `oid`; `None` if it has none like it, or the client leaves it open.
+pub(crate) fn of_oid(oid: u32) -> Option<Type> {
+    Type::of_oid(oid).map(|type_| of_postgres(&type_))
+}
+
+fn of_postgres(type_: &Type) -> Type {
+    let name = match &type_.kind {
+        TypeKind::List(item) => return Type::list_of(of_postgres(item)),
+        TypeKind::Bool => "BOOLEAN",
+        TypeKind::Int2 => "SMALLINT",
+        TypeKind::Int4 => "INTEGER",
+        TypeKind::Int8 | TypeKind::Oid => "BIGINT",
+        TypeKind::Float4 => "FLOAT",
+        TypeKind::Float8 => "DOUBLE",
+        TypeKind::Numeric(_) => DECIMAL,
+        TypeKind::Bytes => "BLOB",
+        TypeKind::Date => "DATE",
+        TypeKind::Time => "TIME",
+        TypeKind::TimeTz => "TIME WITH TIME ZONE",
+        TypeKind::Timestamp => "TIMESTAMP",
+        TypeKind::TimestampTz => "TIMESTAMP WITH TIME ZONE",
+        TypeKind::Interval => "INTERVAL",
+        TypeKind::Uuid => "UUID",
+        TypeKind::Json => "JSON",
+        TypeKind::Bits => "BIT",
+        TypeKind::Text | TypeKind::Name | TypeKind::Vector(_) | TypeKind::Record | TypeKind::Map => "VARCHAR",
+        TypeKind::Unsupported | TypeKind::Unknown => "VARCHAR",
+    };
+    Type::new(name, type_.kind.clone())
+}
+
+/// A DECIMAL whose digits are not known.
+pub(crate) const DECIMAL: &str = "DECIMAL";
+
+/// Whether the type itself, not only the value, says how many digits a number has.
+pub(crate) fn is_decimal(type_: &Type) -> bool {
+    matches!(type_.kind, TypeKind::Numeric(_)) && type_.name.starts_with(DECIMAL)
+}
+
+fn kind(name: &str) -> TypeKind {
+    if let Some((item, _)) = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
+        return TypeKind::List(Box::new(named(item)));
+    }
+    let (base, arguments) = match name.split_once('(') {
+        Some((base, arguments)) => (base, arguments.strip_suffix(')')),
+        None => (name, None),
+    };
+    match base {
+        "BOOLEAN" => TypeKind::Bool,
+        "TINYINT" | "SMALLINT" | "UTINYINT" => TypeKind::Int2,
+        "INTEGER" | "USMALLINT" => TypeKind::Int4,
+        "BIGINT" | "UINTEGER" => TypeKind::Int8,
+        "FLOAT" => TypeKind::Float4,
+        "DOUBLE" => TypeKind::Float8,
+        "UBIGINT" | "HUGEINT" | "UHUGEINT" | "BIGNUM" => TypeKind::Numeric(-1),
+        DECIMAL => {
+            let pair = arguments.and_then(|arguments| arguments.split_once(','));
+            let pair = pair.and_then(|(precision, scale)| Some((precision.parse().ok()?, scale.trim().parse().ok()?)));
+            TypeKind::Numeric(pair.map_or(-1, |(precision, scale)| oid::numeric_modifier(precision, scale)))
+        }
+        "BLOB" | "GEOMETRY" => TypeKind::Bytes,
+        "BIT" => TypeKind::Bits,
+        "name" => TypeKind::Name,
+        "int2vector" => TypeKind::Vector(oid::INT2VECTOR),
+        "oidvector" => TypeKind::Vector(oid::OIDVECTOR),
+        "DATE" => TypeKind::Date,
+        "TIME" | "TIME_NS" => TypeKind::Time,
+        "TIME WITH TIME ZONE" => TypeKind::TimeTz,
+        "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" => TypeKind::Timestamp,
+        "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ_NS" => TypeKind::TimestampTz,
+        "INTERVAL" => TypeKind::Interval,
+        "UUID" => TypeKind::Uuid,
+        "JSON" => TypeKind::Json,
+        "STRUCT" | "TUPLE" => TypeKind::Record,
+        "MAP" => TypeKind::Map,
+        "UNION" | "VARIANT" => TypeKind::Unsupported,
+        "UNKNOWN" => TypeKind::Unknown,
+        // VARCHAR, ENUM, a bare NULL, and types of the user's.
+        _ => TypeKind::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_understood() {
+        for (name, oid, modifier) in [
+            ("INTEGER", oid::INT4, -1),
+            ("DECIMAL(9,2)", oid::NUMERIC, (9 << 16 | 2) + 4),
+            ("HUGEINT", oid::NUMERIC, -1),
+            ("DECIMAL(9,2)[]", 1231, -1),
+            ("INTEGER[3][]", 1007, -1),
+            ("ENUM('a[]', 'b')", oid::TEXT, -1),
+            ("STRUCT(a INTEGER[], b VARCHAR)", oid::RECORD, -1),
+            ("MAP(VARCHAR, INTEGER)", 2287, -1),
+            ("STRUCT(a INTEGER)[]", 2287, -1),
+            ("TIMESTAMP WITH TIME ZONE", oid::TIMESTAMPTZ, -1),
+            ("\"NULL\"", oid::TEXT, -1),
+        ] {
+            let info = named(name).info();
+            assert_eq!((info.oid, info.modifier), (oid, modifier), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_same_types_by_name() {
+        for number in
+            [16, 17, 20, 21, 23, 25, 114, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, 1562, 1700, 2950, 1015, 1231]
+        {
+            let found = of_oid(number).unwrap();
+            assert_eq!(named(&found.name), found);
+        }
+        assert_eq!(of_oid(oid::OID).unwrap(), Type::new("BIGINT", TypeKind::Oid));
+        assert_eq!(of_oid(0), None);
+    }
+}

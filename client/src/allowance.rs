@@ -1,4 +1,4 @@
-//! A result that may not become larger than its reader allows.
+//! A limit for the size of a result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use colonnade_wire::arrow::{columns_from_batch, schema_from_arrow};
 
 use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 
-/// What PostgreSQL calls a limit of a program that is exceeded.
+/// PostgreSQL's SQLSTATE of an exceeded limit of a program.
 const SQLSTATE: &str = "54000";
 
-/// What a result has taken so far.
+/// The bytes that a result has taken so far.
 #[derive(Debug)]
 struct Account {
     used: AtomicU64,
@@ -21,7 +21,7 @@ struct Account {
 
 impl Account {
     /// # Errors
-    /// It is more than is allowed.
+    /// The result exceeds its limit.
     fn charge(&self, bytes: u64) -> Result<(), Error> {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if used <= self.most {
@@ -34,21 +34,21 @@ impl Account {
     }
 }
 
-/// What one batch has taken of it.
+/// The bytes of one batch that count towards the limit.
 #[derive(Debug)]
 pub(crate) struct Share {
     account: Arc<Account>,
-    /// Bytes that it arrived with.
+    /// The bytes in which it arrived.
     arrived: u64,
-    /// Columns that were decoded by themselves.
+    /// The columns that were decoded separately.
     decoded: Vec<AtomicBool>,
 }
 
 impl Share {
-    /// A column is decoded, and what arrived is kept.
+    /// Counts a decoded column. The received bytes are kept too.
     ///
     /// # Errors
-    /// It is more than is allowed.
+    /// The result exceeds its limit.
     pub(crate) fn column(&self, index: usize, bytes: u64) -> Result<(), Error> {
         match self.decoded.get(index) {
             Some(decoded) if !decoded.swap(true, Ordering::Relaxed) => self.account.charge(bytes),
@@ -56,16 +56,16 @@ impl Share {
         }
     }
 
-    /// All columns are decoded, and what arrived is not kept.
+    /// Counts all columns as decoded. The received bytes are not kept.
     ///
     /// # Errors
-    /// It is more than is allowed.
+    /// The result exceeds its limit.
     pub(crate) fn whole(&self, bytes: u64) -> Result<(), Error> {
         self.account.charge(bytes.saturating_sub(self.arrived))
     }
 }
 
-/// The same result, whose columns may take `most` bytes in all, as plain Arrow buffers.
+/// The same result, with a limit of `most` bytes for its columns as plain Arrow buffers.
 pub fn limited(inner: Box<dyn ResultStream>, most: u64) -> Box<dyn ResultStream> {
     Box::new(Limited { inner, account: Arc::new(Account { used: AtomicU64::new(0), most }) })
 }

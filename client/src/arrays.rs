@@ -1,8 +1,8 @@
-//! Arrow's buffers in the making: what every decoder of rows fills.
+//! Arrow's buffers while a decoder of rows fills them.
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
 
-/// Which rows are valid. It costs nothing until the first NULL comes.
+/// The valid rows of a column. It costs nothing before the first NULL.
 #[derive(Debug, Default)]
 pub(crate) struct Validity {
     /// Bits up to the last NULL.
@@ -10,7 +10,7 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// Rows come in ascending order, and only those that are NULL.
+    /// Marks a row as NULL. Rows are in ascending order.
     #[inline]
     pub(crate) fn null(&mut self, row: usize) {
         if self.bits.len() <= row / 8 {
@@ -19,7 +19,7 @@ impl Validity {
         self.bits[row / 8] &= !(1 << (row % 8));
     }
 
-    /// The same for 64 rows from `row` on, those whose bits are set in `nulls`.
+    /// The same for 64 rows from `row` on. The bits of `nulls` are set for NULL rows.
     #[inline]
     pub(crate) fn nulls(&mut self, row: usize, nulls: u64) {
         if nulls == 0 {
@@ -46,7 +46,7 @@ impl Validity {
     }
 }
 
-/// Strings end to end.
+/// Strings in one buffer.
 #[derive(Debug)]
 pub(crate) struct Strings {
     offsets: Vec<i32>,
@@ -60,7 +60,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// So many empty strings.
+    /// `rows` empty strings.
     pub(crate) fn empty(rows: usize) -> Self {
         Self { offsets: vec![0; rows + 1], data: Vec::new() }
     }
@@ -71,18 +71,19 @@ impl Strings {
         self.offsets.len() - 1
     }
 
-    /// Makes room for so many strings.
+    /// Reserves memory for `more` strings.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.offsets.reserve(more);
     }
 
-    /// The string in the making ends with what the data has now. Whoever appends asks [`Strings::fit`] from time to time.
+    /// Ends the current string at the end of the data. The caller checks [`Strings::fit`] from time to time.
     #[inline]
     pub(crate) fn end(&mut self) {
         self.offsets.push(self.data.len() as i32);
     }
 
-    /// Whether the offsets reach to the data's end. Lengths only grow, so a later answer covers what came before.
+    /// Whether the offsets can represent the data's length. Lengths only grow, so one check covers all earlier
+    /// strings.
     pub(crate) fn fit(&self) -> bool {
         i32::try_from(self.data.len()).is_ok()
     }
@@ -95,7 +96,7 @@ impl Strings {
     }
 }
 
-/// The values, with what they leave unused of their memory given back. The column gets room for as many.
+/// The values, without unused memory. The column reserves memory for as many further values.
 pub(crate) fn renewed<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(values.len());
     let mut values = std::mem::replace(values, room);
@@ -108,8 +109,8 @@ pub(crate) fn buffer<T: ArrowNativeType>(values: &mut Vec<T>) -> Buffer {
     Buffer::from_vec(renewed(values))
 }
 
-/// How many rows a batch gets if bytes end it: as many as the one before. A column has room for as many as it had the last time, and
-/// one row more would double that.
+/// The number of rows of the next batch, if bytes limit it: as many as in the previous batch. A column has memory for
+/// as many rows as last time, and one more row would double that memory.
 #[derive(Debug, Default)]
 pub(crate) struct Length(Option<usize>);
 
@@ -119,7 +120,7 @@ impl Length {
         self.0.map_or(most, |rows| rows.min(most))
     }
 
-    /// A batch had so many rows and bytes, of `most` bytes.
+    /// Records a batch of `rows` rows and `bytes` bytes, whose limit is `most` bytes.
     pub(crate) fn learn(&mut self, rows: usize, bytes: u64, most: u64) {
         let half_empty = bytes < most / 2;
         self.0 = (!half_empty).then_some(rows);

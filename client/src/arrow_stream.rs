@@ -1,4 +1,4 @@
-//! A source inside this process: whatever hands over Arrow's C stream.
+//! A source in this process: any producer of Arrow's C stream.
 //! <https://arrow.apache.org/docs/format/CStreamInterface.html>
 
 use std::collections::HashMap;
@@ -17,30 +17,30 @@ use crate::produced::{self, Produced};
 use crate::stats::Meter;
 use crate::{Cancel, ChunkLimits, Error, ErrorKind};
 
-/// The metadata key of a column that is text in place of a type that Arrow lacks. TYPES.md.
+/// The metadata key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 pub(crate) const TYPE_KEY: &str = "colonnade.type";
 
-/// Tells when the producer has been let go, so that it can produce something else.
+/// Reports when the producer is released, so that it can produce another stream.
 pub struct Release(Mutex<Receiver<Infallible>>);
 
 impl Release {
-    /// Waits until then; `false` if that takes longer than `limit`.
+    /// Waits for the release; `false` if that takes longer than `limit`.
     pub fn wait(&self, limit: Duration) -> bool {
         let receiver = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(receiver.recv_timeout(limit), Err(RecvTimeoutError::Disconnected))
     }
 }
 
-/// Ends the transaction in which a stream's statement runs: `true` keeps what the statement did, `false` undoes it.
+/// Ends the transaction of a stream's statement: `true` commits, `false` rolls back.
 pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 
-/// What errors of a stream mean, by how their text begins: a SQLSTATE, and the message in place of the text.
+/// The meanings of a stream's errors, by the beginning of their text: a SQLSTATE, and the message that replaces the text.
 pub type Meanings = HashMap<String, (String, String)>;
 
-/// Takes a stream over, in chunks within `limits`. A thread of its own pulls it, so that a wait can be interrupted; `canceller` then stops
-/// the producer. `texts` gives the database's type of columns, by number, that were cast to text (TYPES.md). `finish` is called once
-/// the producer has been let go, with `true` if the stream was read to its end; a stream without columns is refused then. `meanings` are
-/// those of the stream's errors.
+/// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
+/// interrupted; `canceller` then stops the producer. `texts` has the database's types of the columns that were cast to
+/// text, by number (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
+/// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -75,7 +75,7 @@ pub fn take(
             is_complete = batch.is_none();
             batch.map(|batch| batch.with_schema(shown.clone()).map_err(&failed)).transpose()
         });
-        // In this order: the producer tidies up before the reader learns of the end, and may start another query.
+        // The producer is released before the reader learns of the end and may start another query.
         drop(reader);
         if let Some(finish) = finish {
             let finished = finish(is_complete);
@@ -101,7 +101,8 @@ fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
 
 fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {
     let text = cause.to_string();
-    // arrow-rs puts the producer's number and its own words behind its own; pyarrow, those of an exception in front of its traceback.
+    // arrow-rs puts a prefix with the error's number before the producer's message, and pyarrow appends an exception's
+    // traceback.
     let (own, message) = text.split_once("Producer error: ").unwrap_or((&text, &text));
     let message = message.split(". Detail: Python exception: ").next().unwrap_or(message);
     let message = message.strip_prefix("Unknown error: ").unwrap_or(message);
@@ -110,13 +111,13 @@ fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {
     }
     let error = Error::new(ErrorKind::Database, message);
     match number(own) {
-        // What ADBC wants of a driver whose statement was cancelled (`AdbcStatementCancel`).
+        // ADBC requires this number after a cancelled statement (`AdbcStatementCancel`).
         Some(libc::ECANCELED) => error.with_sqlstate("57014"),
         _ => error,
     }
 }
 
-/// The number that a producer failed with, in what arrow-rs says of it.
+/// The number of a producer's error in arrow-rs's text.
 fn number(said: &str) -> Option<i32> {
     let (_, number) = said.split_once("Error code: ")?;
     number.trim_end_matches([' ', '.']).parse().ok()

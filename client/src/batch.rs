@@ -1,4 +1,4 @@
-//! Rows of a result, decoded when they are asked for.
+//! Rows of a result, which are decoded on request.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ pub struct Batch {
     schema: SchemaRef,
     rows: Rows,
     part: usize,
-    /// In their order: a result that was converted may be converted again.
+    /// The conversions in their order: a converted result may be converted again.
     conversions: Vec<Conversion>,
     share: Option<Arc<Share>>,
 }
 
-/// Columns that are to have other types than those they came with.
+/// The columns that get other types.
 #[derive(Clone, Debug)]
 struct Conversion {
     plan: Arc<Plan>,
@@ -37,7 +37,8 @@ enum Rows {
     Decoded(RecordBatch),
 }
 
-/// A part of a received message that is kept in place pins all of it. It is worth that from this share on, in eighths.
+/// A slice of a received message keeps the whole message in memory. It is not copied if it is at least this share of
+/// the message, in eighths.
 const PINNED_EIGHTHS: usize = 7;
 
 impl Batch {
@@ -59,25 +60,25 @@ impl Batch {
         self
     }
 
-    /// Which part of the result the rows are of, if it is read in parts: the order of the parts is that of their numbers.
+    /// The number of the part that has the rows, if the result is read in parts. Parts are ordered by their numbers.
     pub fn part(&self) -> usize {
         self.part
     }
 
-    /// The same rows in the types that `plan` gives them, which are those of `schema`.
+    /// The same rows with the types of `plan`, which are those of `schema`.
     pub(crate) fn converted(mut self, schema: SchemaRef, plan: Arc<Plan>, first_row: u64) -> Self {
         self.schema = schema;
         self.conversions.push(Conversion { plan, first_row });
         self
     }
 
-    /// The same rows, which count as a share of what a result may take.
+    /// The same rows, which count towards the limit of a result.
     pub(crate) fn accounted(mut self, share: Arc<Share>) -> Self {
         self.share = Some(share);
         self
     }
 
-    /// Bytes that it takes as it is: of its buffers, or as they came.
+    /// Bytes that it occupies now: of its buffers, or of the received message.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.rows {
             Rows::Encoded { chunk, .. } => chunk.body_bytes() as u64,
@@ -119,7 +120,7 @@ impl Batch {
         retyped(&self.conversions, index, array)
     }
 
-    /// Decodes all columns. The received bytes are kept only if they are most of what the result needs anyway.
+    /// Decodes all columns. The received bytes are kept only if they are most of the result's memory.
     ///
     /// # Errors
     /// The bytes are damaged.

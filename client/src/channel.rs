@@ -1,4 +1,4 @@
-//! A connection as a source sees it: bytes in both directions, encrypted or not.
+//! A connection for a source: bytes in both directions, encrypted or not.
 
 use std::io;
 
@@ -39,7 +39,7 @@ impl Channel {
         }
     }
 
-    /// What lies below: for timeouts, and to end the connection from another thread.
+    /// The socket: for timeouts, and to end the connection from another thread.
     pub(crate) fn socket(&self) -> &Socket {
         match self {
             Self::Plain(socket) => socket,
@@ -47,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// Whether it is certain who the peer is: on this machine's socket file, or by a certificate that was verified.
+    /// Whether the peer's identity is certain: a socket file of this machine, or a verified certificate.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
             Self::Plain(Socket::Unix(_)) => true,
@@ -65,8 +65,8 @@ impl Channel {
     }
 }
 
-/// How many bytes a receive brought; 0 if nothing came for a while. The tick is asked either way: a peer that sends a
-/// byte now and then must not put off its end.
+/// The number of received bytes; 0 if nothing came within the timeout. The tick is called in both cases, so that a
+/// peer that sends single bytes cannot postpone its end.
 ///
 /// # Errors
 /// The connection is closed or broken, or the tick ends the wait.

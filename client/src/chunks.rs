@@ -1,4 +1,4 @@
-//! Batches of another library's in pieces that are no larger than a query's options say.
+//! Cuts the batches of another library into chunks within the limits of a query's options.
 
 use arrow_array::RecordBatch;
 
@@ -11,7 +11,7 @@ pub struct ChunkLimits {
     pub bytes: Option<usize>,
 }
 
-/// Cuts batches. What is left of a batch comes before the next one.
+/// Cuts batches. The rest of a batch comes before the next batch.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     limits: ChunkLimits,
@@ -23,7 +23,7 @@ impl Chunks {
         Self { limits, rest: None }
     }
 
-    /// The next chunk of what `batches` gives.
+    /// The next chunk.
     ///
     /// # Errors
     /// Those of `batches`.
@@ -46,7 +46,7 @@ impl Chunks {
         Ok(Some(batch.slice(0, rows)))
     }
 
-    /// The rows of a batch's first chunk: at least one, if it has any.
+    /// The number of rows in a batch's first chunk: at least one, if the batch has rows.
     fn length(&self, batch: &RecordBatch) -> usize {
         let mut rows = batch.num_rows().min(self.limits.rows.unwrap_or(usize::MAX));
         let Some(most) = self.limits.bytes else { return rows };
@@ -57,7 +57,7 @@ impl Chunks {
     }
 }
 
-/// The plain bytes of a batch's rows. Of a type whose size is not known, those of its whole buffers.
+/// The plain bytes of a batch's rows. For a type of unknown size, the bytes of its whole buffers.
 fn bytes(batch: &RecordBatch) -> usize {
     let column = |array: &dyn arrow_array::Array| {
         array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_buffer_memory_size())

@@ -1,5 +1,5 @@
-//! From a URI to a connection: the one place in this crate that knows all of its sources. Those of other libraries' are in Python,
-//! `colonnade._sources`.
+//! Connects to the source of a URI. Only this file knows all sources of this crate. The package's other sources are in
+//! Python, `colonnade._sources`.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ pub struct Login {
     pub password: Option<String>,
 }
 
-/// Connects to the database that a URI names; its scheme says of which kind it is. Keywords and values, `host=… dbname=…`, are PostgreSQL's.
+/// Connects to the database of a URI, by its scheme. Keywords and values, `host=… dbname=…`, mean PostgreSQL.
 ///
 /// # Errors
-/// No source has this scheme, the URI makes no sense to its source, or no connection came about.
+/// No source has this scheme, the URI is wrong for its source, or no connection could be made.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
     connect_for(Access::Own, uri, keep)
 }
 
-/// The same on behalf of others.
+/// The same for a gateway's clients, or for this program.
 ///
 /// # Errors
-/// As for [`connect`]; for a gateway, if the source cannot be brought into the state that the gateway's clients are told of.
+/// As for [`connect`]; for a gateway, also if the source cannot get the settings that the gateway announces.
 pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
     open(access, uri, &Login::default(), keep)
 }

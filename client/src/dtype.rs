@@ -1,8 +1,9 @@
-//! Columns in other types than the source's: what `dtype` asks for.
+//! Converts columns to the types of the option `dtype`.
 //!
-//! A conversion is *exact*: read back into the column's own type, every value is what it was; a value that is not ends the
-//! result with an error that names it. One that is `lossy` takes the nearest value instead (towards zero for an integer,
-//! the earlier for a time); what has no near value, such as a number out of range, is an error all the same. Nothing ever becomes NULL.
+//! A conversion is *exact*: every value can be converted back unchanged. A value for which this is not so ends the
+//! result with an error that names it. A `lossy` conversion takes the nearest value instead: towards zero for an
+//! integer, the earlier one for a time. A value without a near value, such as a number out of range, is an error in
+//! both cases. No value becomes NULL.
 
 mod column;
 mod float;
@@ -21,7 +22,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 
-/// A type that a column is to have.
+/// A type that a column gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dtype {
     /// The type.
@@ -30,7 +31,7 @@ pub struct Dtype {
     pub lossy: bool,
 }
 
-/// What has to be done to the columns of one result.
+/// The conversions of one result.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The source's schema.
@@ -40,7 +41,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// One column of a batch, in its new type. `first_row` is the number of rows before the batch.
+    /// Converts one column of a batch. `first_row` is the number of rows before the batch.
     pub(crate) fn convert(&self, index: usize, array: ArrayRef, first_row: u64) -> Result<ArrayRef, Error> {
         let Some(dtype) = self.columns.get(index).and_then(Option::as_ref) else { return Ok(array) };
         column::convert(&array, dtype).map_err(|fault| {
@@ -51,11 +52,11 @@ impl Plan {
             let (message, hint) = match fault {
                 column::ConversionError::Changed(row) => (
                     format!("{} is not exact as {target}", place(row)),
-                    format!("lossy:{target} allows the nearest value; or ask for a type that has room"),
+                    format!("lossy:{target} allows the nearest value; or choose a type that represents every value"),
                 ),
                 column::ConversionError::Impossible(row) => (
                     format!("{} is no value of {target}", place(row)),
-                    "ask for a type that has room for every value, or convert the column in the query".to_owned(),
+                    "choose a type that represents every value, or convert the column in the query".to_owned(),
                 ),
                 column::ConversionError::Failed(cause) => (
                     format!("column {name:?} cannot be {target}: {cause}"),
@@ -67,7 +68,7 @@ impl Plan {
     }
 }
 
-/// The same rows with some columns, by number, in other types. The last type for a column counts.
+/// The same rows with some columns, by number, in other types. If a column has several types, the last one counts.
 ///
 /// # Errors
 /// There is no such column, or its values can never have the type.
@@ -92,7 +93,7 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
     Ok(Box::new(Converted { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }))
 }
 
-/// Metadata says what the text or the bytes mean; it goes where they go.
+/// The metadata describes the meaning of text or bytes. It is kept while the column remains text or bytes.
 fn retyped(field: &Field, target: &DataType) -> Field {
     let alike = kind::is_text(field.data_type()) && kind::is_text(target)
         || kind::is_binary(field.data_type()) && kind::is_binary(target);

@@ -1,4 +1,4 @@
-//! A thread that receives, and a bounded queue between it and the one that decodes.
+//! A receiving thread, and the bounded queue between it and the decoding thread.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Keep};
 
-/// How long a wait lasts before somebody is asked whether it goes on.
+/// The time after which a wait calls `keep`.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
-/// Messages that are received ahead of the one being decoded.
+/// The messages that are received in advance.
 pub(crate) const AHEAD: usize = 2;
 
-/// Why nothing came.
+/// Why there is no item.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Nothing {
-    /// The caller does not want to wait any longer.
+    /// The caller interrupted.
     Interrupted,
     /// The other end is gone.
     Gone,
@@ -23,13 +23,13 @@ pub(crate) enum Nothing {
 /// Starts a thread.
 ///
 /// # Errors
-/// The system has none left.
+/// The system cannot start another thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
     spawned.map_err(|cause| Error::new(ErrorKind::Connect, "no thread could be started").with_cause(cause))
 }
 
-/// The next item. Asks `keep` first: a queue that never runs empty would leave no wait to ask in.
+/// The next item. It calls `keep` first, because a queue that is never empty would never wait.
 pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothing> {
     while keep() {
         match queue.recv_timeout(POLL) {
@@ -41,10 +41,10 @@ pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothi
     Err(Nothing::Interrupted)
 }
 
-/// Passes over items until `last` finds the one that ends the queue.
+/// Skips items until `last` accepts the one that ends the queue.
 ///
 /// # Errors
-/// That takes too long, or the other end is gone.
+/// It takes too long, or the other end is gone.
 pub(crate) fn drain<T>(
     queue: &Receiver<T>,
     limit: Duration,

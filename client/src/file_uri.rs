@@ -8,19 +8,19 @@ use crate::{Error, ErrorKind};
 /// The path of a database in memory.
 pub const MEMORY: &str = ":memory:";
 
-/// A URI that names a file, as SQLAlchemy reads it: three slashes begin a relative path, four an absolute one.
+/// A URI of a file in SQLAlchemy's form: three slashes begin a relative path, four an absolute one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUri {
     /// Such as `sqlite`.
     pub scheme: String,
     /// The file; empty if the URI names none.
     pub path: String,
-    /// What follows the `?`, in order.
+    /// The parameters after the `?`, in order.
     pub parameters: Vec<(String, String)>,
 }
 
 impl FileUri {
-    /// Reads `scheme:///relative/path`, `scheme:////absolute/path` or `scheme:path`, with parameters behind a `?`.
+    /// Reads `scheme:///relative/path`, `scheme:////absolute/path` or `scheme:path`, with parameters after a `?`.
     ///
     /// # Errors
     /// There is a host, or a malformed escape.
@@ -49,16 +49,16 @@ impl FileUri {
         })
     }
 
-    /// What errors and statistics call the source.
+    /// The name of the source in errors and statistics.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}:///{}", self.scheme, self.path)
     }
 
-    /// That there is a file at the path. Nothing is created.
+    /// Checks that there is a file at the path. It creates nothing.
     ///
     /// # Errors
-    /// There is none, or it cannot be reached. The hint names the file that the other kind of path would have found.
+    /// There is none, or it cannot be accessed. The hint names the file that the other kind of path would find.
     pub fn check(&self) -> Result<(), Error> {
         let failed = |message: String| Error::new(ErrorKind::Connect, message);
         match std::fs::metadata(&self.path) {
@@ -75,7 +75,7 @@ impl FileUri {
         }
     }
 
-    /// What to write instead, if the same path is that of a file when it is taken as absolute, or as relative.
+    /// The hint, if the same path names a file when it is read as absolute, or as relative.
     fn elsewhere(&self) -> Option<String> {
         let scheme = &self.scheme;
         let relative = self.path.trim_start_matches('/');

@@ -1,4 +1,4 @@
-//! Values of Arrow's that a destination has no form for, and would change without a word.
+//! Values of Arrow that a destination cannot represent and would change silently.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,16 +14,16 @@ const DAY_SECONDS: i64 = 86_400;
 const EPOCH_DAYS: i128 = 719_468;
 const ERA_DAYS: i128 = 146_097;
 
-/// What a destination has no form for.
+/// The values that a destination cannot represent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gaps {
     /// The time 24:00:00.
     pub midnight: bool,
-    /// Dates and timestamps, infinite ones too, of other years than those from the first to the second; year 0 is 1 BC.
+    /// Dates and timestamps outside the years from the first to the second, including infinite ones; year 0 is 1 BC.
     pub years: Option<(i32, i32)>,
     /// Timestamps in seconds whose milliseconds exceed 64 bits.
     pub seconds: bool,
-    /// Whether this is so only within lists, structs and maps.
+    /// Whether only values within lists, structs and maps are meant.
     pub only_nested: bool,
 }
 
@@ -43,7 +43,7 @@ impl Gaps {
         }
     }
 
-    /// The first such value of an array, in words such as `the time 24:00:00`.
+    /// A description of the first such value of an array, such as `the time 24:00:00`.
     pub fn find(&self, array: &dyn Array) -> Option<String> {
         self.find_among(array, array.logical_nulls())
     }
@@ -52,7 +52,7 @@ impl Gaps {
         Self { only_nested: false, ..self }
     }
 
-    /// `nulls` are the array's own and those of what it is nested in.
+    /// `nulls` are the array's own NULLs and those of the arrays that contain it.
     fn find_among(&self, array: &dyn Array, nulls: Option<NullBuffer>) -> Option<String> {
         if !self.concern(array.data_type()) {
             return None;
@@ -111,8 +111,8 @@ impl Gaps {
         values::<T>(array, nulls).any(|value| value >= day).then(|| "the time 24:00:00".to_owned())
     }
 
-    /// `day` is how many units a day has. `last` is what stands for infinity, and by what a value is multiplied in a
-    /// destination that has no such unit.
+    /// `day` is the number of units in a day. `factor` is the factor by which a destination without this unit
+    /// multiplies a value.
     fn moment<T>(
         &self,
         array: &dyn Array,
@@ -140,7 +140,7 @@ impl Gaps {
     }
 }
 
-/// The nulls of a list's values: their own, and all that is in no list, or in one that is NULL.
+/// The NULLs of a list's values: their own, and the values that are in no list or in a NULL list.
 fn within(offsets: &OffsetBuffer<i32>, values: &dyn Array, nulls: Option<&NullBuffer>) -> Option<NullBuffer> {
     let mut is_in = vec![false; values.len()];
     for (row, bounds) in offsets.windows(2).enumerate() {
@@ -173,7 +173,7 @@ fn first_day(year: i64) -> i128 {
 
 /// The year of a day.
 fn year(day: i128) -> i64 {
-    // Never more than a year off.
+    // The estimate is at most one year off.
     let mut year = (day * 400).div_euclid(ERA_DAYS) as i64 + 1970;
     while first_day(year) > day {
         year -= 1;

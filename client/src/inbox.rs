@@ -1,5 +1,5 @@
-//! What is received from a server: answers through a small buffer, rows in large blocks, for which all that is done here is to
-//! step over them.
+//! Receives from a server: answers through a small buffer, rows in large blocks. Rows are only skipped here, not
+//! decoded.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use crate::channel::{Channel, arrived};
 use crate::shared_connection::Tick;
 use crate::{Buffer, Error, ErrorKind, Pool};
 
-/// One read brings an answer and whatever small messages follow it.
+/// One read receives an answer and small messages after it.
 const SMALL: usize = 16 << 10;
-/// Bytes of a block, unless a single row is larger: it should still be in a cache when it is decoded.
+/// Bytes of a block, unless a single row is larger. The block should still be in a cache when it is decoded.
 const BLOCK: usize = 256 << 10;
-/// A result of fewer bytes is not worth waiting for more.
+/// For a smaller result, waiting for more bytes does not pay.
 const HASTE: u64 = 1 << 20;
-/// A reception of fewer bytes was too early.
+/// If a read receives fewer bytes, the wait before it was too short.
 const TOO_FEW: usize = 64 << 10;
-/// Servers send 8 or 16 KiB at a time. Whoever waits for each of them spends more on waking up than on anything else;
-/// after so long there is more, and the socket's buffer is not full yet.
+/// Servers send 8 or 16 KiB at a time. Waking up for each of them costs more than all other work. After this wait more
+/// bytes are there, and the socket's buffer is not full yet.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Bytes of the answer to a question of this client's own. Statistics of a thousand columns are far below.
+/// The most bytes of an answer to a question of this client. Statistics of a thousand columns are much smaller.
 pub(crate) const ANSWER_LIMIT: usize = 64 << 20;
 
-/// What is kept of an answer, which a server must not make endless.
+/// Counts the bytes of an answer that are kept, so that a server cannot make it endless.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerSize(usize);
 
 impl AnswerSize {
-    /// Counts a row or a column of so many bytes.
+    /// Counts a row or a column of this many bytes.
     ///
     /// # Errors
-    /// The answer is longer than any that this client asks for.
+    /// The answer is longer than any that this client requests.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Error> {
-        // Each part has some memory of its own.
+        // Each value needs some memory in addition to its bytes.
         self.0 = self.0.saturating_add(bytes + 64);
         if self.0 <= ANSWER_LIMIT {
             return Ok(());
@@ -44,11 +44,11 @@ impl AnswerSize {
     }
 }
 
-/// Moves a position behind the last whole row of some bytes. Gives where the next one ends, as far as can be told; `None` if
-/// what follows is none.
+/// Moves a position behind the last whole row. Returns where the next row ends, as far as that is known; `None` if the
+/// next message is not a row.
 pub(crate) type StepOver<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Option<usize>, Error>;
 
-/// A channel, and what has come through it but was not read yet.
+/// A channel, and the received bytes that were not read yet.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) channel: Channel,
@@ -69,12 +69,12 @@ impl Inbox {
         self.received
     }
 
-    /// What can be read without a wait.
+    /// The bytes that can be read without waiting.
     pub(crate) fn at_hand(&self) -> &[u8] {
         &self.small[self.start..self.end]
     }
 
-    /// The next byte, which stays the next.
+    /// The next byte, which is not consumed.
     pub(crate) fn peek(&mut self, tick: Tick<'_>) -> Result<u8, Error> {
         while self.start == self.end {
             self.refill(tick)?;
@@ -82,7 +82,7 @@ impl Inbox {
         Ok(self.small[self.start])
     }
 
-    /// The next few bytes, which stay the next.
+    /// The next bytes, which are not consumed.
     pub(crate) fn ahead<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
         loop {
             if let Some(bytes) = self.at_hand().first_chunk().copied() {
@@ -114,7 +114,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Reads as many bytes as the buffer is for, to where they stay.
+    /// Fills a buffer directly from the channel.
     pub(crate) fn fill(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<(), Error> {
         self.start += buffer.extend(&self.small[self.start..self.end]);
         while buffer.missing() > 0 {
@@ -123,7 +123,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Reads rows up to what is none. Each block that `sink` gets is whole rows.
+    /// Reads rows up to the first message that is not a row. Each block that `sink` receives has whole rows.
     ///
     /// # Errors
     /// The connection is lost, `step` refuses a row, or there is no memory.
@@ -142,7 +142,7 @@ impl Inbox {
         // The end of the last whole row.
         let mut whole = 0;
         while let Some(next) = step(buffer.as_ref(), &mut whole)? {
-            // Passes the whole rows on; the part of one goes into another block.
+            // Passes on the whole rows. An incomplete row moves to another block.
             let mut pass_on = |buffer: &mut Buffer, whole: &mut usize| -> Result<(), Error> {
                 let mut fresh = take((next - *whole).max(BLOCK))?;
                 fresh.extend(&buffer.as_ref()[*whole..]);
@@ -157,7 +157,7 @@ impl Inbox {
                 pass_on(&mut buffer, &mut whole)?;
             }
             match self.receive(&mut buffer, false, tick)? {
-                // Rows that come slowly are passed on all the same.
+                // Slow rows are passed on without waiting for a full block.
                 0 if whole > 0 => pass_on(&mut buffer, &mut whole)?,
                 count => {
                     tick()?;
@@ -174,7 +174,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Makes bytes that were received the next ones.
+    /// Makes these received bytes the next ones to read.
     fn give_back(&mut self, bytes: &[u8]) {
         if self.small.len() < bytes.len() {
             self.small.resize(bytes.len(), 0);
@@ -183,8 +183,8 @@ impl Inbox {
         (self.start, self.end) = (0, bytes.len());
     }
 
-    /// Receives what there is, as far as the buffer has room, or waits for as much as that if `whole`; returns how much, which
-    /// is 0 if nothing came for a while.
+    /// Receives up to the buffer's free space, or waits until it is full if `whole`. Returns the number of bytes,
+    /// which is 0 if nothing came within the timeout.
     fn receive(&mut self, buffer: &mut Buffer, whole: bool, tick: Tick<'_>) -> Result<usize, Error> {
         let (to, room) = buffer.unfilled();
         // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
@@ -196,7 +196,7 @@ impl Inbox {
         Ok(count)
     }
 
-    /// Receives at least one byte more (none if the tick was asked and said to go on).
+    /// Receives at least one further byte, or none if the tick returned without an error.
     fn refill(&mut self, tick: Tick<'_>) -> Result<(), Error> {
         self.small.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);

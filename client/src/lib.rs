@@ -1,8 +1,8 @@
 //! Results of queries as Arrow batches.
 //!
-//! A [`Connection`] answers a query with a [`ResultStream`]: a schema and, one by one, [`Batch`]es whose columns are
-//! decoded when they are asked for. Each kind of source implements these two traits and nothing else; what is done with
-//! the batches (tables, dataframes, files) is written once, elsewhere.
+//! A [`Connection`] answers a query with a [`ResultStream`]: a schema and, one by one, [`Batch`]es, whose columns are
+//! decoded on request. Each kind of source implements these two traits. The code that uses the batches (tables,
+//! dataframes, files) is elsewhere, and is the same for all sources.
 //!
 //! ```text
 //!   postgres::connect ──> Connection ──query──> ResultStream ──next──> Batch ──column──> Arrow array
@@ -10,9 +10,9 @@
 //!   a thread: socket ──> Pool buffer ──queue────────┘   (decoding beside receiving, a few chunks apart)
 //! ```
 //!
-//! Sources are [`postgres`], towards a server that speaks the Colonnade format (`spec/PROTOCOL.md`), `colonnade serve` or
-//! PostgreSQL with the extension, or towards a PostgreSQL as it is; [`mysql`], towards MySQL and MariaDB;
-//! [`sqlite`], for the files of SQLite's library; and [`arrow_stream`], for whatever hands over Arrow's C stream inside this process.
+//! The sources are [`postgres`] (`colonnade serve`, and PostgreSQL with or without the extension; `spec/PROTOCOL.md`),
+//! [`mysql`] (MySQL and MariaDB), [`sqlite`] (SQLite's files), and [`arrow_stream`] (any producer of Arrow's C stream
+//! in this process).
 
 mod allowance;
 mod arrays;

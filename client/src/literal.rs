@@ -1,8 +1,9 @@
 //! Values as typed literals.
 //!
-//! Values are bound by the source's protocol where it can. COPY takes no parameters (PostgreSQL's protocol §55.2.3 gives it none), nor do statements
-//! that cannot be prepared and queries that are read in parts: there the client puts literals into the text, never inside quotes or
-//! comments, each as one expression that means exactly the value whatever the session's settings are.
+//! Values are bound by the source's protocol where possible. COPY has no parameters (PostgreSQL's protocol §55.2.3),
+//! nor have statements that cannot be prepared and queries that are read in parts. For these, the client writes
+//! literals into the text, never inside quotes or comments. Each literal is one expression with exactly this value,
+//! whatever the session's settings are.
 
 pub(crate) mod sqlite;
 
@@ -11,7 +12,7 @@ use colonnade_sql::{Dialect, quote};
 use crate::Error;
 use crate::parameter::{PROTOCOLS, Parameters, Value, decimal_digits, decimal_width, push, replace, uuid};
 
-/// Lists in lists in lists: more than any query needs, less than a stack holds.
+/// The deepest nesting of lists. More would exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
 /// `sql` with each placeholder outside of quotes and comments replaced by its value's literal.
@@ -29,7 +30,9 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
     match dialect {
         Dialect::Sqlite => return sqlite::literal(sql, value),
         Dialect::MySql { .. } => return crate::mysql::literal(sql, value),
-        Dialect::Unknown => return Err("how the source writes values is not known: write it into the query".to_owned()),
+        Dialect::Unknown => {
+            return Err("the source's syntax of values is unknown: write the value into the query".to_owned());
+        }
         Dialect::DuckDb | Dialect::Postgres { .. } => {}
     }
     let names = Names::of(dialect);
@@ -59,7 +62,8 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
         Value::Timestamp(date, time) => push(sql, format_args!("CAST('{date} {time}' AS TIMESTAMP)")),
         Value::Instant(date, time) => push(sql, format_args!("CAST('{date} {time}+00' AS TIMESTAMPTZ)")),
         Value::Duration { days, microseconds } => {
-            // PostgreSQL's IntervalStyle may make a first minus count for both, so both get a sign. DuckDB takes no plus.
+            // With some values of IntervalStyle, PostgreSQL applies the first minus sign to both parts, so both get a
+            // sign. DuckDB accepts no plus sign.
             match dialect {
                 Dialect::Postgres { .. } => {
                     push(sql, format_args!("CAST('{days:+} days {microseconds:+} microseconds' AS INTERVAL)"));
@@ -68,7 +72,7 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
             }
         }
         Value::Uuid(bytes) => push(sql, format_args!("CAST('{}' AS UUID)", uuid(*bytes))),
-        // An array without elements takes its type from where it stands.
+        // An array without elements gets its type from its context.
         Value::List(values) if values.is_empty() && matches!(dialect, Dialect::Postgres { .. }) => sql.push_str("'{}'"),
         Value::List(values) => {
             sql.push_str(names.list);
@@ -82,7 +86,7 @@ fn literal(sql: &mut String, value: &Value, dialect: Dialect, depth: usize) -> R
     Ok(())
 }
 
-/// What the dialects call differently.
+/// The names that differ between dialects.
 struct Names {
     huge: &'static str,
     unsigned: &'static str,
@@ -101,7 +105,7 @@ impl Names {
 }
 
 fn integer(sql: &mut String, number: i128, huge: &str) {
-    // The type that a literal of this size has, said outright where a minus sign would widen it.
+    // The type is that of a literal of this size. A cast sets it where a minus sign would change it.
     if i32::try_from(number).is_ok() {
         let (open, close) = if number < 0 { ("(", ")") } else { ("", "") };
         push(sql, format_args!("{open}{number}{close}"));

@@ -1,10 +1,10 @@
 //! The client/server protocol of MySQL and MariaDB.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>, <https://mariadb.com/kb/en/clientserver-protocol/>
 //!
-//! A statement is prepared, which tells its columns, and executed without a cursor: its rows come in binary as fast as they
-//! are made and read. One thread receives and steps over them; the reader decodes blocks of them, each column in a loop of its own.
-//! The protocol's compression is not used: on the slow networks where it could help, the server spends more time on compression than the
-//! network saves.
+//! A statement is prepared, which returns its columns, and executed without a cursor. The server sends its binary rows
+//! as fast as they are produced and read. One thread receives blocks of rows without decoding them. The reader decodes
+//! a block column by column. The protocol's compression is not used: on slow networks, where it could help, the server
+//! needs more time for compression than the network saves.
 
 mod answer;
 mod ask;

@@ -1,4 +1,4 @@
-//! What a query asks for besides its rows.
+//! The options of a query.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use colonnade_wire::Config;
 
 use crate::{Error, ErrorKind};
 
-/// How a result is to be sent. What is `None` is left to the server (`spec/PROTOCOL.md`).
+/// How a result is sent. `None` leaves the choice to the server (`spec/PROTOCOL.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryOptions {
     /// How chunks are encoded.
     pub compression: Compression,
-    /// Rows of a chunk at most.
+    /// The most rows of a chunk.
     pub chunk_rows: Option<u32>,
-    /// Plain bytes of a chunk at most.
+    /// The most plain bytes of a chunk.
     pub chunk_bytes: Option<u64>,
-    /// Bytes of a message at most; a larger one is refused by both sides.
+    /// The most bytes of a message. Both sides refuse a larger one.
     pub max_message_bytes: Option<u64>,
-    /// Bytes of a result's columns at most, in all; a larger result is an error.
+    /// The most bytes of a result's columns in total. A larger result is an error.
     pub max_result_bytes: Option<u64>,
-    /// PostgreSQL: precision and scale with which unconstrained numerics arrive as decimals; as text if `None`.
+    /// PostgreSQL: precision and scale of the decimals that unconstrained numerics become. They are text if `None`.
     pub numeric: Option<(u8, u8)>,
     /// PostgreSQL, MySQL, SQLite and ODBC: the result columns that arrive as text, in the database's own form.
     pub as_text: Vec<String>,
@@ -34,19 +34,19 @@ pub enum Compression {
     /// The server chooses for each chunk.
     #[default]
     Auto,
-    /// All chunks are encoded so.
+    /// All chunks have this encoding.
     Fixed(Config),
 }
 
 /// Whether the workers of a parallel plan encode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parallel {
-    /// They do in plans that are parallel anyway.
+    /// They encode in plans that are parallel anyway.
     #[default]
     Auto,
-    /// They do, and the planner counts such plans as cheaper.
+    /// They encode, and the planner counts such plans as cheaper.
     On,
-    /// They do not.
+    /// They do not encode.
     Off,
 }
 
@@ -79,7 +79,7 @@ impl FromStr for Parallel {
             "auto" => Ok(Self::Auto),
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
-            _ => Err(Error::new(ErrorKind::Usage, format!("parallel {text:?} is none of auto, on, off"))),
+            _ => Err(Error::new(ErrorKind::Usage, format!("parallel {text:?} is not one of auto, on, off"))),
         }
     }
 }
@@ -95,10 +95,11 @@ impl fmt::Display for Parallel {
 }
 
 impl QueryOptions {
-    /// For a source whose server neither encodes nor has numerics without a precision. What such a source does anyway may be asked for.
+    /// Checks the options for a source whose server neither encodes nor has numerics without a precision. Options that
+    /// request the source's usual behaviour are accepted.
     ///
     /// # Errors
-    /// An option asks for something else.
+    /// An option requests something else.
     pub fn refuse_for_plain_source(&self, has_as_text: bool) -> Result<(), Error> {
         let refused = |what: String, hint: String| Err(Error::new(ErrorKind::Unsupported, what).with_hint(hint));
         if self.numeric.is_some() {

@@ -1,4 +1,4 @@
-//! A query's parameters: their values, and the placeholders that they are for.
+//! A query's parameters: their values and placeholders.
 
 use std::fmt::{self, Write as _};
 
@@ -32,13 +32,13 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// A calendar date.
     Date(Date),
-    /// A time of day, with its distance from UTC in seconds if it has one.
+    /// A time of day, with its offset from UTC in seconds if it has one.
     Time(Time, Option<i32>),
     /// A point in time without a zone.
     Timestamp(Date, Time),
     /// A point in time; date and time are those in UTC.
     Instant(Date, Time),
-    /// A length of time; the two parts add up.
+    /// A duration: the sum of both parts.
     Duration {
         /// Days of 24 hours.
         days: i32,
@@ -49,16 +49,16 @@ pub enum Value {
     Uuid([u8; 16]),
     /// Values of one type.
     List(Vec<Value>),
-    /// A value in PostgreSQL's own form, for a PostgreSQL alone.
+    /// A value in PostgreSQL's own form, only for PostgreSQL.
     Sent(Sent),
 }
 
-/// A value as PostgreSQL's Bind message has it.
+/// A value in the form of PostgreSQL's Bind message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The type's number; with 0 the server finds the type.
     pub type_oid: u32,
-    /// Whether the bytes are what the type's send function writes, and not its text.
+    /// Whether the bytes are in the binary form of the type's send function, and not its text.
     pub is_binary: bool,
     /// `None` is NULL.
     pub bytes: Option<Vec<u8>>,
@@ -92,18 +92,18 @@ pub enum Parameters {
     Named(Vec<(String, Value)>),
 }
 
-/// Why there is no literal of a value in PostgreSQL's own form.
+/// The error for a literal of a value in PostgreSQL's own form.
 pub(crate) const PROTOCOLS: &str = "a value in PostgreSQL's form can only be bound by its protocol";
-/// Most digits of a decimal.
+/// The most digits of a decimal.
 const DECIMAL_DIGITS: u8 = 38;
 
-/// Writes what stands in the place of a value.
+/// Writes the replacement of a placeholder.
 pub(crate) type Write<'w, 'p> = &'w mut dyn FnMut(&mut String, &'p Value) -> Result<(), String>;
 
-/// `sql` with what `write` puts in the place of each placeholder outside of quotes and comments.
+/// `sql` with the output of `write` in place of each placeholder outside of quotes and comments.
 ///
 /// # Errors
-/// A placeholder without a value, a value without a placeholder, `$1` and `$name` mixed up, or those of `write`.
+/// A placeholder without a value, a value without a placeholder, a mix of `$1` and `$name`, or an error of `write`.
 pub(crate) fn replace<'p>(
     sql: &str,
     parameters: &'p Parameters,
@@ -137,10 +137,10 @@ impl Parameters {
         }
     }
 
-    /// The value for `$name`, and its place.
+    /// The value for `$name`, and its index.
     ///
     /// # Errors
-    /// There is none, or names and numbers are mixed up.
+    /// There is none, or the values are given in the other form.
     pub(crate) fn value(&self, name: &str) -> Result<(usize, &Value), Error> {
         let is_number = name.starts_with(|first: char| first.is_ascii_digit());
         let found = match (self, is_number) {
@@ -162,10 +162,10 @@ impl Parameters {
     }
 }
 
-/// How many digits a decimal's type has.
+/// The number of digits of a decimal's type.
 ///
 /// # Errors
-/// More than a type can have.
+/// It is more than a type can have.
 pub(crate) fn decimal_width(unscaled: i128, scale: u8) -> Result<u8, String> {
     let width = (unscaled.unsigned_abs().to_string().len() as u8).max(scale);
     if width > DECIMAL_DIGITS {
@@ -174,7 +174,7 @@ pub(crate) fn decimal_width(unscaled: i128, scale: u8) -> Result<u8, String> {
     Ok(width)
 }
 
-/// A decimal's digits, with as many behind the point as it has.
+/// A decimal's digits, with `scale` of them after the point.
 pub(crate) fn decimal_digits(unscaled: i128, scale: u8) -> String {
     let digits = unscaled.unsigned_abs().to_string();
     let padded = format!("{digits:0>least$}", least = scale as usize + 1);
@@ -205,13 +205,13 @@ pub(crate) fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// Appends a text.
+/// Appends text.
 pub(crate) fn push(sql: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = sql.write_fmt(text);
 }
 
-/// A value was given for which the query has no placeholder.
+/// The error of a value for which the query has no placeholder.
 pub(crate) fn unused(name: impl fmt::Display) -> Error {
     usage(format!("the query has no ${name} for a given value")).with_hint(
         "write placeholders as $1, $2, … for a list of values and as $name for a mapping, in place of %s, %(name)s, ? and :name",

@@ -1,6 +1,7 @@
 //! Several connections read the parts of one result at once.
 //!
-//! A source says through [`Connection::partitioning`](crate::Connection::partitioning) what it offers. If it is [`Partitioning`], then
+//! [`Connection::partitioning`](crate::Connection::partitioning) returns what a source offers. If it is
+//! [`Partitioning`]:
 //!
 //! ```text
 //!   connection ──siblings──> n connections, all of which see one state of the database
@@ -9,9 +10,9 @@
 //!                                                          queue ──> ResultStream
 //! ```
 //!
-//! What is the same for all sources is here: the texts ([`text`]), the column to cut by ([`key`]), the choice of cuts from a sample of its
-//! values ([`balance`]), where a condition fits into a query ([`plain`]), the reading (`reader`), and the schema on which parts
-//! agree whose rows decide types (`agreement`).
+//! The code for all sources is here: the texts ([`text`]), the column by which to cut ([`key`]), the choice of cuts
+//! from a sample of its values ([`balance`]), an additional condition in a query ([`plain`]), the reading (`reader`),
+//! and the common schema of parts whose rows decide types (`agreement`).
 
 mod agreement;
 pub(crate) mod balance;
@@ -27,12 +28,12 @@ pub use reader::{read, read_each};
 
 use crate::{Connection, Error, Keep};
 
-/// What a source offers to whoever wants to read one result in parts.
+/// What a source offers for reading one result in parts.
 #[derive(Clone, Copy)]
 pub enum Offer<'a> {
-    /// Connections beside the first one, and ways to cut a query.
+    /// Further connections, and ways to cut a query.
     Parts(&'a dyn Partitioning),
-    /// One stream serves as well: the source uses all cores for it by itself, and all of it is one state of the database.
+    /// One stream is as good: the source uses all cores for it, and all of it is one state of the database.
     OneStream,
     /// Neither.
     Nothing,
@@ -41,13 +42,13 @@ pub enum Offer<'a> {
 /// How to cut a query into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionSplit {
-    /// The column of the result by whose values it is cut. Without one, the source cuts by where rows lie, if it can.
+    /// The column by whose values the result is cut. Without it, the source cuts by the location of rows, if it can.
     pub key: Option<String>,
-    /// How many parts to make; fewer if the keys do not give as many that are worth it. At least 1.
+    /// The number of parts, at least 1. There are fewer if the keys do not suffice.
     pub count: usize,
-    /// Between which keys to make cuts at equal distances, as texts without quotes: `("0", "1000")`, `("2024-01-01", "2025-01-01")`.
-    /// It filters nothing: the first part reaches down from the first cut to the smallest key, the last part up to the largest.
-    /// Without it, the source looks for cuts that make the parts equally large.
+    /// The bounds of cuts at equal distances, as texts without quotes: `("0", "1000")`, `("2024-01-01",
+    /// "2025-01-01")`. They filter nothing: the first part begins at the smallest key, and the last part ends at the
+    /// largest. Without bounds, the source looks for cuts that make the parts equally large.
     pub range: Option<(String, String)>,
     /// Whether all parts must see one state of the database.
     pub consistent: bool,
@@ -55,13 +56,14 @@ pub struct PartitionSplit {
 
 /// Implemented by the connections of a source that can be read in parts.
 pub trait Partitioning: Send + Sync {
-    /// Opens `count` connections to the same database as the same user, with the settings of this one where the source
-    /// knows them, and runs `setup` on each. With `consistent`, every query on any of them then sees the same state of the
-    /// database, for as long as all of them are open; none can write. Without, each query sees its own.
+    /// Opens `count` connections to the same database as the same user, with the settings of this connection as far as
+    /// the source knows them, and runs `setup` on each. With `consistent`, every query on them sees the same state of
+    /// the database while all of them are open, and none can write. Without it, each query sees its own state.
     ///
     /// # Errors
-    /// `Unsupported` if the database cannot give them one state, or if this connection has what others cannot see (an open
-    /// transaction, temporary tables); the message says which. Otherwise as for [`connect`](crate::connect).
+    /// `Unsupported` if the database cannot show them one state, or if this connection has something that others
+    /// cannot see (an open transaction, temporary tables); the message says which. Otherwise as for
+    /// [`connect`](crate::connect).
     fn siblings(
         &self,
         count: usize,
@@ -70,19 +72,19 @@ pub trait Partitioning: Send + Sync {
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error>;
 
-    /// The queries that together give each row of `query` exactly once, those with a NULL key included: 1 to `split.count` of them,
-    /// in the order of the keys. Called on one of the [siblings](Self::siblings), so that what it asks the database is
-    /// answered from the same state. `query` has no parameters left.
+    /// The queries that together return each row of `query` exactly once, including rows with a NULL key: 1 to
+    /// `split.count` queries, in the order of the keys. It is called on one of the [siblings](Self::siblings), so that
+    /// its questions are answered from the same state. `query` has no parameters left.
     ///
-    /// Statistics may decide where a cut is made, never whether a row is read.
+    /// Statistics may affect the position of a cut, but never whether a row is read.
     ///
     /// # Errors
-    /// `Unsupported` with the reason if parts of this query would not add up to it, or if its keys cannot be cut; `Usage` if there
-    /// is no such key. Otherwise as for [`Connection::query`].
+    /// `Unsupported` with the reason if the parts would not be equal to the query, or if its keys cannot be cut;
+    /// `Usage` if there is no such key. Otherwise as for [`Connection::query`].
     fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error>;
 
-    /// Whether the types of a query's columns may depend on its rows, so that its parts may have different ones. Called on one of the
-    /// [siblings](Self::siblings).
+    /// Whether the types of a query's columns may depend on its rows, so that parts may have different types. It is
+    /// called on one of the [siblings](Self::siblings).
     ///
     /// # Errors
     /// As for [`Connection::query`].
@@ -90,7 +92,8 @@ pub trait Partitioning: Send + Sync {
         Ok(false)
     }
 
-    /// Whether the state that the [siblings](Self::siblings) share covers all that a query reads. Called on one of them.
+    /// Whether the common state of the [siblings](Self::siblings) includes all data that a query reads. It is called
+    /// on one of them.
     ///
     /// # Errors
     /// `Unsupported` with the reason if it does not. Otherwise as for [`Connection::query`].

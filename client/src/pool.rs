@@ -1,8 +1,8 @@
-//! Buffers for whole messages, used again and again.
+//! Reusable buffers for whole messages.
 //!
 //! Writing to fresh memory costs a page fault every 4 KiB, which takes longer than copying the 4 KiB from the socket.
-//! A buffer comes back to the pool when the last [`Bytes`] over it is dropped: right after decoding for an encoded
-//! chunk, never soon for a plain one, whose buffer is now the column's memory.
+//! A buffer returns to the pool when the last [`Bytes`] over it is dropped. For an encoded chunk, this is right after
+//! decoding. For a plain chunk it is much later, because its buffer is the memory of the columns.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -15,7 +15,7 @@ pub const ALIGNMENT: usize = 64;
 
 /// Capacities are multiples of this, so that chunks of nearly the same size can share buffers.
 const GRAIN: usize = 4096;
-/// Bytes that one pool keeps for later.
+/// The bytes that one pool keeps for reuse.
 const IDLE_BYTES: usize = 32 << 20;
 
 /// Recycled buffers of one connection.
@@ -41,13 +41,13 @@ impl Pool {
     }
 
     fn idle<T>(&self, work: impl FnOnce(&mut Idle) -> T) -> T {
-        // Nothing in the critical sections leaves the list half-changed.
+        // No panic in the critical sections leaves the list inconsistent.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Idle {
-    /// The smallest buffer that holds `len` without wasting an eighth: a plain chunk keeps it for good.
+    /// The smallest buffer for `len` bytes that wastes less than an eighth, because a plain chunk keeps it.
     fn take(&mut self, len: usize) -> Option<Memory> {
         let fits = |memory: &Memory| memory.capacity() >= len && memory.capacity() <= (len + len / 8).max(GRAIN);
         let (index, _) = self.memory.iter().enumerate().filter(|(_, m)| fits(m)).min_by_key(|(_, m)| m.capacity())?;
@@ -63,7 +63,7 @@ impl Idle {
         self.bytes += memory.capacity();
         self.memory.push(memory);
         while self.bytes > IDLE_BYTES {
-            // The oldest has the least likely size.
+            // The oldest buffer has the least likely size.
             self.bytes -= self.memory.remove(0).capacity();
         }
     }
@@ -79,7 +79,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Where the next bytes go: an address and how many may be written there.
+    /// The address for the next bytes, and how many may be written there.
     pub(crate) fn unfilled(&mut self) -> (*mut u8, usize) {
         let start = self.memory.as_ref().map_or(std::ptr::null_mut(), Memory::start);
         // SAFETY: filled <= len <= capacity, so the result is inside the allocation or at its end.
@@ -112,7 +112,7 @@ impl Buffer {
         self.len - self.filled
     }
 
-    /// What has been filled, as reference-counted bytes. The buffer returns to its pool with the last reference.
+    /// The filled part, as reference-counted bytes. The buffer returns to its pool with the last reference.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }

@@ -1,4 +1,5 @@
-//! PostgreSQL's protocol v3 towards a server that speaks the Colonnade format, `spec/PROTOCOL.md`, or towards any other:
+//! PostgreSQL's protocol v3, with a server that sends the Colonnade format (`spec/PROTOCOL.md`) or with any other
+//! server:
 //! <https://www.postgresql.org/docs/current/protocol.html>.
 
 mod ask;

@@ -1,11 +1,11 @@
-//! Text of others for a terminal: what would steer it, or change the order of what is read, is made visible.
+//! Text of databases for a terminal: escapes for the characters that control it or change the order of text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character shows nothing by itself but changes how others are shown: Unicode's control characters, and of its
-/// format characters those that turn the direction of text (<https://trojansource.codes>), hide, or break lines. The joiners of
-/// scripts and of emoji are left alone.
+/// Whether a character is invisible and changes how others are shown: control characters, and format characters that
+/// change the direction of text (<https://trojansource.codes>), hide text, or break lines. The joiners of scripts and
+/// of emoji are not included.
 fn steers(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -13,7 +13,7 @@ fn steers(letter: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text, with escapes such as `\x1b` and `\u{202e}` for what steers a terminal. Line breaks and tabs stay if `lines`.
+/// The text, with escapes such as `\x1b` and `\u{202e}` for these characters. With `lines`, line breaks and tabs stay.
 pub fn printable(text: &str, lines: bool) -> Cow<'_, str> {
     let escaped = |letter: char| steers(letter) && !(lines && matches!(letter, '\n' | '\t'));
     if !text.contains(escaped) {

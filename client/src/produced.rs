@@ -11,14 +11,14 @@ use crate::feed::{self, Nothing};
 use crate::stats::Meter;
 use crate::{Batch, Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 
-/// Batches wait in the queue for the reader: one, while the next is made.
+/// The batches in the queue for the reader: one, while the next one is made.
 const AHEAD: usize = 1;
-/// How long an interrupted producer may take to stop.
+/// The time within which an interrupted producer must stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How often it is told.
+/// The time between two interrupts.
 const INSIST: Duration = Duration::from_millis(50);
 
-/// `Ok(None)` is the end; a queue that ends without it lost its producer.
+/// `Ok(None)` is the end. If the queue ends without it, the producer has died.
 pub(crate) type Pulled = Result<Option<RecordBatch>, Error>;
 
 /// The queue to the reader.
@@ -26,8 +26,8 @@ pub(crate) fn queue() -> (SyncSender<Pulled>, Receiver<Pulled>) {
     sync_channel(AHEAD)
 }
 
-/// Puts batches into the queue until there are no more or nobody wants them. Gives what the reader is to learn last, once
-/// the producer has tidied up: the reader may then start another query.
+/// Puts batches into the queue until there are no more, or the reader has gone. Returns the last event for the reader,
+/// which is sent after the producer has released its resources: the reader may then start another query.
 pub(crate) fn pump(sender: &SyncSender<Pulled>, mut next: impl FnMut() -> Pulled) -> Pulled {
     loop {
         let Some(batch) = next()? else { return Ok(None) };
@@ -37,7 +37,7 @@ pub(crate) fn pump(sender: &SyncSender<Pulled>, mut next: impl FnMut() -> Pulled
     }
 }
 
-/// Stops a producer, which may have heard nothing of a first attempt, until its queue `ends`.
+/// Stops a producer until its queue `ends`. It repeats the interrupt, because the first one may have no effect.
 pub(crate) fn stop<T>(queue: &Receiver<T>, canceller: &dyn Cancel, ends: impl Fn(T) -> bool) -> Result<(), Error> {
     let deadline = Instant::now() + STOP_LIMIT;
     while Instant::now() < deadline {
@@ -113,7 +113,7 @@ impl ResultStream for Produced {
 impl Drop for Produced {
     fn drop(&mut self) {
         if self.batches.take().is_some() {
-            // Best effort: a producer that goes on stops at its next batch.
+            // Best effort: otherwise the producer stops at its next batch.
             let _ = self.canceller.cancel();
         }
     }

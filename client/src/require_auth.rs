@@ -1,25 +1,25 @@
-//! Which ways to log in a user allows, in the form that libpq's `require_auth` has.
+//! The login methods that a user allows, in the form of libpq's `require_auth`.
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-REQUIRE-AUTH>
 
 use crate::{Error, ErrorKind};
 
-/// What stands before the name of a method that is excluded.
+/// The prefix of an excluded method.
 const NOT: char = '!';
 
 /// The methods that a server may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Requirement {
-    /// Nothing was said.
+    /// No restriction.
     #[default]
     Any,
     /// One of these.
     OneOf(Vec<&'static str>),
-    /// All but these.
+    /// All except these.
     NoneOf(Vec<&'static str>),
 }
 
 impl Requirement {
-    /// Reads a list of names with commas between. All of them begin with `!`, or none does.
+    /// Reads a list of names, separated by commas. All of them begin with `!`, or none does.
     ///
     /// # Errors
     /// A name that is not among `known`, one that comes twice, or names with and without `!`.

@@ -1,4 +1,5 @@
-//! A result that comes in rows: the receiving thread passes blocks of them on, the reader makes batches of columns.
+//! A result that arrives in rows: the receiving thread passes on blocks of rows, and the reader converts them to
+//! batches of columns.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -7,13 +8,13 @@ use crate::arrays::Length;
 use crate::shared_connection::{Event, EventReader, Peer, died};
 use crate::{Answer, Batch, Error, Keep, QueryOptions, ResultStream, Stats};
 
-/// Rows that each column takes at a time, of a block at most: few enough that the places where a column reads, a cache line a row,
+/// The most rows of a block that each column decodes at once. So few that their cursors, one cache line for each row,
 /// stay in the nearest cache from one column to the next.
 pub(crate) const GROUP: usize = 256;
-/// As the extension's chunks. PROTOCOL §2.
+/// The size of the extension's chunks. PROTOCOL §2.
 const BATCH_ROWS: usize = 1 << 16;
 const BATCH_BYTES: u64 = 4 << 20;
-/// Of a wide table at least so many bytes a column: each array of each batch costs time and memory by itself.
+/// The least bytes for each column of a wide table, because each array of each batch costs time and memory.
 const COLUMN_BYTES: u64 = 32 << 10;
 
 /// A part of an answer.
@@ -24,44 +25,45 @@ pub(crate) enum Part<C, B> {
     Rows(B),
 }
 
-/// Takes a protocol's rows apart, column by column.
+/// Decodes a protocol's rows column by column.
 pub(crate) trait Decoder: Send + Sized {
     /// A column, as the server describes it.
     type Column: Send;
     /// Some whole rows.
     type Block: AsRef<[u8]> + Send;
 
-    /// For a result with these columns.
+    /// The decoder of a result with these columns.
     fn new(columns: &[Self::Column]) -> (SchemaRef, Self);
 
-    /// Takes the next rows of a block from `at` on, `most` and [`GROUP`] of them at most. Moves `at` on, and gives their number.
+    /// Decodes the next rows of a block from `at` on, at most `most` and at most [`GROUP`]. Moves `at`, and returns
+    /// their number.
     ///
     /// # Errors
-    /// Bytes that are not rows of this result, or a value that its column cannot hold.
+    /// Bytes that are not rows of this result, or a value that its column cannot represent.
     fn group(&mut self, block: &Self::Block, at: &mut usize, most: usize) -> Result<usize, Error>;
 
-    /// The columns of all rows since the last time.
+    /// The columns of all rows since the last call.
     ///
     /// # Errors
     /// Text that is not UTF-8.
     fn arrays(&mut self, schema: &Schema) -> Result<Vec<ArrayRef>, Error>;
 
-    /// The error of a server that sent something which the protocol does not allow.
+    /// The error of a server that violates the protocol.
     fn protocol(what: String) -> Error;
 }
 
-/// Rows to batches.
+/// Converts rows to batches.
 #[derive(Debug)]
 pub(crate) struct Batches<D> {
     schema: SchemaRef,
     decoder: D,
-    /// Rows and received bytes of the batch in the making, and the most of them.
+    /// Rows and received bytes of the current batch, and their limits.
     rows: usize,
     bytes: u64,
     most_rows: usize,
     most_bytes: u64,
     length: Length,
-    /// Rows of all.
+    /// All rows of the result.
     total: u64,
 }
 
@@ -80,7 +82,7 @@ impl<D: Decoder> Batches<D> {
         }
     }
 
-    /// Takes the rows of a block from `at` on, up to the end of the block or of a batch. Moves `at` on.
+    /// Decodes the rows of a block from `at` on, up to the end of the block or of a batch. Moves `at`.
     ///
     /// # Errors
     /// Those of [`Decoder::group`] and [`Decoder::arrays`].
@@ -181,7 +183,7 @@ impl<P: Peer, D: Decoder> RowStream<P, D> {
                 Some(Event::Finished(finished)) => {
                     self.ended = true;
                     let (rows, total) = (finished.rows, self.batches.total);
-                    // Not every protocol and not every statement counts.
+                    // Some protocols and statements have no count.
                     if rows.is_some_and(|rows| rows != total) {
                         return Err(D::protocol(miscounted(total, rows)));
                     }
@@ -220,15 +222,15 @@ impl<P: Peer, D: Decoder> ResultStream for RowStream<P, D> {
     }
 }
 
-/// Brings bytes that another core has received into this one's cache, in order and many at a time: columns, which leap from row to row,
-/// would wait for each line by itself.
+/// Loads bytes that another core has received into this core's cache, in order and many at a time. Columns jump from
+/// row to row, and would wait for each cache line separately.
 pub(crate) fn warm(bytes: &[u8]) {
     const LINE: usize = 64;
     let sum = bytes.iter().step_by(LINE).fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     std::hint::black_box(sum);
 }
 
-/// What a server sent whose count and whose rows tell different stories.
+/// The error text for a row count that differs from the number of rows.
 pub(crate) fn miscounted(read: u64, counted: Option<u64>) -> String {
     format!("{read} rows with a tag of {}", counted.map_or("none".to_owned(), |rows| rows.to_string()))
 }

@@ -1,5 +1,5 @@
-//! A connection that one query at a time uses, whatever its protocol: who holds it, what its receiving thread tells the
-//! reader, and how a query is stopped.
+//! A connection that one query at a time uses, independent of the protocol: its current owner, the events of its
+//! receiving thread, and cancellation.
 
 mod event_reader;
 
@@ -18,28 +18,30 @@ use crate::{Cancel, Error, ErrorKind, Keep};
 
 pub(crate) use event_reader::EventReader;
 
-/// How long a cancelled query may take to end before its connection is given up.
+/// The time within which a cancelled query must end. Afterwards its connection is closed.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const BUSY: &str = "the connection still delivers a result: read it to its end, drop it, or open a second connection";
-/// How often it is told to stop: a request that comes while the server waits for the rest of a question does nothing.
+/// The time between two cancel requests: a request that comes while the server waits for the rest of a question has no
+/// effect.
 const INSIST: Duration = Duration::from_millis(500);
 
-/// Called whenever nothing came for a while, and before each message: an error ends the wait.
+/// Called after each timeout without bytes, and before each message. An error ends the wait.
 pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
-/// The other end of a connection.
+/// The server of a connection.
 pub(crate) trait Peer: Send + Sync + 'static {
-    /// A connection that is logged in. Dropping it says goodbye.
+    /// A logged-in connection. Dropping it ends the session.
     type ServerConnection: Send + 'static;
 
-    /// Asks the server, from any thread, to stop what runs; returns when it has taken notice.
+    /// Requests the server, from any thread, to cancel the running query. Returns when the server has processed the
+    /// request.
     ///
     /// # Errors
     /// The request could not be delivered.
     fn cancel(&self) -> Result<(), Error>;
 
-    /// Makes sure that a request to stop which came too late does not hit the next query, where having taken notice of
-    /// it is not enough for that.
+    /// Makes sure that a late cancel request does not cancel the next query, if `cancel` alone does not guarantee
+    /// this.
     ///
     /// # Errors
     /// The connection is lost.
@@ -47,24 +49,24 @@ pub(crate) trait Peer: Send + Sync + 'static {
         Ok(())
     }
 
-    /// What lies below a connection.
+    /// The socket of a connection.
     fn socket(connection: &Self::ServerConnection) -> &Socket;
 
     /// Bytes received on a connection so far.
     fn received(connection: &Self::ServerConnection) -> u64;
 }
 
-/// What the user's side, the receiving thread and cancellers share.
+/// The state that the user's side, the receiving thread and cancellers share.
 pub(crate) struct SharedConnection<P: Peer> {
     name: String,
     pub(crate) peer: P,
-    /// Ends the connection under a thread that is blocked in it.
+    /// Ends the connection while a thread is blocked in it.
     socket: Socket,
-    /// The number of the query that was cancelled last. Whoever holds it keeps the next query from beginning.
+    /// The number of the query that was cancelled last. While this is locked, the next query does not begin.
     cancelled: Mutex<u64>,
-    /// The same number, for the receiving thread, which must not wait for a request that is being delivered.
+    /// The same number for the receiving thread, which must not wait while a request is being delivered.
     stopping: AtomicU64,
-    /// They read parts of this one's results.
+    /// Connections that read parts of this connection's results.
     pub(crate) siblings: Siblings,
     state: Mutex<State<P::ServerConnection>>,
     changed: Condvar,
@@ -72,39 +74,39 @@ pub(crate) struct SharedConnection<P: Peer> {
 
 enum State<L> {
     Idle(L, u64),
-    /// Which query runs, and whether its reader has lost interest.
+    /// The number of the running query, and whether its reader has stopped.
     Busy(u64, Arc<AtomicBool>),
     Closed,
 }
 
-/// What the receiving thread tells; last is an end or an error.
+/// The events of the receiving thread. The last one is the end or an error.
 pub(crate) enum Event<T> {
     /// A part of the answer.
     Part(T),
-    /// The answer is complete and the connection free again.
+    /// The answer is complete, and the connection is free.
     Finished(Finished),
 }
 
 /// How an answer without an error ended.
 pub(crate) struct Finished {
-    /// Rows that the server counted.
+    /// The rows that the server counted.
     pub(crate) rows: Option<u64>,
     received: u64,
 }
 
-/// What an answer came to: the rows that the server counted. The outer error ends the connection; the inner one leaves
-/// it usable.
+/// The end of an answer: the rows that the server counted. The outer error ends the connection. After the inner error,
+/// it can be used again.
 pub(crate) type AnswerOutcome = Result<Result<Option<u64>, Error>, Error>;
 
-/// Why an answer came to nothing.
+/// Why a statement failed.
 pub(crate) enum AnswerError {
-    /// The connection did.
+    /// The connection is lost.
     Lost(Error),
-    /// The server or this client refused; the connection can go on.
+    /// The server or this client refused the statement. The connection can be used again.
     Refused(Error),
 }
 
-/// Errors of the connection are the usual ones.
+/// An error without further information is an error of the connection.
 impl From<Error> for AnswerError {
     fn from(error: Error) -> Self {
         Self::Lost(error)
@@ -137,7 +139,7 @@ impl<P: Peer> SharedConnection<P> {
         !matches!(*self.state(), State::Closed)
     }
 
-    /// What the connection says of itself, if no query runs.
+    /// Reads the connection's state, if no query runs.
     pub(crate) fn look<T>(&self, at: impl FnOnce(&P::ServerConnection) -> T) -> Option<T> {
         match &*self.state() {
             State::Idle(connection, _) => Some(at(connection)),
@@ -145,7 +147,7 @@ impl<P: Peer> SharedConnection<P> {
         }
     }
 
-    /// Runs `work` with the connection, on a thread of its own; `work` passes on the parts of the answer.
+    /// Runs `work` with the connection on a separate thread. `work` passes on the parts of the answer.
     ///
     /// # Errors
     /// The connection is closed or busy, or the wait for it was interrupted.
@@ -170,9 +172,9 @@ impl<P: Peer> SharedConnection<P> {
         events: &SyncSender<Result<Event<T>, Error>>,
         work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome,
     ) {
-        // How long the reader has kept the answer waiting: a server cannot help that.
+        // The time for which the reader has delayed the answer, for which the server is not responsible.
         let paused = Cell::new(Duration::ZERO);
-        // When the query is given up, but for pauses, and when the server is told next.
+        // The time when the cancelled query must have ended, without pauses, and the time of the next cancel request.
         let mut stopping = None;
         let mut tick = || {
             let told = self.stopping.load(Ordering::Acquire) == number;
@@ -187,7 +189,7 @@ impl<P: Peer> SharedConnection<P> {
             }
             if now >= *next {
                 *next = now + INSIST;
-                // If the request cannot be delivered, reading on is all that is left, up to the deadline.
+                // If the request fails, reading continues until the deadline.
                 let _ = self.cancel_query(Some(number));
             }
             Ok(())
@@ -206,7 +208,8 @@ impl<P: Peer> SharedConnection<P> {
         let received = P::received(&connection) - before;
         let (connection, outcome) = match outcome {
             Ok(outcome) => (Some(connection), outcome),
-            // `close` ends the socket as a server does. It changes the state before, which tells the two apart.
+            // `close` also ends the socket. It changes the state before, which distinguishes it from an end by the
+            // server.
             Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
                 let message = "the connection was closed before its result was read: read it first";
                 (None, Err(Error::new(ErrorKind::ConnectionLost, message)))
@@ -215,7 +218,7 @@ impl<P: Peer> SharedConnection<P> {
         };
         self.give_back(connection, number);
         let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
-        // A reader that is gone needs no news.
+        // Nobody needs the event if the reader is gone.
         let _ = events.send(finished.map_err(|error| error.with_origin(&self.name)));
     }
 
@@ -224,7 +227,7 @@ impl<P: Peer> SharedConnection<P> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a result that was given up, then takes the connection.
+    /// Waits for the end of an abandoned result, and takes the connection.
     fn take(&self, keep: Keep<'_>) -> Result<(P::ServerConnection, u64, Arc<AtomicBool>), Error> {
         let mut state = self.state();
         loop {
@@ -249,9 +252,9 @@ impl<P: Peer> SharedConnection<P> {
         }
     }
 
-    /// Gives the connection back, or ends it if `connection` is `None`.
+    /// Returns the connection, or closes it if `connection` is `None`.
     fn give_back(&self, connection: Option<P::ServerConnection>, number: u64) {
-        // A request to stop that is on its way still means this query.
+        // A cancel request that is being delivered still means this query.
         let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = connection.and_then(|mut connection| {
             let settled = if *cancelled == number { self.peer.settle(&mut connection) } else { Ok(()) };
@@ -265,7 +268,7 @@ impl<P: Peer> SharedConnection<P> {
         self.changed.notify_all();
     }
 
-    /// Cancels the query with this number, or any; does nothing if it has ended.
+    /// Cancels the query with this number, or any query. Without a running query this has no effect.
     ///
     /// # Errors
     /// The request could not be delivered.
@@ -280,19 +283,19 @@ impl<P: Peer> SharedConnection<P> {
         self.peer.cancel().map_err(|error| error.with_origin(&self.name))
     }
 
-    /// Ends the connection, and a query that runs on it.
+    /// Closes the connection, and ends a running query.
     pub(crate) fn close(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);
         self.changed.notify_all();
         if let State::Busy(..) = before {
             self.socket.reset_at_close();
         }
-        // Says goodbye, if nothing runs.
+        // This ends the session, if no query runs.
         drop(before);
         self.socket.shutdown();
     }
 
-    /// Nobody will ask for another query: a result that is still being read keeps the connection until its end.
+    /// Called when no further query will follow. A result that is being read keeps the connection until its end.
     pub(crate) fn retire(&self) {
         let mut state = self.state();
         if let State::Idle(..) = *state {
@@ -301,14 +304,14 @@ impl<P: Peer> SharedConnection<P> {
     }
 }
 
-/// Stops whatever runs, here and on the siblings.
+/// Cancels the running queries of this connection and of its siblings.
 impl<P: Peer> Cancel for SharedConnection<P> {
     fn cancel(&self) -> Result<(), Error> {
         self.cancel_query(None).and(self.siblings.cancel())
     }
 }
 
-/// Runs `open` on a thread of its own: names are resolved and sockets connected without a way to interrupt them.
+/// Runs `open` on a separate thread, because resolving names and connecting sockets cannot be interrupted.
 ///
 /// # Errors
 /// Those of `open`, or an interruption.
@@ -328,7 +331,8 @@ pub(crate) fn connect<L: Send + 'static>(
     }
 }
 
-/// Whenever a connection breaks before the session is ready, no connection came about. When that is depends on the server's pace.
+/// If a connection is lost before the session is ready, the error is that the connection failed, whatever the server's
+/// speed.
 fn before_session(error: Error) -> Error {
     if error.kind() != ErrorKind::ConnectionLost {
         return error;
@@ -345,7 +349,7 @@ fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "interrupted")
 }
 
-/// A thread of this process ended without a word, which only a defect in it explains.
+/// A thread of this process ended without an event, which only a defect explains.
 pub(crate) fn died() -> Error {
     Error::new(ErrorKind::ConnectionLost, "the receiving thread died")
 }

@@ -15,17 +15,17 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Connects to a host name or IP address, within `timeout` for all of its addresses.
+    /// Connects to a host name or IP address. `timeout` applies to all of its addresses together.
     ///
     /// # Errors
-    /// Nobody listens there, or not within the timeout.
+    /// No server listens there, or not within the timeout.
     pub(crate) fn tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
         let mut last = io::Error::new(Io::NotFound, "the host name has no address");
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         for address in (host, port).to_socket_addrs()? {
             let attempt = match deadline {
                 Some(deadline) => {
-                    // Zero would be an error of another kind.
+                    // A timeout of zero would be another error.
                     let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
                     TcpStream::connect_timeout(&address, left)
                 }
@@ -33,10 +33,10 @@ impl Socket {
             };
             match attempt {
                 Ok(socket) => {
-                    // Queries are small and must leave at once.
+                    // Queries are small and must be sent without delay.
                     socket.set_nodelay(true)?;
                     let socket = Self::Tcp(socket);
-                    // The system notices a peer that vanished while a long query is awaited.
+                    // With keepalives, the system notices a peer that disappears during a long query.
                     socket.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1);
                     return Ok(socket);
                 }
@@ -49,7 +49,7 @@ impl Socket {
     /// Connects to a socket file.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// No server listens there.
     pub(crate) fn unix(file: &Path) -> io::Result<Self> {
         UnixStream::connect(file).map(Self::Unix)
     }
@@ -84,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// How long one receive waits.
+    /// The timeout of one receive.
     pub(crate) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => socket.set_read_timeout(timeout),
@@ -92,7 +92,7 @@ impl Socket {
         }
     }
 
-    /// How long one send waits for a peer that reads nothing.
+    /// The timeout of one send to a peer that does not read.
     pub(crate) fn set_send_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => socket.set_write_timeout(Some(timeout)),
@@ -100,14 +100,14 @@ impl Socket {
         }
     }
 
-    /// Makes closing tell the peer at once that nobody reads on. A server that waits for a full buffer to drain would
-    /// otherwise take the closed connection for a slow one, and learn only minutes later.
+    /// Makes closing reset the connection. A server that waits for a full buffer would otherwise consider the closed
+    /// connection slow, and notice its end only minutes later.
     pub(crate) fn reset_at_close(&self) {
         let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
         self.set(libc::SOL_SOCKET, libc::SO_LINGER, &at_once);
     }
 
-    /// Sets an option of a protocol level; without it the connection still works.
+    /// Sets an option of a protocol level. The connection also works without it.
     pub(crate) fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) {
         // SAFETY: the descriptor is open, and the option's value is a T, of its size.
         unsafe {
@@ -121,7 +121,7 @@ impl Socket {
         }
     }
 
-    /// Ends the connection for every holder of it; blocked calls return.
+    /// Ends the connection for all of its handles. Blocked calls return.
     pub(crate) fn shutdown(&self) {
         let _ = match self {
             Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
@@ -129,7 +129,7 @@ impl Socket {
         };
     }
 
-    /// A second holder of the same connection.
+    /// A second handle of the same connection.
     pub(crate) fn share(&self) -> io::Result<Self> {
         match self {
             Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
@@ -145,7 +145,7 @@ impl Socket {
     }
 }
 
-/// The system's words without Rust's "(os error 111)".
+/// The system's error text without Rust's "(os error 111)".
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or(&text);

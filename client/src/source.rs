@@ -1,4 +1,4 @@
-//! What a source is.
+//! The interface of all sources.
 
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use crate::partition::Offer;
 use crate::{Batch, Dialect, Error, QueryOptions, Statement, Stats};
 
-/// Asked before each chunk and about ten times a second while waiting: whether to go on. `false` cancels the query on the server and makes
-/// the waiting call return an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
+/// Called before each chunk, and about ten times a second while waiting. `false` cancels the query on the server, and
+/// the waiting call returns an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
 pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
 
-/// Refuses the columns of a result that nobody could use. It is called once, on a thread of the source's.
+/// Refuses columns that the caller cannot use. It is called once, on a thread of the source.
 pub type SchemaCheck = Box<dyn FnOnce(&SchemaRef) -> Result<(), Error> + Send>;
 
-/// A connection to a source. One result at a time is read from it.
+/// A connection to a source. It reads one result at a time.
 pub trait Connection: Send + Sync {
-    /// Starts a query; returns when its schema is known.
+    /// Starts a query. Returns when its schema is known.
     ///
     /// # Errors
-    /// Whatever the database reports, a connection that is lost, closed or busy, or an interruption.
+    /// An error of the database, a lost, closed or busy connection, or an interruption.
     fn query(
         &self,
         statement: Statement<'_>,
@@ -26,8 +26,8 @@ pub trait Connection: Send + Sync {
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
 
-    /// Starts a query if `check` accepts its columns. A statement that is refused has not run, or is undone. Sources that can do
-    /// neither leave what it did.
+    /// Starts a query if `check` accepts its columns. A refused statement does not run, or is undone. If a source can
+    /// do neither, its effect remains.
     ///
     /// # Errors
     /// As for [`Connection::query`], and those of `check`.
@@ -43,21 +43,21 @@ pub trait Connection: Send + Sync {
         Ok(rows)
     }
 
-    /// Runs a statement and passes over the rows it may return. Gives the number of rows it touched, if the database
-    /// says one.
+    /// Runs a statement and skips its rows. Returns the number of affected rows, if the database reports it.
     ///
     /// # Errors
     /// As for [`Connection::query`].
     fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error>;
 
-    /// Runs one statement, once, of which nobody knows whether it gives rows.
+    /// Runs a statement once, if it is unknown whether it returns rows.
     ///
     /// # Errors
     /// As for [`Connection::query`].
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
 
-    /// What a statement takes and gives, if its placeholders have PostgreSQL's types of these numbers, of which 0 is open. It does not
-    /// run. `None` where that cannot be known before.
+    /// Describes the parameters and columns of a statement. `types` are PostgreSQL's numbers of the types of its
+    /// placeholders; 0 leaves a type open. The statement does not run. `None` if it cannot be described before it
+    /// runs.
     ///
     /// # Errors
     /// As for [`Connection::query`].
@@ -65,37 +65,38 @@ pub trait Connection: Send + Sync {
         Ok(None)
     }
 
-    /// Whether a transaction is open, as the source itself says; `None` if it does not say, or is busy.
+    /// Whether a transaction is open, as the source reports it; `None` if it does not report it, or is busy.
     fn transaction(&self) -> Option<Transaction> {
         None
     }
 
-    /// The session's time zone as PostgreSQL's parameter `TimeZone` has it, if the source says and no query runs.
+    /// The session's time zone in the form of PostgreSQL's parameter `TimeZone`, if the source reports it and no query
+    /// runs.
     fn time_zone(&self) -> Option<String> {
         None
     }
 
-    /// What it offers to whoever wants to read one result in parts.
+    /// What the source offers for reading one result in parts.
     fn partitioning(&self) -> Offer<'_> {
         Offer::Nothing
     }
 
-    /// What can stop the running query from another thread.
+    /// A handle that cancels the running query from another thread.
     fn canceller(&self) -> Arc<dyn Cancel>;
 
-    /// How the source writes literals.
+    /// The dialect of the source's literals.
     fn dialect(&self) -> Dialect;
 
-    /// The source's name, without any secret.
+    /// The source's name, without secrets.
     fn name(&self) -> &str;
 
-    /// The server's software and version, as it says.
+    /// The name and version of the server's software.
     fn server(&self) -> &str;
 
-    /// Whether it can take another query, now or when the one that runs has ended.
+    /// Whether it accepts another query, now or after the running one has ended.
     fn is_open(&self) -> bool;
 
-    /// Ends the connection; a running query ends with an error.
+    /// Closes the connection. A running query ends with an error.
     fn close(&self);
 }
 
@@ -104,35 +105,35 @@ pub trait ResultStream: Send {
     /// The columns.
     fn schema(&self) -> &SchemaRef;
 
-    /// The next batch, or `None` after the last: only then is the result complete.
+    /// The next batch, or `None` after the last. Only `None` means that the result is complete.
     ///
     /// # Errors
-    /// A query that failed half-way, a connection that was lost, a damaged stream, or an interruption. The stream is
-    /// over then, and what was read before it is no result.
+    /// A failed query, a lost connection, a damaged stream, or an interruption. The stream has then ended, and the
+    /// batches before it are not a complete result.
     fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error>;
 
-    /// What has been read so far.
+    /// Counts of what was read so far.
     fn stats(&self) -> Stats;
 }
 
-/// What a statement came to.
+/// The answer to a statement.
 pub enum Answer {
     /// Rows.
     Rows(Box<dyn ResultStream>),
-    /// No rows; how many it touched, if the database says.
+    /// No rows; the number of affected rows, if the database reports it.
     Done(Option<u64>),
 }
 
-/// What a statement takes and gives.
+/// The parameters and columns of a statement.
 #[derive(Clone, Debug)]
 pub struct StatementDescription {
     /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
     pub parameters: Vec<u32>,
-    /// The columns, if it gives rows.
+    /// The columns, if it returns rows.
     pub schema: Option<SchemaRef>,
 }
 
-/// What a connection is between statements.
+/// The state of the transaction between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transaction {
     /// Not in a transaction.
@@ -143,10 +144,10 @@ pub enum Transaction {
     Failed,
 }
 
-/// Stops a query from outside.
+/// Cancels a query from another thread.
 pub trait Cancel: Send + Sync {
-    /// Asks the source to stop the query that runs now; nothing happens if none does. The query's own reader gets the
-    /// error.
+    /// Requests the source to cancel the running query. Without one, this has no effect. The reader of the query gets
+    /// the error.
     ///
     /// # Errors
     /// The request could not be delivered.

@@ -1,6 +1,6 @@
-//! SQLite: its own library, read-only, in this process. A thread steps the statement and fills columns.
+//! SQLite: its library, read-only, in this process. A thread runs the statement and fills columns.
 //!
-//! What a column of the result becomes is said by `spec/TYPES.md`.
+//! `spec/TYPES.md` defines the type of each column.
 
 mod column;
 mod connection;

@@ -1,20 +1,20 @@
-//! What a connection is asked to run.
+//! The statement that a connection runs.
 
 use std::borrow::Cow;
 
 use crate::{Dialect, Error, Parameters, bind};
 
-/// A statement, and the values for its placeholders.
+/// A statement and the values for its placeholders.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
     /// Its text.
     pub sql: &'a str,
-    /// `None` leaves what looks like a placeholder to the source.
+    /// With `None`, the source reads the placeholders itself.
     pub parameters: Option<&'a Parameters>,
 }
 
 impl<'a> Statement<'a> {
-    /// The text with the values written into it.
+    /// The text with literals in place of placeholders.
     ///
     /// # Errors
     /// As for [`bind`].
@@ -38,13 +38,13 @@ impl<'a> From<&'a String> for Statement<'a> {
     }
 }
 
-/// On whose behalf a connection is used.
+/// Who uses a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// The program's own: it may change what it likes.
+    /// This program, which may change all settings.
     #[default]
     Own,
-    /// A server's clients, who write statements for the settings that the server announces. The session keeps these settings,
-    /// whatever runs in it, or ends; an SQLite file is reached alone, within bounds.
+    /// The clients of a gateway, whose statements assume the settings that the gateway announces. The session keeps
+    /// these settings or ends. An SQLite file is accessed within limits.
     Gateway,
 }

@@ -1,4 +1,4 @@
-//! What a result cost: counted while it is read.
+//! Counts of a result while it is read.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use colonnade_wire::EncodedChunk;
 pub struct Stats {
     /// Rows read.
     pub rows: u64,
-    /// Chunks (or batches, of a source without a wire) read.
+    /// Chunks (or batches, of a source in this process) read.
     pub chunks: u64,
     /// Bytes received for this query, the protocol's framing included; 0 for a source in this process.
     pub wire_bytes: u64,
@@ -22,15 +22,15 @@ pub struct Stats {
     pub encodings: Vec<BTreeMap<&'static str, u64>>,
     /// In how many chunks each codec was used.
     pub codecs: BTreeMap<&'static str, u64>,
-    /// How many chunks were encoded in which way, as they show it: `plain`, `light` or `light+fsst`, and the codec behind it.
-    /// A codec's level does not show.
+    /// The number of chunks of each configuration: `plain`, `light` or `light+fsst`, and the codec after it. The level
+    /// of a codec cannot be seen.
     pub configurations: BTreeMap<String, u64>,
-    /// The way of the last chunk.
+    /// The configuration of the last chunk.
     pub configuration: String,
 }
 
 impl Stats {
-    /// Adds what another part of the same result cost. The times are those of the whole and stay.
+    /// Adds the counts of another part of the same result. The times are those of the whole result.
     pub(crate) fn add(&mut self, part: &Self) {
         self.rows += part.rows;
         self.chunks += part.chunks;
@@ -48,7 +48,7 @@ impl Stats {
     }
 }
 
-/// [`Stats`] in the making.
+/// [`Stats`] while a result is read.
 #[derive(Debug)]
 pub(crate) struct Meter {
     start: Instant,
@@ -70,7 +70,7 @@ impl Meter {
         self.stats.wire_bytes += bytes;
     }
 
-    /// The final count, with the messages that carried no part of the stream.
+    /// The final count, including messages without a part of the stream.
     pub(crate) fn received_in_all(&mut self, bytes: u64) {
         self.stats.wire_bytes = bytes;
     }

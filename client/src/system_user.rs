@@ -1,18 +1,19 @@
-//! The user as whom this process runs.
+//! The user that runs this process.
 
 use std::ffi::{CStr, c_char};
 use std::{io, ptr};
 
 use crate::{Error, ErrorKind};
 
-/// An entry of the user database is refused if it takes more bytes than this.
+/// The largest accepted entry of the user database, in bytes.
 const MOST: usize = 1 << 20;
 
-/// The name of the process's effective user, as the operating system knows it. Like libpq (`pg_fe_getauthname`), it looks at no
-/// environment variable, which containers and cron leave out.
+/// The name of the process's effective user in the operating system's user database. Like libpq (`pg_fe_getauthname`),
+/// it ignores environment variables, which containers and cron do not set.
 ///
 /// # Errors
-/// The user has a number and no name, as in containers that are run with any number; or the user database cannot be read.
+/// The user's number has no name, as in containers that run with an arbitrary number, or the user database cannot be
+/// read.
 pub(crate) fn system_user() -> Result<String, Error> {
     // SAFETY: it takes nothing, and always succeeds.
     let number = unsafe { libc::geteuid() };

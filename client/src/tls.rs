@@ -1,7 +1,8 @@
-//! TLS for the sources' connections: what they share, whatever database is behind it.
+//! TLS for the connections of all sources.
 //!
-//! A source makes a [`TlsConfig`] of its options ([`TlsOptions`], named in errors by the words of that database, [`TlsOptionNames`]) and
-//! [`TlsStream::open`]s it over a connected socket. What may be trusted is decided in [`verifier`], once.
+//! A source makes a [`TlsConfig`] of its options ([`TlsOptions`]; errors use the database's names of them,
+//! [`TlsOptionNames`]), and opens a [`TlsStream`] over a connected socket. [`verifier`] decides whether a certificate
+//! is trusted.
 
 mod config;
 mod error;

@@ -1,11 +1,11 @@
-//! Parts of URIs that sources share.
+//! Parts of URIs for several sources.
 
 use crate::{Error, ErrorKind};
 
-/// A host and its port, if there is one. An IPv6 address stands in brackets.
+/// A host, and its port if there is one. An IPv6 address is in brackets.
 ///
 /// # Errors
-/// A bracket without its other half, several hosts, or a port that is none.
+/// A missing bracket, several hosts, or an invalid port.
 pub(crate) fn host_and_port(place: &str) -> Result<(&str, Option<u16>), Error> {
     if place.contains(',') {
         return Err(Error::new(ErrorKind::Unsupported, "the URI names several hosts: name one"));
@@ -30,7 +30,7 @@ pub(crate) fn host_and_port(place: &str) -> Result<(&str, Option<u16>), Error> {
 /// The number of a TCP port.
 ///
 /// # Errors
-/// It is none.
+/// It is not one.
 pub(crate) fn port(text: &str) -> Result<u16, Error> {
     match text.parse() {
         Ok(port) if port > 0 => Ok(port),
@@ -41,7 +41,7 @@ pub(crate) fn port(text: &str) -> Result<u16, Error> {
 /// Percent-decoding, RFC 3986 §2.1.
 ///
 /// # Errors
-/// A malformed escape, bytes that are not UTF-8, or a NUL, which ends strings in the protocols of databases.
+/// A malformed escape, bytes that are not UTF-8, or a NUL, which ends strings in database protocols.
 pub(crate) fn decode(text: &str) -> Result<String, Error> {
     let malformed =
         || usage("the URI has a '%' that is not followed by two hexadecimal digits: write a percent as %25");

@@ -1,4 +1,4 @@
-"""`connect`, and what it gives."""
+"""`connect` and `Connection`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ._options.query import NAMES, Params, QueryOptions
 from ._sources.uri import open_source
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ._core import Source
 
 
@@ -126,9 +124,7 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The extension module. What the package exports is in the modules around it."""
+"""The extension module. It is private; the package `colonnade` has the public names."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -8,38 +8,13 @@ from typing_extensions import CapsuleType
 
 from ._options.dtype import ArrowSchema
 from ._options.query import Params, QueryOptions
+from ._options.server import Listening, ServerOptions
 
 __version__: str
 #: Exceptions by the first two characters of a SQLSTATE.
 SQLSTATE_CLASSES: dict[str, str]
-__all__ = [
-    "SQLSTATE_CLASSES",
-    "Batch",
-    "Column",
-    "Connection",
-    "Fence",
-    "Production",
-    "Refused",
-    "SourceEngine",
-    "Stream",
-    "Supervisor",
-    "Table",
-    "Worker",
-    "__version__",
-    "add_user",
-    "bind",
-    "connect",
-    "count_statements",
-    "file_uri",
-    "has_columns",
-    "list_users",
-    "printable",
-    "refuse_for_plain_source",
-    "remove_user",
-    "unrepresentable",
-]
 
-# `object`, as in the protocols of Arrow's documentation, because other libraries' annotations have to match.
+# The return type is `object`, as in Arrow's documentation, so that the annotations of other libraries match.
 
 @type_check_only
 class ArrowStream(Protocol):
@@ -48,7 +23,7 @@ class ArrowStream(Protocol):
 
 @type_check_only
 class Source(Protocol):
-    """What a connection is made of, whatever it leads to."""
+    """The interface of all sources."""
 
     @property
     def name(self) -> str: ...
@@ -63,44 +38,12 @@ class Source(Protocol):
 
 @type_check_only
 class Engine(Protocol):
-    """What a worker serves: `colonnade._duckdb.engine.Engine`."""
-    @property
-    def version(self) -> str: ...
-    @property
-    def database(self) -> str | None: ...
+    """The engine of a worker: `colonnade._duckdb.engine.Engine`."""
+
+    version: str
+    database: str | None
+    home: tuple[str, bool]
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
-
-@type_check_only
-class Listening(TypedDict):
-    """Where a server listens, and what its supervisor reads and writes."""
-
-    listen: str | None
-    unix: str | PathLike[str] | None
-    users: str | PathLike[str] | None
-    tls_certificate: str | PathLike[str] | None
-    tls_key: str | PathLike[str] | None
-    tls_client_ca: str | PathLike[str] | None
-    log: str | PathLike[str] | None
-    metrics: str | None
-
-@type_check_only
-class ServerOptions(TypedDict):
-    """What a server's sessions may use. Times are in seconds, sizes in bytes; 0 is no limit."""
-
-    encode_cpu: float
-    max_connections: int
-    max_user_connections: int
-    max_address_logins: int
-    login_timeout: float
-    statement_timeout: float
-    idle_timeout: float
-    idle_transaction_timeout: float
-    max_result_bytes: int
-    max_session_memory: int
-    #: How much of all results may be set aside in `spool_directory`; None is the session's memory.
-    spool_bytes: int
-    spool_directory: str | None
-    log_statements: bool
 
 @type_check_only
 class StatsDict(TypedDict):
@@ -204,9 +147,6 @@ class Production:
 @final
 class SourceEngine:
     def __new__(cls, connect: Callable[[], Source]) -> SourceEngine: ...
-    @property
-    def version(self) -> str: ...
-    def close(self) -> None: ...
 
 @final
 class Supervisor:

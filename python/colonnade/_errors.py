@@ -1,4 +1,4 @@
-"""What colonnade raises. The names are PEP 249's; the extension module raises these classes."""
+"""The exceptions of the package, with the names of PEP 249. The extension module raises them too."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def class_by_sqlstate(sqlstate: str | None) -> type[DatabaseError]:
 
 
 def class_like(library: Any, error: BaseException) -> type[DatabaseError]:
-    """The class here that has the name of an error's class in `library`, which follows PEP 249."""
+    """The class with the name of the error's class in `library`, which follows PEP 249."""
     kinds = (NotSupportedError, ProgrammingError, DataError, IntegrityError, OperationalError, InternalError)
     return next((kind for kind in kinds if isinstance(error, getattr(library, kind.__name__))), DatabaseError)

@@ -9,7 +9,7 @@ from typing import Any
 
 @functools.cache
 def require(module: str, purpose: str, extra: str | None = None) -> Any:
-    """The module, or an ImportError that says how to get it."""
+    """The module, or an ImportError that says how to install it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -30,7 +30,7 @@ pub(crate) fn stream(py: Python<'_>, stream: FFI_ArrowArrayStream) -> PyResult<B
     PyCapsule::new_with_value(py, stream, STREAM)
 }
 
-/// Takes the stream out of what `object.__arrow_c_stream__()` gives.
+/// Takes the stream out of the capsule that `object.__arrow_c_stream__()` returns.
 pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
     let capsule = capsule_of(object, "__arrow_c_stream__")?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
@@ -39,7 +39,7 @@ pub(crate) fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayS
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) })
 }
 
-/// The type that `object.__arrow_c_schema__()` tells.
+/// The type in the capsule that `object.__arrow_c_schema__()` returns.
 pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let capsule = capsule_of(object, "__arrow_c_schema__")?;
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
@@ -47,18 +47,18 @@ pub(crate) fn take_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     DataType::try_from(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() }).map_err(invalid)
 }
 
-/// Whether the schema that `object.__arrow_c_schema__()` tells has any columns.
+/// Whether the schema that `object.__arrow_c_schema__()` returns has any columns.
 #[pyfunction]
 pub(crate) fn has_columns(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     match take_type(object)? {
         DataType::Struct(columns) => Ok(!columns.is_empty()),
-        other => Err(PyTypeError::new_err(format!("a schema of {other} is none of columns"))),
+        other => Err(PyTypeError::new_err(format!("a schema must be a struct of columns, not {other}"))),
     }
 }
 
 fn capsule_of<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyCapsule>> {
     let capsule = object.call_method0(method)?;
-    capsule.cast_into().map_err(|_| PyTypeError::new_err(format!("{method} gave no capsule")))
+    capsule.cast_into().map_err(|_| PyTypeError::new_err(format!("{method} must return a PyCapsule")))
 }
 
 fn invalid(error: ArrowError) -> PyErr {

@@ -20,13 +20,15 @@ use crate::stream::Stream;
 /// A connection to a server.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Connection {
-    /// Gone once closed.
+    /// `None` after `close`.
     inner: RwLock<Option<Arc<dyn client::Connection>>>,
+    #[pyo3(get)]
     name: String,
+    #[pyo3(get)]
     server: String,
 }
 
-/// Connects to the database that a URI names, for a gateway's clients or for this program.
+/// Connects to the database that a URI names, for the clients of a gateway or for this program.
 #[pyfunction]
 #[pyo3(signature = (uri, gateway=false))]
 pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
@@ -36,7 +38,7 @@ pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Conn
     Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
 }
 
-/// Python's keyword arguments; None is as good as none.
+/// The options among Python's keyword arguments. None means the default.
 fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     let mut options = QueryOptions::default();
     for (name, value) in given.into_iter().flatten() {
@@ -50,7 +52,7 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
-            // The package converts the result, whatever its source is.
+            // The package converts the results of all sources.
             "dtype" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
@@ -71,7 +73,7 @@ fn limit(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     Ok(bytes.ok_or_else(|| to_py(value.py(), &wrong()))?.map(NonZeroU64::get))
 }
 
-/// Refuses options that a source in this process cannot follow, because nothing encodes its results.
+/// Refuses options that a source in this process cannot follow, because its results are not encoded.
 #[pyfunction]
 #[pyo3(signature = (source, has_as_text, **options))]
 pub(crate) fn refuse_for_plain_source(
@@ -85,7 +87,7 @@ pub(crate) fn refuse_for_plain_source(
 }
 
 impl Connection {
-    /// What it is made of.
+    /// The connection of the client library.
     pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
         inner.ok_or_else(|| {
@@ -97,16 +99,6 @@ impl Connection {
 
 #[pymethods]
 impl Connection {
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    #[getter]
-    fn server(&self) -> &str {
-        &self.server
-    }
-
     #[getter]
     fn is_open(&self) -> bool {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
@@ -130,7 +122,7 @@ impl Connection {
 
     /// One query, read in parts.
     #[pyo3(signature = (sql, params, key, count, range, consistent, setup, **options))]
-    #[allow(clippy::too_many_arguments, reason = "they are read_sql's")]
+    #[allow(clippy::too_many_arguments, reason = "they are the arguments of read_sql")]
     fn partitioned(
         &self,
         py: Python<'_>,
@@ -151,7 +143,7 @@ impl Connection {
         Stream::new(py, stream, &self.name, &self.server)
     }
 
-    /// Several queries, read beside one another; None if they can only follow one another.
+    /// Several queries, read at the same time; None if they can only run one after another.
     #[pyo3(signature = (queries, params, at_once, setup, **options))]
     fn together(
         &self,

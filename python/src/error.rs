@@ -1,4 +1,4 @@
-//! Errors of the client as the package's exceptions.
+//! Errors of the client library as exceptions of the package.
 
 use colonnade_client::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -22,15 +22,15 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((error.message(),), Some(&attributes))?))
 }
 
-/// Text of others without what would steer a terminal.
+/// Text with escapes for the characters that control a terminal.
 #[pyfunction]
 #[pyo3(signature = (text, *, lines=true))]
 pub(crate) fn printable(text: &str, lines: bool) -> String {
     colonnade_client::printable(text, lines).into_owned()
 }
 
-/// PEP 249's classes, by the class of a SQLSTATE: its first two characters (PostgreSQL's appendix A). MySQL's and MariaDB's class 70 is
-/// the end of a query that was interrupted.
+/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and MariaDB
+/// means that a query was interrupted.
 const BY_SQLSTATE: [(&str, &str); 17] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),
@@ -56,7 +56,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SQLSTATE_CLASSES", BY_SQLSTATE.into_py_dict(module.py())?)
 }
 
-/// The class by what failed, and for an error of the database by its SQLSTATE.
+/// The exception's class: by the error's kind, and by the SQLSTATE of an error of the database.
 fn class(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Usage | ErrorKind::Unavailable => "InterfaceError",

@@ -1,12 +1,12 @@
-//! The server's fence, as `python/colonnade/_duckdb/engine.py` asks it.
+//! The server's fence, for `python/colonnade/_duckdb/fences.py`.
 
 use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
-pyo3::create_exception!(colonnade._core, Refused, PyException, "A statement that must not reach the engine.");
+pyo3::create_exception!(colonnade._core, Refused, PyException, "A statement that clients may not run.");
 
-/// Adds what fences need to the module.
+/// Adds the fence and its exception to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Refused", module.py().get_type::<Refused>())?;
     module.add_class::<PyFence>()
@@ -17,38 +17,35 @@ fn refused(refusal: &Refusal) -> PyErr {
     Refused::new_err((refusal.to_string(), refusal.code().as_str().to_owned(), refusal.position()))
 }
 
-/// The lists of what is allowed, for an engine with this catalog.
+/// The lists of what is allowed, for an engine with these functions.
 #[pyclass(name = "Fence", module = "colonnade._core", frozen)]
-struct PyFence {
-    fence: Fence,
-}
+struct PyFence(Fence);
 
-/// The kinds that the engine may find; the statement that is carried, and its kinds; whether RETURNING occurs.
+/// The kinds that a statement may have; the statement within it, such as that of EXPLAIN, and its kinds; whether
+/// RETURNING occurs.
 type Checked<'a> = (&'static [&'static str], Option<(&'a str, &'static [&'static str])>, bool);
 
 #[pymethods]
 impl PyFence {
     #[new]
     fn new(catalog: Vec<String>, max_bytes: usize) -> PyResult<Self> {
-        let fence = Fence::new(catalog, max_bytes).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { fence })
+        Fence::new(catalog, max_bytes).map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// What a statement may be, or `Refused`. Other threads go on meanwhile.
+    /// The kinds that a statement may have, or `Refused`. It releases the interpreter lock.
     fn check<'a>(&self, py: Python<'_>, sql: &'a str, writes: bool, files: bool) -> PyResult<Checked<'a>> {
-        let found =
-            py.detach(|| self.fence.check(sql, Rights { writes, files })).map_err(|refusal| refused(&refusal))?;
+        let found = py.detach(|| self.0.check(sql, Rights { writes, files })).map_err(|refusal| refused(&refusal))?;
         let inner = found.inner.and_then(|(start, kinds)| Some((sql.get(start..)?, kinds)));
         Ok((found.kinds, inner, found.has_returning))
     }
 
-    /// What is decided about a name of a list: `all`, `writers`, `files`, `writers-with-files`, `never`, or nothing.
+    /// The decision about a name of a list: `all`, `writers`, `files`, `writers-with-files` or `never`, or None.
     fn decision(&self, section: &str, name: &str) -> PyResult<Option<&'static str>> {
         let section = Section::named(section).ok_or_else(|| PyValueError::new_err(format!("no list {section:?}")))?;
-        Ok(self.fence.decision(section, name).map(|class| class.name()))
+        Ok(self.0.decision(section, name).map(|class| class.name()))
     }
 
-    /// Where each token begins, in bytes, and its text; for comparison with the engine's lexer.
+    /// The start of each token in bytes, and its text, for comparison with the engine's lexer.
     #[staticmethod]
     fn tokens(sql: &str) -> PyResult<Vec<(usize, &str)>> {
         let tokens = fence::tokens(sql).map(|token| token.map(|token| (token.start, token.text)));

@@ -1,5 +1,5 @@
-//! Arrow's C stream over a function that gives arrays one by one. Unlike arrow-rs's own it takes arrays of any type,
-//! errors with any text, and a panic in the producer.
+//! Arrow's C stream over a function that returns arrays one by one. Unlike arrow-rs's implementation it allows arrays of
+//! any type, errors with any text, and a panic in the producer.
 //! <https://arrow.apache.org/docs/format/CStreamInterface.html>
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -11,7 +11,7 @@ use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::Field;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
-/// Gives the next array, or `None` after the last.
+/// Returns the next array, or `None` after the last.
 pub(crate) type Producer = Box<dyn FnMut() -> Result<Option<ArrayRef>, String> + Send>;
 
 struct Private {
@@ -20,7 +20,7 @@ struct Private {
     last_error: CString,
 }
 
-/// errno's number for a failed read.
+/// The errno of a failed read.
 const EIO: c_int = 5;
 
 /// A stream of arrays of the field's type.

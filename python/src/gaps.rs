@@ -1,4 +1,4 @@
-//! Values that a destination has no form for: `colonnade._core.unrepresentable`.
+//! Values that a destination cannot represent: `colonnade._core.unrepresentable`.
 
 use arrow_array::RecordBatchReader as _;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
@@ -10,7 +10,7 @@ use crate::capsule;
 use crate::error::to_py;
 use crate::table::Table;
 
-/// The first column with a value that a destination has no form for: its name, and the value in words.
+/// The first column with a value that a destination cannot represent: its name, and a description of the value.
 #[pyfunction]
 #[pyo3(signature = (data, *, midnight=false, years=None, seconds=false, only_nested=false))]
 pub(crate) fn unrepresentable(
@@ -40,13 +40,13 @@ pub(crate) fn unrepresentable(
     Ok(None)
 }
 
-/// Only the columns that may have such values are decoded.
+/// The same for a table, of which only the columns that may have such values are decoded.
 fn in_table(table: &Table, gaps: &Gaps) -> Result<Option<(String, String)>, client::Error> {
-    for (index, field) in table.schema().fields().iter().enumerate() {
+    for (index, field) in table.schema.fields().iter().enumerate() {
         if !gaps.concern(field.data_type()) {
             continue;
         }
-        for batch in table.batches() {
+        for batch in &table.batches {
             if let Some(what) = gaps.find(&batch.column(index)?) {
                 return Ok(Some((field.name().clone(), what)));
             }

@@ -1,7 +1,7 @@
-//! The extension module `colonnade._core`: the client and the server, as Python sees them.
+//! The extension module `colonnade._core`: the client and the server for Python.
 //!
-//! It hands results over by Arrow's PyCapsule interface and knows no dataframe library; the package around it does.
-//! Whatever waits, waits without the interpreter lock and asks for signals ten times a second.
+//! It passes results on by Arrow's PyCapsule interface and knows no dataframe library. The package around it does.
+//! Every wait releases the interpreter lock, and checks for signals.
 
 mod capsule;
 mod connection;
@@ -22,7 +22,7 @@ mod users;
 
 use pyo3::prelude::*;
 
-/// What `python/colonnade` is built on. Nothing here is public: the package's names are.
+/// The module is private: only the names of the package `colonnade` are public.
 #[pymodule(name = "_core")]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -45,5 +45,6 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;
-    Ok(())
+    // PyO3 adds a list of the public names, but the module is private.
+    m.delattr("__all__")
 }

@@ -11,17 +11,17 @@ use pyo3::types::{
 
 use crate::error::to_py;
 
-/// The query with its parameters written in, for a source in this process.
+/// The query with its parameters as literals, for a source in this process.
 #[pyfunction]
 #[pyo3(signature = (sql, params=None))]
 pub(crate) fn bind(sql: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     bound(sql, params, Dialect::DuckDb)
 }
 
-/// What a URI of a file says: its name, the path, the parameters in order.
+/// The parts of a file's URI: its name without a password, the path, and the parameters in order.
 type FileParts = (String, String, Vec<(String, String)>);
 
-/// Reads the URI of a database in a file, whose scheme is of a source in this process; the file has to be there, unless it is in memory.
+/// Reads the URI of a database in a file. The file must exist, unless the database is in memory.
 #[pyfunction]
 pub(crate) fn file_uri(py: Python<'_>, uri: &str) -> PyResult<FileParts> {
     let read = || {
@@ -29,7 +29,7 @@ pub(crate) fn file_uri(py: Python<'_>, uri: &str) -> PyResult<FileParts> {
         if uri.path.is_empty() {
             MEMORY.clone_into(&mut uri.path);
         }
-        // DuckDB's databases in memory may have names, which follow.
+        // A database in memory can have a name, which follows (DuckDB).
         if !uri.path.starts_with(MEMORY) {
             uri.check().map_err(|error| error.with_origin(&uri.name()))?;
         }
@@ -38,14 +38,14 @@ pub(crate) fn file_uri(py: Python<'_>, uri: &str) -> PyResult<FileParts> {
     read().map_err(|error| to_py(py, &error))
 }
 
-/// The query with its parameters written in; as it is if there are none.
+/// The query with its parameters as literals; unchanged if there are none.
 pub(crate) fn bound(sql: &str, params: Option<&Bound<'_, PyAny>>, dialect: Dialect) -> PyResult<String> {
     let Some(params) = params else { return Ok(sql.to_owned()) };
     let parameters = parameters(params)?;
     colonnade_client::bind(sql, &parameters, dialect).map_err(|error| to_py(params.py(), &error))
 }
 
-/// The parameters, if there are any.
+/// The parameters, or `None` if Python passed None.
 pub(crate) fn given(params: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Parameters>> {
     params.map(parameters).transpose()
 }
@@ -71,12 +71,14 @@ fn parameters(params: &Bound<'_, PyAny>) -> PyResult<Parameters> {
     Err(PyTypeError::new_err("params must be a list or tuple for $1, $2, …, or a mapping for $name"))
 }
 
-/// The same error, with the parameter's name in front.
+/// The same error, with the parameter's name before its message.
 fn about(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     PyErr::from_type(error.get_type(py), format!("parameter {name}: {}", error.value(py)))
 }
 
 fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = object.py();
     if object.is_none() {
         Ok(Value::Null)
@@ -101,9 +103,9 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(delta) = object.cast::<PyDelta>() {
         let microseconds = i64::from(delta.get_seconds()) * 1_000_000 + i64::from(delta.get_microseconds());
         Ok(Value::Duration { days: delta.get_days(), microseconds })
-    } else if object.is_instance(decimal_class(py)?)? {
+    } else if object.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
         decimal(object)
-    } else if object.is_instance(uuid_class(py)?)? {
+    } else if object.is_instance(UUID.import(py, "uuid", "UUID")?)? {
         Ok(Value::Uuid(object.getattr("bytes")?.extract::<[u8; 16]>()?))
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         py_list(object)
@@ -119,7 +121,7 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn py_list(object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    // Python's own recursion limit does not guard this stack.
+    // Python's recursion limit does not protect this stack.
     thread_local!(static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
     if DEPTH.get() > 64 {
         return Err(PyValueError::new_err("its lists are more than 64 levels deep"));
@@ -156,7 +158,7 @@ fn decimal(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn instant(timestamp: &Bound<'_, PyDateTime>) -> PyResult<Value> {
-    // pandas' Timestamp is a datetime with more digits, its NaT one with none.
+    // pandas' Timestamp is a datetime with nanoseconds, and NaT is a datetime without a value.
     if timestamp.getattr("nanosecond").is_ok_and(|nanoseconds| !nanoseconds.eq(0).unwrap_or(false)) {
         return Err(PyValueError::new_err("the timestamp has nanoseconds or is NaT: round it, or pass None"));
     }
@@ -187,12 +189,14 @@ fn offset(time: &Bound<'_, PyTime>) -> PyResult<Option<i32>> {
     }
     let offset = time.call_method0("utcoffset")?;
     let Ok(offset) = offset.cast::<PyDelta>() else {
-        return Err(PyValueError::new_err("the time's zone has no offset without a date: use a fixed one"));
+        return Err(PyValueError::new_err(
+            "the offset of the time's zone depends on the date: use a zone with a fixed offset",
+        ));
     };
     Ok(Some(offset.get_days() * 86_400 + offset.get_seconds()))
 }
 
-/// A NumPy scalar or array as Python's own values. Its datetimes would become bare integers, so they are left out.
+/// A NumPy scalar or array as Python's values, except for datetimes, which NumPy would convert to integers.
 fn numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let kind =
         object.getattr("dtype").and_then(|dtype| dtype.getattr("kind")).and_then(|kind| kind.extract::<String>());
@@ -200,14 +204,4 @@ fn numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>
         Ok("b" | "i" | "u" | "f" | "U" | "S") => object.call_method0("tolist").map(Some),
         _ => Ok(None),
     }
-}
-
-fn decimal_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "decimal", "Decimal")
-}
-
-fn uuid_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "uuid", "UUID")
 }

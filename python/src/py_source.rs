@@ -1,4 +1,4 @@
-//! A source that is made of Python, `colonnade._sources.arrow.ArrowSource`, as the client's own ones.
+//! A source that is written in Python (`colonnade._sources.arrow.ArrowSource`) as a `Connection` of the client library.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pyo3::types::IntoPyDict as _;
 
 use crate::stream::Stream;
 
-/// One connection of another library's.
+/// One connection of another library.
 pub(crate) struct PySource {
     source: Arc<Py<PyAny>>,
     name: String,
@@ -21,10 +21,8 @@ impl PySource {
         let (name, server) = (source.getattr("name")?.extract()?, source.getattr("server")?.extract()?);
         Ok(Self { source: Arc::new(source.clone().unbind()), name, server })
     }
-}
 
-impl PySource {
-    /// Has the source's `query` or `run` do a statement.
+    /// Runs a statement by the source's `query` or `run`.
     fn call(&self, method: &str, statement: Statement<'_>, options: &QueryOptions) -> Result<Answer, Error> {
         if statement.parameters.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, "parameters are not passed to this source"));
@@ -92,7 +90,7 @@ impl Connection for PySource {
 
     fn close(&self) {
         Python::attach(|py| {
-            // Whether it closes well or not, nobody is left who would want to know.
+            // Nobody waits for the outcome any more.
             let _ = self.source.bind(py).call_method0("close");
         });
     }
@@ -106,7 +104,7 @@ impl Cancel for Canceller {
     }
 }
 
-/// An exception of the package's as the error that it was made of; any other as one of the database's.
+/// An exception of the package as the error from which it was made; any other exception as an error of the database.
 pub(crate) fn from_py(py: Python<'_>, error: &PyErr) -> Error {
     let value = error.value(py);
     let text = |name: &str| value.getattr(name).ok().and_then(|text| text.extract::<Option<String>>().ok()).flatten();

@@ -1,13 +1,13 @@
-//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this takes the rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this file reads their rows.
 //!
-//! A session's thread holds the interpreter lock only while it hands a statement to DuckDB (which lets go of it as
-//! well); reading, encoding and sending happen without.
+//! A session's thread holds the interpreter lock only while it passes a statement to DuckDB, which releases the lock
+//! too. Reading, encoding and sending happen without the lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{Home, LibraryConnection, StatementTypes, Translated, TranslatingSession, types};
 use colonnade_server::{
@@ -17,12 +17,11 @@ use colonnade_server::{
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::capsule::{self, take_stream};
+use crate::capsule::take_stream;
 use crate::fence::Refused;
-use crate::ffi_stream;
-use crate::stream::struct_field;
+use crate::table::Table;
 
 /// A `colonnade._duckdb.engine.Engine`.
 pub(crate) struct PyEngine {
@@ -55,7 +54,7 @@ impl Engine for PyEngine {
             let is_read_only = who.role == Role::ReadOnly;
             let session = self.engine.bind(py).call_method1("session", (&who.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
-            let session = Arc::new(session.unbind());
+            let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection { session, is_read_only };
             Ok(Box::new(TranslatingSession::new(connection, self.home.clone())) as Box<dyn EngineSession>)
         })
@@ -63,13 +62,29 @@ impl Engine for PyEngine {
 }
 
 /// A `colonnade._duckdb.engine.Session`.
+struct PySession(Py<PyAny>);
+
+impl PySession {
+    /// Calls a method and ignores its outcome: if `finish` fails, the next statement fails too and reports the cause. Nobody
+    /// waits for the outcome of `close` and `interrupt`.
+    fn tell(&self, method: &str) {
+        Python::attach(|py| drop(self.0.bind(py).call_method0(method)));
+    }
+}
+
+impl Interrupt for PySession {
+    fn interrupt(&self) {
+        self.tell("interrupt");
+    }
+}
+
 struct PyConnection {
-    session: Arc<Py<PyAny>>,
-    /// Then each statement has a transaction to be ended.
+    session: Arc<PySession>,
+    /// If so, each statement runs in a transaction that `finish` ends.
     is_read_only: bool,
 }
 
-/// What `engine.Session.execute` gives.
+/// An `engine.Answer`.
 #[derive(FromPyObject)]
 struct PyAnswer<'py> {
     stream: Option<Bound<'py, PyAny>>,
@@ -79,7 +94,7 @@ struct PyAnswer<'py> {
     cast: Vec<usize>,
 }
 
-/// What `engine.Session.describe` gives.
+/// An `engine.Description`.
 #[derive(FromPyObject)]
 struct PyDescription {
     parameters: Vec<(String, String)>,
@@ -87,7 +102,7 @@ struct PyDescription {
     late: bool,
 }
 
-/// Values by name, which is their number; `None` if there are none.
+/// Values by name; the name is the parameter's number. `None` if there are none.
 fn named_values<'a>(parameters: &[&'a Parameter]) -> Option<HashMap<String, PyValue<'a>>> {
     let values = parameters.iter().map(|parameter| (parameter.number.to_string(), PyValue(&parameter.value)));
     (!parameters.is_empty()).then(|| values.collect())
@@ -115,25 +130,33 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
 }
 
 impl PyConnection {
-    /// A statement without rows to come is done.
+    /// Ends a statement that has no more rows, and the transaction of a read-only user's statement.
     fn finish(&self) {
         if self.is_read_only {
-            finish(&self.session);
+            self.session.tell("finish");
         }
     }
 
-    /// Calls a method that gives an answer, or None.
+    /// Calls the session with the interpreter lock. An exception becomes the statement's error.
+    fn with_session<T>(
+        &self,
+        statement: &Translated,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Result<T, EngineError> {
+        Python::attach(|py| work(self.session.0.bind(py)).map_err(|error| engine_error(py, &error, statement)))
+    }
+
+    /// Calls a method that returns an `Answer` or None.
     fn call<'p, A>(&self, method: &str, arguments: A, statement: &Translated) -> Result<EngineAnswer, EngineError>
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
-        let (stream, changed, columns) = Python::attach(|py| {
-            let answer = self.session.bind(py).call_method1(method, arguments)?;
+        let (stream, changed, columns) = self.with_session(statement, |session| {
+            let answer = session.call_method1(method, arguments)?;
             let Some(answer) = answer.extract::<Option<PyAnswer<'_>>>()? else { return Ok(Default::default()) };
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
             Ok((stream, answer.changed, (answer.names, answer.types, answer.cast)))
-        })
-        .map_err(|error: PyErr| Python::attach(|py| engine_error(py, &error, statement)))?;
+        })?;
         let Some(stream) = stream else { return Ok(EngineAnswer::Done { changed }) };
         let reader =
             RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
@@ -169,7 +192,7 @@ impl LibraryConnection for PyConnection {
     ) -> Result<EngineAnswer, EngineError> {
         let checked = match self.call("preview", (&statement.text,), statement) {
             Ok(EngineAnswer::Rows(columns)) => check(columns.as_ref()),
-            // It only reads, or only running it tells its columns.
+            // The statement only reads, or its columns are unknown until it runs.
             other => other.map(drop),
         };
         if let Err(error) = checked {
@@ -180,11 +203,11 @@ impl LibraryConnection for PyConnection {
     }
 
     fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError> {
-        let described: PyResult<PyDescription> = Python::attach(|py| {
-            self.session.bind(py).call_method1("describe", (&statement.text, named_values(values)))?.extract()
+        let described = self.with_session(statement, |session| {
+            session.call_method1("describe", (&statement.text, named_values(values)))?.extract::<PyDescription>()
         });
         self.finish();
-        let described = described.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))?;
+        let described = described?;
         let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, types::named(&type_name)));
         let columns = match described.columns {
             None => Columns::None,
@@ -198,67 +221,30 @@ impl LibraryConnection for PyConnection {
     }
 
     fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {
-        let inserted: PyResult<u64> = Python::attach(|py| {
-            let batch = Bound::new(py, Inserted { batch })?;
-            self.session.bind(py).call_method1("insert", (&statement.text, name, batch))?.extract()
+        let inserted = self.with_session(statement, |session| {
+            let table = Table { schema: batch.schema(), batches: vec![batch.into()] };
+            session.call_method1("insert", (&statement.text, name, table))?.extract()
         });
         self.finish();
-        inserted.map_err(|error| Python::attach(|py| engine_error(py, &error, statement)))
+        inserted
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
-        Arc::new(PyInterrupt { session: Arc::clone(&self.session) })
+        self.session.clone()
     }
 }
 
 impl Drop for PyConnection {
     fn drop(&mut self) {
-        Python::attach(|py| {
-            // Whether it closes well or not, nobody is left who would want to know.
-            let _ = self.session.bind(py).call_method0("close");
-        });
-    }
-}
-
-/// A batch on its way into a table, as Arrow's PyCapsule interface gives it.
-#[pyclass(frozen)]
-struct Inserted {
-    batch: RecordBatch,
-}
-
-#[pymethods]
-impl Inserted {
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
-        let field = struct_field(&self.batch.schema());
-        let mut batches = std::iter::once(Arc::new(StructArray::from(self.batch.clone())) as ArrayRef);
-        capsule::stream(py, ffi_stream::export(field, Box::new(move || Ok(batches.next()))))
-    }
-}
-
-struct PyInterrupt {
-    session: Arc<Py<PyAny>>,
-}
-
-impl Interrupt for PyInterrupt {
-    fn interrupt(&self) {
-        Python::attach(|py| {
-            // A closed session has nothing to interrupt.
-            let _ = self.session.bind(py).call_method0("interrupt");
-        });
+        self.session.tell("close");
     }
 }
 
 /// A result that DuckDB streams.
 struct PyRows {
-    /// To be told at the end, where it wants to know.
-    session: Option<Arc<Py<PyAny>>>,
-    /// There until the end.
+    /// The session whose transaction ends with these rows, if it is read-only.
+    session: Option<Arc<PySession>>,
+    /// `None` once this is dropped: the stream ends before the transaction.
     reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
     types: Vec<String>,
@@ -284,20 +270,13 @@ impl Drop for PyRows {
     fn drop(&mut self) {
         drop(self.reader.take());
         if let Some(session) = &self.session {
-            finish(session);
+            session.tell("finish");
         }
     }
 }
 
-/// Ends the transaction of a read-only user's statement.
-fn finish(session: &Py<PyAny>) {
-    Python::attach(|py| {
-        // If that fails, so will the next statement, and say why.
-        let _ = session.bind(py).call_method0("finish");
-    });
-}
-
-/// The schema, with the columns' names, and the DuckDB type of those that were cast to text (TYPES.md).
+/// The schema with the names that clients see. The metadata of a column that was cast to text names its DuckDB type
+/// (TYPES.md).
 fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) -> SchemaRef {
     let field = |(at, field): (usize, &Arc<Field>)| {
         let name = names.get(at).unwrap_or(field.name());
@@ -313,7 +292,7 @@ fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) ->
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// What DuckDB said, out of what arrow-rs and, before it, pyarrow make of it.
+/// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
 fn producer_text(error: &ArrowError) -> &str {
     match error {
         ArrowError::CDataInterface(text) => {

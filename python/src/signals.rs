@@ -1,4 +1,4 @@
-//! Waiting without the interpreter lock, but not past a Ctrl-C.
+//! Waiting without the interpreter lock, until Ctrl-C.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 
 use crate::error::to_py;
 
-/// Between two looks at the signals. Each takes the interpreter's lock, which a busy thread may hold for milliseconds.
+/// The time between two checks for signals. Each check takes the interpreter lock, which a busy thread may hold for
+/// milliseconds.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the lock. Its `keep` lets Python's signal handlers run; what they raise ends the wait and is
-/// raised here.
+/// Runs `work` without the lock. Its `keep` runs Python's signal handlers. An exception of a handler ends the wait and
+/// is raised here.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
     let mut raised = None;
     let mut looked = Instant::now();
@@ -26,7 +27,7 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Resul
                 raised = Some(error);
                 false
             }
-            // No interpreter, no signals.
+            // Without an interpreter there are no signals.
             Some(Ok(())) | None => true,
         }
     };

@@ -29,12 +29,12 @@ pub(crate) struct Stream {
     server: String,
 }
 
-/// What the stream and a consumer of its capsule share.
+/// The state that the stream and a consumer of its capsule share.
 struct Shared(Mutex<Reading>);
 
 enum Reading {
     Open(Box<dyn ResultStream>),
-    /// Read to the end or given up.
+    /// Read to the end, or closed.
     Over(Stats),
 }
 
@@ -56,7 +56,7 @@ impl Shared {
         next
     }
 
-    /// A batch as arrays. A column that cannot be decoded or converted ends the stream.
+    /// Decodes a batch. A column that cannot be decoded or converted ends the stream.
     fn decoded(&self, batch: client::Batch) -> Result<RecordBatch, Error> {
         batch.decode().inspect_err(|_| self.close())
     }
@@ -84,7 +84,7 @@ impl Shared {
     }
 }
 
-/// Closes the stream when a consumer of its capsule lets go of it.
+/// Closes the stream when a consumer of its capsule releases it.
 struct Consumer(Arc<Shared>);
 
 impl Drop for Consumer {
@@ -93,7 +93,7 @@ impl Drop for Consumer {
     }
 }
 
-/// What is left of the stream, as a source for another one.
+/// The unread rest of a stream, as the source of another stream.
 struct Rest {
     consumer: Consumer,
     schema: SchemaRef,
@@ -126,10 +126,8 @@ impl Stream {
         let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
-}
 
-impl Stream {
-    /// What is left of it. This stream is used up by it.
+    /// The unread rest. This stream must not be read afterwards.
     pub(crate) fn rest(&self) -> Box<dyn ResultStream> {
         Box::new(Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() })
     }
@@ -137,12 +135,12 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// Takes over what another library produces; `cancel` is called, without arguments, to stop it. `meanings` gives the SQLSTATE
-    /// and the message of errors, by how the producer's text for them begins: a consumer may hold the interpreter's lock and wait for
-    /// the producer, so that Python cannot be asked then. `texts` gives the
-    /// database's type of columns, by number, that were cast to text. `finish` is called once, with whether all was read, and a stream
-    /// without columns is refused if it is there. No batch has more than `chunk_rows` rows or, unless it has a single row, more than
-    /// `chunk_bytes` plain bytes. The second object tells when the producer is free.
+    /// Reads the stream of another library. `cancel` is called, without arguments, to stop the producer. `meanings` has
+    /// the SQLSTATE and the message of errors, by the beginning of the producer's text. They are data, because a consumer
+    /// may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `texts` has the
+    /// database's types of the columns that were cast to text, by number. `finish` is called once, with whether all rows
+    /// were read; if it is given, a stream without columns is refused. No batch has more than `chunk_rows` rows, or more
+    /// than `chunk_bytes` plain bytes unless it has a single row. The second object knows when the producer is free.
     #[staticmethod]
     #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
@@ -184,8 +182,7 @@ impl Stream {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// For each column, which types it has, itself or within, that some libraries and files lack: interval, decimal256, nested,
-    /// binary.
+    /// For each column, the types in it that some libraries and files lack: interval, decimal256, nested, binary.
     #[getter]
     fn uncommon_types(&self) -> Vec<Vec<&'static str>> {
         let within = |field: &Arc<Field>| {
@@ -196,13 +193,13 @@ impl Stream {
         self.schema.fields().iter().map(within).collect()
     }
 
-    /// Whether it was neither read to its end nor closed.
+    /// Whether it is neither closed nor read to its end.
     #[getter]
     fn is_open(&self, py: Python<'_>) -> bool {
         py.detach(|| self.shared.is_open())
     }
 
-    /// Gives up what was not read yet; a query that still runs is cancelled.
+    /// Ends the stream. A query that still runs is cancelled.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.shared.close());
     }
@@ -210,10 +207,10 @@ impl Stream {
     /// The next batch, or None after the last.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let batch = wait(py, |keep| self.shared.next_decoded(keep))?;
-        Ok(batch.map(Batch::new))
+        Ok(batch.map(Batch))
     }
 
-    /// All batches that are left; decoded as they arrive, or kept as they came until a column is asked for.
+    /// All unread batches: decoded as they arrive, or kept encoded until a column is read.
     fn read(&self, py: Python<'_>, decode: bool) -> PyResult<Table> {
         let batches = wait(py, |keep| {
             let mut batches = Vec::new();
@@ -221,34 +218,34 @@ impl Stream {
                 let part = batch.part();
                 batches.push((part, if decode { self.shared.decoded(batch)?.into() } else { batch }));
             }
-            // Parts arrive beside one another; the rows of each are in order already.
+            // Parts arrive at the same time; the rows of each part are in order.
             batches.sort_by_key(|(part, _)| *part);
             Ok(batches.into_iter().map(|(_, batch)| batch).collect())
         })?;
-        Ok(Table::new(self.schema.clone(), batches))
+        Ok(Table { schema: self.schema.clone(), batches })
     }
 
-    /// The same rows with some columns in other types: for each its number, the type (a name, or an object with
-    /// `__arrow_c_schema__`) and whether values may change. This stream is used up by it.
+    /// The same rows with some columns in other types. Each conversion is a column's number, a type (a name, or an object
+    /// with `__arrow_c_schema__`) and whether values may change. This stream must not be read afterwards.
     fn converted(&self, py: Python<'_>, dtypes: Vec<(usize, Bound<'_, PyAny>, bool)>) -> PyResult<Self> {
         let dtypes = dtypes
             .into_iter()
             .map(|(index, given, lossy)| Ok((index, dtype(&given, lossy)?)))
             .collect::<PyResult<Vec<(usize, Dtype)>>>()?;
         let rest = self.rest();
-        // An error drops the rest, which gives the query up.
+        // An error drops the rest, which cancels the query.
         let converted = py.detach(|| client::dtype::convert(rest, &dtypes));
         let converted = converted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
         Self::new(py, converted, &self.name, &self.server)
     }
 
-    /// The same rows, whose columns may take so many bytes in all. This stream is used up by it.
+    /// The same rows, with a limit for the bytes of all columns. This stream must not be read afterwards.
     fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
         let limited = client::limited(self.rest(), bytes);
         Self::new(py, limited, &self.name, &self.server)
     }
 
-    /// What was read so far.
+    /// Counts of what was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.detach(|| self.shared.stats());
         let dict = PyDict::new(py);
@@ -270,7 +267,7 @@ impl Stream {
         capsule::schema(py, &*self.schema)
     }
 
-    /// What is left, batch by batch. The schema is always the stream's own: Arrow lets a producer ignore a request.
+    /// The unread batches. The schema is always the stream's own: Arrow allows a producer to ignore a requested one.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -286,8 +283,8 @@ impl Stream {
                 let batch = shared.0.next_decoded(keep)?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
-            // The thread that asked for the capsule may hold the interpreter's lock, and lets go of it for the wait.
-            // Any other must not touch it: whoever holds it may be waiting for that thread.
+            // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other
+            // thread must not take the lock: the thread that holds it may be waiting for this one.
             let waited = if thread::current().id() == caller {
                 Python::try_attach(|py| wait(py, pull).map_err(|error| error.to_string()))
             } else {
@@ -299,7 +296,7 @@ impl Stream {
     }
 }
 
-/// What a producer is busy with: it may outlive the stream by a moment, and must not keep the stream alive.
+/// A producer's work for a stream. It may end a moment after the stream, and must not keep the stream alive.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Production {
     shared: Weak<Shared>,
@@ -308,26 +305,26 @@ pub(crate) struct Production {
 
 #[pymethods]
 impl Production {
-    /// Whether somebody still reads the stream.
+    /// Whether the stream is still open.
     #[getter]
     fn is_open(&self, py: Python<'_>) -> bool {
         self.shared.upgrade().is_some_and(|shared| py.detach(|| shared.is_open()))
     }
 
-    /// Gives the stream up, whoever reads it.
+    /// Closes the stream, also for a consumer of its capsule.
     fn close(&self, py: Python<'_>) {
         let shared = self.shared.upgrade();
         py.detach(|| shared.inspect(|shared| shared.close()));
     }
 
-    /// Waits until the producer has been let go; False if that takes longer than `seconds`.
+    /// Waits until the producer is released; False if that takes longer than `seconds`.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
         py.detach(|| self.release.wait(limit))
     }
 }
 
-/// The struct that stands for a result in Arrow's interfaces.
+/// The struct type that represents a result in Arrow's interfaces.
 pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
 }
@@ -364,7 +361,7 @@ fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {
     Ok(Dtype { target: capsule::take_type(given)?, lossy })
 }
 
-/// A Python function that stops a producer, if there is one.
+/// A Python function that stops a producer, or nothing.
 struct Callback(Option<Py<PyAny>>);
 
 impl Cancel for Callback {
@@ -372,7 +369,7 @@ impl Cancel for Callback {
         let Some(call) = &self.0 else { return Ok(()) };
         // An interpreter that is shutting down stops the producer in its own way.
         let called = Python::try_attach(|py| {
-            // Whoever lets go of a stream because of an exception still has it.
+            // A stream may be released while an exception is being handled, which must survive the call.
             let pending = PyErr::take(py);
             let called = call.call0(py).map(drop);
             if let Some(pending) = pending {

@@ -14,13 +14,7 @@ use crate::{capsule, ffi_stream};
 
 /// One decoded batch.
 #[pyclass(frozen, module = "colonnade._core")]
-pub(crate) struct Batch(RecordBatch);
-
-impl Batch {
-    pub(crate) fn new(batch: RecordBatch) -> Self {
-        Self(batch)
-    }
-}
+pub(crate) struct Batch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl Batch {
@@ -54,25 +48,11 @@ impl Batch {
     }
 }
 
-/// All batches of a result; those that came encoded are decoded when a column or the whole is asked for.
+/// All batches of a result. Encoded batches are decoded when a column or the whole table is read.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Table {
-    schema: SchemaRef,
-    batches: Vec<client::Batch>,
-}
-
-impl Table {
-    pub(crate) fn new(schema: SchemaRef, batches: Vec<client::Batch>) -> Self {
-        Self { schema, batches }
-    }
-
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    pub(crate) fn batches(&self) -> &[client::Batch] {
-        &self.batches
-    }
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<client::Batch>,
 }
 
 #[pymethods]
@@ -93,7 +73,7 @@ impl Table {
         py.detach(|| batch.clone().decode()).map(Batch).map_err(|error| to_py(py, &error))
     }
 
-    /// One column, decoded now.
+    /// Decodes one column.
     fn column(&self, py: Python<'_>, index: usize) -> PyResult<Column> {
         let arrays = py.detach(|| self.batches.iter().map(|batch| batch.column(index)).collect::<Result<Vec<_>, _>>());
         let arrays = arrays.map_err(|error| to_py(py, &error))?;
@@ -120,7 +100,7 @@ impl Table {
     }
 }
 
-/// One column of a whole result.
+/// One column of a table.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Column {
     field: FieldRef,

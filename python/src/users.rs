@@ -6,14 +6,14 @@ use colonnade_server::auth::{Role, Users, UsersError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Adds what `colonnade user` needs to the module.
+/// Adds the functions of `colonnade user` to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(add_user, module)?)?;
     module.add_function(wrap_pyfunction!(remove_user, module)?)?;
     module.add_function(wrap_pyfunction!(list_users, module)?)
 }
 
-/// Adds a user to the file, which is made if it is not there, or changes the one of that name. Gives whether it is new.
+/// Adds a user to the file, or changes the user of that name. Creates the file if needed. Returns whether the user is new.
 #[pyfunction]
 #[pyo3(signature = (path, name, password, *, read_only=false, connections=None))]
 fn add_user(
@@ -37,7 +37,7 @@ fn add_user(
     })
 }
 
-/// Takes a user out of the file. Gives whether there was one.
+/// Removes a user from the file. Returns whether the file had the user.
 #[pyfunction]
 fn remove_user(path: PathBuf, name: &str) -> PyResult<bool> {
     let mut users = Users::read(&path).map_err(to_py)?;
@@ -48,7 +48,7 @@ fn remove_user(path: PathBuf, name: &str) -> PyResult<bool> {
     Ok(was_there)
 }
 
-/// The users: name, role, and how many sessions at a time if that is limited.
+/// The users: name, role, and the limit of concurrent sessions if there is one.
 #[pyfunction]
 fn list_users(path: PathBuf) -> PyResult<Vec<(String, String, Option<usize>)>> {
     let users = Users::read(&path).map_err(to_py)?;

@@ -69,4 +69,4 @@ def test_who_cannot_read_it_says_why_and_shows_no_password(stock: pg.Cluster, st
     assert "hunter2" not in done.stdout + done.stderr
     missing = bench(stock.uri("shop"), SQL, "--clients", "connectorx", "--rounds", "1")
     assert missing.returncode == 0 and "connectorx" in missing.stdout
-    assert bench(stock.uri("shop"), SQL, "--rounds", "0").stderr == "colonnade: --rounds is to be 1 or more\n"
+    assert bench(stock.uri("shop"), SQL, "--rounds", "0").stderr == "colonnade: --rounds must be at least 1\n"

@@ -64,7 +64,7 @@ def test_duckdb_types(uri_of_oddities: str) -> None:
 
 
 def test_polars_names(uri_of_oddities: str) -> None:
-    with pytest.raises(colonnade.InterfaceError, match="2 columns are called 'a', and polars tells"):
+    with pytest.raises(colonnade.InterfaceError, match="2 columns are called 'a', and polars needs different names"):
         colonnade.read_sql(uri_of_oddities, "select 1 as a, 2 as b, 3 as a", return_type="polars")
 
 

@@ -62,7 +62,7 @@ CERTIFICATES: dict[str, tuple[Callable[[Secured], Pair], tuple[str, str, str]]] 
     "wrong name": (lambda s: s.authority.sign(HOST, "DNS:other.example"), ("", "", "other.example")),
     "wrong common name": (lambda s: s.authority.sign("other.example"), ("", "", "other.example")),
     "unknown authority": (lambda s: s.stranger.sign("x", f"DNS:{HOST}"), ("sslrootcert",) * 3),
-    "self-signed": (lambda s: s.stranger.self_signed(HOST), ("not trusted itself",) * 3),
+    "self-signed": (lambda s: s.stranger.self_signed(HOST), ("self-signed, or that of an authority",) * 3),
     "expired": (lambda s: s.authority.sign("x", f"DNS:{HOST}", expired=True), ("expired",) * 3),
     "first version": (lambda s: s.authority.sign_old(HOST), ("first version",) * 3),
 }

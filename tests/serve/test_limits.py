@@ -161,5 +161,5 @@ def test_what_is_set_aside_has_a_bound() -> None:
                 client.execute("select 1")
         client.rollback()
         assert client.execute("select 1").fetchone() == (1,)
-    with pytest.raises(RuntimeError, match="--temp-size much is no size"), serve("--temp-size", "much"):
+    with pytest.raises(RuntimeError, match="--temp-size much is not a size"), serve("--temp-size", "much"):
         pass

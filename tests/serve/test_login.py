@@ -230,7 +230,7 @@ def test_users_are_read_again_on_sighup(tmp_path: Path) -> None:
         server.process.send_signal(signal.SIGHUP)
         assert server.process.stderr is not None
         said = server.process.stderr.readline()
-        while "everything stays as it was" not in said:
+        while "the old users and certificates stay" not in said:
             said = server.process.stderr.readline()
         assert "line 1" in said
         connect(server, "second", "two").close()

@@ -293,7 +293,7 @@ def test_certificates_are_read_again_on_sighup(tmp_path: Path) -> None:
         (tmp_path / "server.crt").write_text("nonsense")
         running.process.send_signal(signal.SIGHUP)
         assert running.process.stderr is not None
-        while "everything stays as it was" not in (said := running.process.stderr.readline()):
+        while "the old users and certificates stay" not in (said := running.process.stderr.readline()):
             assert said
         assert is_second()
 

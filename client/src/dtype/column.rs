@@ -1,4 +1,4 @@
-//! One array in another type.
+//! Converts one array to another type.
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ const SHOWN: usize = 60;
 /// Why an array cannot have the type. Rows are counted from 0, within the array.
 #[derive(Debug)]
 pub(super) enum ConversionError {
-    /// The value in this row would be another one.
+    /// The type would change the value in this row.
     Changed(usize),
-    /// The type has nothing near to the value in this row.
+    /// The type has no value near the value in this row.
     Impossible(usize),
     /// All of it.
     Failed(ArrowError),
@@ -50,7 +50,7 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
     }
     if let DataType::Dictionary(_, values) = to {
         let plain = convert(array, &Dtype { target: values.as_ref().clone(), lossy: dtype.lossy })?;
-        // Fails where there are more values than indices.
+        // This fails if there are more values than indices.
         return cast_with_options(&plain, to, &CastOptions { safe: false, ..CastOptions::default() })
             .map_err(ConversionError::Failed);
     }
@@ -76,7 +76,7 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
     }
 }
 
-/// A value as an error shows it.
+/// A value in the form that an error shows.
 pub(super) fn shown(array: &dyn Array, row: usize) -> String {
     let text = display(array, row).unwrap_or_else(|_| "a value".to_owned());
     let cut = text.char_indices().nth(SHOWN).map(|(index, _)| index);
@@ -94,7 +94,7 @@ fn display(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
     }
 }
 
-/// The same type with UTC as an offset: arrow-rs as built here knows no names of zones.
+/// The same type with UTC as an offset, because this build of arrow-rs knows no names of zones.
 fn unzoned(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Timestamp(unit, Some(_)) => Some(DataType::Timestamp(*unit, Some("+00:00".into()))),
@@ -107,7 +107,7 @@ fn plainly(array: &ArrayRef) -> Result<ArrayRef, ConversionError> {
         .map_or_else(|| Ok(array.clone()), |target| rescaled(array, &Dtype { target, lossy: false }))
 }
 
-/// arrow-rs's own conversion, which must not lose a value altogether.
+/// arrow-rs's conversion, if it makes no value NULL.
 fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ConversionError> {
     let made = cast_with_options(array, to, &CastOptions { safe: true, ..CastOptions::default() })
         .map_err(ConversionError::Failed)?;
@@ -118,7 +118,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ConversionError> {
     Ok(made)
 }
 
-/// By arrow-rs, and back: it rounds in silence.
+/// Converts by arrow-rs and back, because arrow-rs rounds silently.
 fn numbers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError> {
     let made = cast(array, &dtype.target)?;
     if dtype.lossy {
@@ -221,7 +221,7 @@ fn floats_of<T: ArrowPrimitiveType<Native: Float>>(
     }
 }
 
-/// Gives each value in units of 10^-scale, and whether that is the same value.
+/// Converts each value to units of 10^-scale, and reports whether it is unchanged.
 type Units<'a> = Box<dyn FnMut(usize, u8, i8) -> Option<(i256, bool)> + 'a>;
 
 /// Floats and text.
@@ -231,7 +231,7 @@ fn units(array: &ArrayRef, round: bool) -> Result<Units<'_>, ConversionError> {
         return Ok(Box::new(move |row, precision, scale| scratch.scaled(texts.value(row), precision, scale, round)));
     }
     match array.data_type() {
-        // The shortest number of a float of 32 bits is not that of the same value in 64.
+        // The shortest decimal number of a float32 is not that of the same value as float64.
         DataType::Float32 => {
             let floats = array.as_primitive::<Float32Type>();
             Ok(Box::new(move |row, precision, scale| {
@@ -276,7 +276,7 @@ fn integers(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError
     downcast_integer!(to => (of), _ => Err(unexpected(array)))
 }
 
-/// What PostgreSQL, MySQL and SQLite write for truth.
+/// The texts for true and false in PostgreSQL, MySQL and SQLite.
 fn bools(array: &ArrayRef) -> Result<ArrayRef, ConversionError> {
     let texts = Texts::new(array).ok_or_else(|| unexpected(array))?;
     let mut values = vec![false; array.len()];
@@ -297,15 +297,15 @@ fn moments(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, ConversionError>
     let date = matches!(dtype.target, DataType::Date32 | DataType::Date64);
     for row in (0..array.len()).filter(|&row| array.is_valid(row)) {
         let text = texts.value(row);
-        // arrow-rs cuts off digits, and drops a time where a date is wanted and a zone where none is.
+        // arrow-rs cuts off digits, drops a time if a date is wanted, and drops a zone if none is wanted.
         if !dtype.lossy && (has_finer_digits(text, &dtype.target) || date && text.contains(':')) {
             return Err(ConversionError::Changed(row));
         }
-        // arrow-rs reads more than one form, and digits alone as a number of units.
+        // arrow-rs also reads other forms, and reads digits alone as a number of units.
         if !is_iso(text, &dtype.target) {
             return Err(ConversionError::Impossible(row));
         }
-        // A leap second would become the next second; a moment without its zone could be any.
+        // A leap second would become the next second. A timestamp without its zone is ambiguous.
         if text.contains(":60") || has_zone(text) && !zoned || zoned && !has_zone(text) {
             return Err(ConversionError::Impossible(row));
         }

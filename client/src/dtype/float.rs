@@ -1,5 +1,5 @@
-//! Decimals and text as floats, and floats as decimals. A float stands for the shortest decimal number that reads back as
-//! it, as everywhere where floats are shown.
+//! Converts decimals and text to floats, and floats to decimals. A float represents the shortest decimal number that
+//! reads back as the float.
 
 use std::fmt::LowerExp;
 use std::ops::RangeInclusive;
@@ -11,9 +11,9 @@ use super::number::Number;
 
 /// A binary floating point number.
 pub(super) trait Float: Copy + FromStr + LowerExp {
-    /// Every decimal number with so many digits reads back from its float, as long as the float is a normal one.
+    /// The number of decimal digits for which every number reads back from a normal float.
     const DIGITS: usize;
-    /// Exponents of ten between which it is.
+    /// The exponents of ten of normal floats.
     const POINTS: RangeInclusive<i64>;
     const NAN: Self;
     const INFINITY: Self;
@@ -21,7 +21,7 @@ pub(super) trait Float: Copy + FromStr + LowerExp {
 
     fn is_finite(self) -> bool;
 
-    /// `value` / 10^`scale` where that is exact in the sense above and quick.
+    /// `value` / 10^`scale`, if it is exact in this sense and quick to compute.
     fn quick(value: i128, scale: i8) -> Option<Self>;
 }
 
@@ -37,7 +37,7 @@ impl Float for f64 {
     }
 
     fn quick(value: i128, scale: i8) -> Option<Self> {
-        // A quotient of two exact floats is rounded once; and a number with 15 digits reads back.
+        // A quotient of two exact floats is rounded once, and a number with 15 digits reads back.
         let power = POWERS.get(usize::try_from(scale).ok()?)?;
         (value.unsigned_abs() < 1_000_000_000_000_000).then(|| value as Self / power)
     }
@@ -65,7 +65,7 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
-/// Room for numbers that are looked at one after another.
+/// Memory that is reused for one number after another.
 #[derive(Default)]
 pub(super) struct Scratch {
     number: Number,

@@ -1,8 +1,8 @@
-//! Which types convert into which.
+//! The types that can be converted into each other.
 
 use arrow_schema::DataType;
 
-/// Kinds of types that convert alike.
+/// Families of types with the same conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TypeFamily {
     Null,
@@ -12,7 +12,7 @@ pub(super) enum TypeFamily {
     Decimal,
     Text,
     Binary,
-    /// Without a time zone, or with UTC: then it counts from the same moment.
+    /// Without a time zone, or with UTC. Both count from the same time.
     Moment,
     /// With another zone.
     Zoned,
@@ -48,7 +48,7 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "+0000")
 }
 
-/// Whether values of the one type can have the other, and if not, why.
+/// Whether values of the first type can become the second, and if not, why.
 pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static str> {
     if from == to {
         return Ok(());
@@ -58,7 +58,7 @@ pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static st
     }
     if let DataType::Dictionary(keys, values) = to {
         if !keys.is_integer() || matches!(**values, DataType::Dictionary(..)) {
-            return Err("a dictionary has integer indices and values that are none");
+            return Err("a dictionary needs integer indices, and values that are not a dictionary");
         }
         return possible(from, values);
     }
@@ -89,12 +89,12 @@ pub(super) fn possible(from: &DataType, to: &DataType) -> Result<(), &'static st
         | (TypeFamily::Time, TypeFamily::Time) => Ok(()),
         (TypeFamily::Moment | TypeFamily::Zoned, TypeFamily::Moment | TypeFamily::Zoned) => {
             let zone = |data_type: &DataType| matches!(data_type, DataType::Timestamp(_, Some(_)));
-            // What the clock shows there, or the moment? Both are meant by somebody.
+            // It is ambiguous whether the local time or the point in time is meant.
             if zone(from) != zone(to) && (kind(from) == TypeFamily::Zoned || kind(to) == TypeFamily::Zoned) {
-                return Err("with a time zone and without are different things: say AT TIME ZONE in the query");
+                return Err("one type has a time zone and the other has none: write AT TIME ZONE in the query");
             }
             Ok(())
         }
-        _ => Err("the one is not a form of the other"),
+        _ => Err("values of one type are not values of the other"),
     }
 }

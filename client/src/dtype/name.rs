@@ -1,4 +1,4 @@
-//! Types by name, as TYPES.md writes them: its own names and Arrow's.
+//! Types by the names of TYPES.md: its own and Arrow's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType,
 use super::Dtype;
 use crate::{Error, ErrorKind};
 
-/// What marks a conversion that may change values.
+/// The prefix of a conversion that may change values.
 const LOSSY: &str = "lossy:";
 
 impl FromStr for Dtype {
     type Err = Error;
 
-    /// Reads `int32`, `decimal128(12, 2)`, `timestamp(us, UTC)`, `timestamp[us, tz=UTC]`, `dictionary(int32, utf8)`, each
-    /// alone or after `lossy:`.
+    /// Reads `int32`, `decimal128(12, 2)`, `timestamp(us, UTC)`, `timestamp[us, tz=UTC]`, `dictionary(int32, utf8)`,
+    /// each alone or after `lossy:`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let (lossy, name) = match text.trim().strip_prefix(LOSSY) {
             Some(name) => (true, name.trim()),
@@ -132,7 +132,7 @@ fn unit(name: &str) -> Option<TimeUnit> {
     }
 }
 
-/// The name of a type in messages, which [`Dtype`] reads where it can.
+/// The name of a type in messages. [`Dtype`] reads it, if it has a name.
 pub(super) fn of(data_type: &DataType) -> String {
     let unit = |unit: &TimeUnit| match unit {
         TimeUnit::Second => "s",

@@ -1,4 +1,4 @@
-//! Decimal numbers of any length, between text, floats, decimals and integers.
+//! Decimal numbers of any length, for conversions between text, floats, decimals and integers.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// Reads `-12.50`, `.5`, `1e-7`; spaces around it are passed over. `None` if it is no finite number.
+    /// Reads `-12.50`, `.5`, `1e-7`, with spaces around it. `None` if it is not a finite number.
     pub(super) fn parse(&mut self, text: &str) -> Option<()> {
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
         let (negative, text) = match text.as_bytes().first()? {
@@ -48,13 +48,13 @@ impl Number {
         Some(())
     }
 
-    /// Whether it has at most so many digits, and is neither huge nor tiny.
+    /// Whether it has at most this many digits, and is not extremely large or small.
     pub(super) fn is_short(&self, digits: usize, points: &RangeInclusive<i64>) -> bool {
         self.digits.len() <= digits && points.contains(&self.point)
     }
 
-    /// As an integer number of units of 10^-scale with at most `precision` digits, and whether digits were cut off behind
-    /// it; `round` rounds them half away from zero instead. `None` if it does not fit.
+    /// The number of units of 10^-scale, an integer with at most `precision` digits, and whether digits were cut off.
+    /// With `round`, it is rounded half away from zero instead. `None` if it does not fit.
     pub(super) fn scaled(&self, precision: u8, scale: i8, round: bool) -> Option<(i256, bool)> {
         if self.digits.is_empty() {
             return Some((i256::ZERO, false));

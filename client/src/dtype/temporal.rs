@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// How many units a day has; `None` for what is no date, time or timestamp.
+/// The number of units in a day; `None` for other types.
 pub(super) fn per_day(data_type: &DataType) -> Option<i64> {
     match data_type {
         DataType::Date32 => Some(1),
@@ -23,7 +23,7 @@ fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// The largest and the smallest value stand for infinity (TYPES.md).
+/// The largest and the smallest value represent infinity (TYPES.md).
 pub(super) fn infinity(data_type: &DataType) -> Option<i64> {
     match data_type {
         DataType::Date32 => Some(i64::from(i32::MAX)),
@@ -32,7 +32,7 @@ pub(super) fn infinity(data_type: &DataType) -> Option<i64> {
     }
 }
 
-/// From one unit to another.
+/// Converts from one unit to another.
 pub(super) struct Rescale {
     from: i64,
     to: i64,
@@ -49,7 +49,7 @@ impl Rescale {
         Some(Self { from: per_day(from)?, to: per_day(to)?, infinities: infinity(from).zip(infinity(to)), limit })
     }
 
-    /// The value, and whether it is the same moment; `None` if it does not fit.
+    /// The value, and whether it is unchanged; `None` if it does not fit.
     pub(super) fn apply(&self, value: i64) -> Option<(i64, bool)> {
         if let Some((from, to)) = self.infinities
             && (value == from || value == -from)
@@ -68,7 +68,7 @@ impl Rescale {
     }
 }
 
-/// Whether text says more digits of a second than `unit` has room for.
+/// Whether text has more digits of a second than `unit` can represent.
 pub(super) fn has_finer_digits(text: &str, data_type: &DataType) -> bool {
     let room = match data_type {
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => match unit {
@@ -83,8 +83,8 @@ pub(super) fn has_finer_digits(text: &str, data_type: &DataType) -> bool {
     fraction.bytes().take_while(u8::is_ascii_digit).skip(room).any(|digit| digit != b'0')
 }
 
-/// Whether text begins as ISO 8601's extended form does, with all of its digits: a date `YYYY-MM-DD`, whose year may have a sign and more
-/// digits, or for a time of day `HH:MM`.
+/// Whether text begins in ISO 8601's extended form with all digits: a date `YYYY-MM-DD`, whose year may have a sign
+/// and more digits, or a time `HH:MM`.
 pub(super) fn is_iso(text: &str, data_type: &DataType) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let two = |text: Option<&str>| text.is_some_and(|text| text.len() == 2 && digits(text));
@@ -100,7 +100,7 @@ pub(super) fn is_iso(text: &str, data_type: &DataType) -> bool {
     year.is_some_and(|year| year.len() >= 4 && digits(year)) && two(month) && two(day) && parts.next().is_none()
 }
 
-/// Whether text has a zone behind a time: `Z`, or a sign or a name after the last colon.
+/// Whether text has a zone after a time: `Z`, or a sign or a name after the last colon.
 pub(super) fn has_zone(text: &str) -> bool {
     let Some((_, seconds)) = text.rsplit_once([' ', 'T', 't']).filter(|(date, _)| !date.is_empty()) else {
         return false;

@@ -1,4 +1,4 @@
-//! Text of any layout, read value by value.
+//! Text of any layout, value by value.
 
 use arrow_array::{Array, LargeStringArray, StringArray, StringViewArray};
 

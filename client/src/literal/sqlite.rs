@@ -1,4 +1,5 @@
-//! Values as SQLite has them: integers, doubles, text and blobs. Everything else is the text that SQLite's own functions write.
+//! Values in SQLite's types: integers, doubles, text and blobs. All other values become the text that SQLite's own
+//! functions write.
 //! <https://www.sqlite.org/lang_expr.html#literal_values_constants_>
 
 use std::borrow::Cow;
@@ -7,7 +8,7 @@ use colonnade_sql::{Dialect, quote};
 
 use crate::parameter::{Date, PROTOCOLS, Time, Value, push, uuid};
 
-/// So many digits of a decimal survive as a double.
+/// The digits of a decimal that a double preserves.
 const DOUBLE_DIGITS: usize = 15;
 
 /// A value that can be bound.
@@ -20,7 +21,7 @@ pub(crate) enum Atom<'v> {
     Blob(&'v [u8]),
 }
 
-/// What stands for a value.
+/// The value that represents another value in SQLite.
 ///
 /// # Errors
 /// SQLite has no such value.
@@ -37,7 +38,7 @@ pub(crate) fn atom(value: &Value) -> Result<Atom<'_>, String> {
         Value::Float(number) if number.is_nan() => return Err("SQLite has no NaN: pass NULL".to_owned()),
         Value::Float(number) => Atom::Real(*number),
         Value::Decimal { unscaled, scale } => return decimal(*unscaled, *scale),
-        // Some of SQLite's functions end a text there.
+        // Some of SQLite's functions end a text at a NUL.
         Value::Text(value) if value.contains('\0') => return Err("text cannot hold a NUL character".to_owned()),
         Value::Text(value) => Atom::Text(Cow::Borrowed(value)),
         Value::Bytes(bytes) => Atom::Blob(bytes),
@@ -53,7 +54,7 @@ pub(crate) fn atom(value: &Value) -> Result<Atom<'_>, String> {
     })
 }
 
-/// Appends one expression, which is exactly the value or the text that stands for it.
+/// Appends one expression, which is exactly the value or its text.
 pub(super) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
     match atom(value)? {
         Atom::Null => sql.push_str("NULL"),
@@ -86,7 +87,7 @@ fn signed(sql: &mut String, negative: bool, number: &str) {
     push(sql, format_args!("{open}{number}{close}"));
 }
 
-/// Without a fraction if it has none, as `datetime()` and Python's `isoformat()` write it.
+/// The time without a fraction if that is 0, as `datetime()` and Python's `isoformat()` write it.
 fn time(time: Time) -> String {
     let whole = format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second);
     if time.microsecond == 0 { whole } else { format!("{whole}.{:06}", time.microsecond) }

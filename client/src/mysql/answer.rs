@@ -17,12 +17,12 @@ use crate::{Error, ErrorKind, Pool, QueryOptions, SchemaCheck};
 
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
-/// Statements whose columns are known only when they run begin with one of these, or have a RETURNING.
+/// The first words of statements whose columns are unknown until they run. Statements with RETURNING are like them.
 const UNFORESEEN: [&str; 2] = ["CALL", "EXECUTE"];
 
-/// What a statement is to give.
+/// What a statement must return.
 pub(super) enum Wanted {
-    /// Rows, with columns that the check accepts; one that is known to have none, or other columns, does not run.
+    /// Rows with columns that the check accepts. A statement that is known to return none, or others, does not run.
     Rows(Option<SchemaCheck>),
     /// Rows or none.
     Any,
@@ -41,8 +41,8 @@ pub(super) fn rows(
     outcome(Talk { connection, tick }.rows(pool, statement, options, wanted, tell))
 }
 
-/// Runs a statement with values, and passes over what it returns: with `literals` in their place if it is one that cannot be prepared.
-/// Gives the rows that it changed, or returned.
+/// Runs a statement with values, and skips its rows. A statement that cannot be prepared runs as `literals`. Returns
+/// the number of rows that it changed or returned.
 pub(super) fn execute_bound(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
@@ -52,7 +52,7 @@ pub(super) fn execute_bound(
     outcome(Talk { connection, tick }.execute_bound(statement, literals).map(Some))
 }
 
-/// Runs a statement and passes over what it returns. Gives the rows that it changed, or returned.
+/// Runs a statement and skips its rows. Returns the number of rows that it changed or returned.
 pub(super) fn execute(connection: &mut ServerConnection, tick: Tick<'_>, sql: &str) -> AnswerOutcome {
     outcome(Talk { connection, tick }.execute(sql).map(Some))
 }
@@ -74,7 +74,7 @@ struct Talk<'a> {
 struct Prepared {
     number: [u8; 4],
     columns: Vec<Definition>,
-    /// Whether only running tells what it gives.
+    /// Whether its columns are unknown until it runs.
     unforeseen: bool,
 }
 
@@ -88,7 +88,7 @@ impl Talk<'_> {
         tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
         let prepared = match self.prepare(statement) {
-            // It takes no values, so nothing but its text is sent.
+            // It has no values, so its text alone is sent.
             Err(AnswerError::Refused(error))
                 if matches!(wanted, Wanted::Any)
                     && statement.count == 0
@@ -109,7 +109,7 @@ impl Talk<'_> {
         result
     }
 
-    /// A packet that is no error.
+    /// The next packet, or the error that it reports.
     fn packet(&mut self) -> Result<Vec<u8>, AnswerError> {
         let packet = self.connection.incoming.packet(self.tick)?;
         if packet.first() != Some(&0xff) {
@@ -165,7 +165,7 @@ impl Talk<'_> {
         if prepared.columns.is_empty() && !prepared.unforeseen && needs_rows {
             return Err(no_rows());
         }
-        // What cannot be told afterwards is settled before anything runs. Nobody expects rows of a statement without columns.
+        // Everything that can be checked is checked before the statement runs. Without columns, no rows are expected.
         let utc = match prepared.unforeseen || prepared.columns.iter().any(kind::is_instant) {
             true => self.is_utc()?,
             false => !prepared.columns.is_empty(),
@@ -200,7 +200,7 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Runs a statement that cannot be prepared. Those that return rows are few, and refused when they have run.
+    /// Runs a statement that cannot be prepared. Few of these return rows; they are refused after they have run.
     fn effect(&mut self, sql: &str) -> Result<u64, AnswerError> {
         self.connection.command(Command::Query, sql.as_bytes())?;
         let packet = self.packet()?;
@@ -215,7 +215,7 @@ impl Talk<'_> {
         Err(AnswerError::Refused(Error::new(ErrorKind::Unsupported, message)))
     }
 
-    /// Rows in binary up to their end.
+    /// Passes on binary rows up to their end.
     fn receive(
         &mut self,
         pool: &Pool,
@@ -230,7 +230,7 @@ impl Talk<'_> {
         Ok(self.connection.note(Done::end(&packet, self.connection.server.capabilities)?))
     }
 
-    /// Passes over what follows a result; gives the number of results among it.
+    /// Skips the results after the first one. Returns their number.
     fn pass_over_results(&mut self, mut done: Done) -> Result<u64, AnswerError> {
         let mut results = 0;
         while done.more_results() {
@@ -245,7 +245,7 @@ impl Talk<'_> {
         Ok(results)
     }
 
-    /// Passes over one result, in text or in binary, whose number of columns has come.
+    /// Skips one result, in text or binary, after its number of columns.
     fn pass_over_rows(&mut self, packet: &[u8]) -> Result<(Done, u64), AnswerError> {
         let count = self.count(packet)?;
         self.connection.columns(count, self.tick)?;
@@ -279,7 +279,7 @@ impl Talk<'_> {
         result
     }
 
-    /// Passes over the whole answer to a statement; gives the rows that it changed, or returned.
+    /// Skips the whole answer to a statement. Returns the number of rows that it changed.
     fn pass_over_answer(&mut self) -> Result<u64, AnswerError> {
         let packet = self.packet()?;
         let (done, rows) = if packet.first() == Some(&0) {
@@ -295,7 +295,7 @@ impl Talk<'_> {
     fn count(&self, packet: &[u8]) -> Result<usize, AnswerError> {
         match packet.first() {
             Some(..=0xfa | 0xfc) => Ok(PacketReader(packet).length()? as usize),
-            // 0xfb asks for a file of the client's, which was never offered.
+            // 0xfb requests a file of the client, which this client does not offer.
             _ => Err(AnswerError::Lost(protocol("no answer to the statement"))),
         }
     }
@@ -306,7 +306,7 @@ impl Talk<'_> {
     }
 }
 
-/// The columns of a result, once the check has accepted them.
+/// The columns of a result, if the check accepts them.
 fn accepted(
     definitions: &[Definition],
     place: &kind::SessionContext,
@@ -324,7 +324,7 @@ fn no_rows() -> AnswerError {
     AnswerError::Refused(Error::no_rows())
 }
 
-/// Whether a statement may return rows although it has no columns yet.
+/// Whether a statement without described columns may return rows.
 fn is_unforeseen(sql: &str) -> bool {
     let dialect = Dialect::MYSQL;
     let first = first_word(sql, dialect);

@@ -1,4 +1,4 @@
-//! Questions of this client's own on a connection that is in use.
+//! Questions of this client on a connection that is in use.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use crate::shared_connection::{Event, died};
 use crate::{Error, ErrorKind, Keep};
 
 impl MysqlConnection {
-    /// Runs a statement with few rows, in text.
+    /// Runs a statement that returns few rows, as text.
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
@@ -19,7 +19,7 @@ impl MysqlConnection {
             status.store(connection.status, Ordering::Release);
             match answer {
                 Ok(answer) => tell(answer),
-                // What the server refuses leaves the connection as it was.
+                // If the server refuses the statement, the connection is unchanged.
                 Err(error) if error.kind() == ErrorKind::Database => return Ok(Err(error)),
                 Err(error) => return Err(error),
             }

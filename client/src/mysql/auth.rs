@@ -1,4 +1,4 @@
-//! How a client shows that it knows the password.
+//! The proofs of the password that a client sends.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase_authentication_methods.html>
 
 use sha1::{Digest as _, Sha1};
@@ -8,40 +8,40 @@ use super::packet::protocol;
 use crate::require_auth::Requirement;
 use crate::{Error, ErrorKind};
 
-/// Bytes of what the server makes up for each login.
+/// Bytes of the server's random scramble.
 const SCRAMBLE: usize = 20;
-/// What `caching_sha2_password` says of the first answer: the server knows it.
+/// The server's reply to the first answer in `caching_sha2_password`: the password is correct.
 const KNOWN: u8 = 3;
-/// The server needs the password itself.
+/// The server needs the password in clear text.
 const PASSWORD_NEEDED: u8 = 4;
 
-/// The plugins, as `require_auth` names them.
+/// The names of the plugins in `require_auth`.
 pub(super) const METHODS: &[&str] =
     &["mysql_native_password", "caching_sha2_password", "sha256_password", "client_ed25519", "auth_socket"];
 
-/// On what way a password would go.
+/// The security of the connection over which a password would be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Others may read along.
+    /// Not encrypted.
     Open,
-    /// Nobody reads along, but whoever answers may not be the server.
+    /// Encrypted, but the server's identity is not certain.
     Encrypted,
-    /// To the server and nobody else: a verified certificate, or a socket of this machine.
+    /// The server's identity is certain: a verified certificate, or a socket of this machine.
     Certain,
 }
 
-/// What the server lets clients prove themselves by.
+/// The server's plugin for logins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plugin {
     /// `mysql_native_password`: SHA-1.
     Native,
-    /// `caching_sha2_password`: SHA-256, and once the password itself.
+    /// `caching_sha2_password`: SHA-256, and in some cases the password in clear text.
     CachingSha2,
-    /// `sha256_password`: the password itself.
+    /// `sha256_password`: the password in clear text.
     Sha256,
     /// `client_ed25519`: a signature.
     Ed25519,
-    /// `auth_socket` or `unix_socket`: the server asks the system who is there.
+    /// `auth_socket` or `unix_socket`: the operating system tells the server who the user is.
     Socket,
 }
 
@@ -57,7 +57,7 @@ impl Plugin {
             b"auth_socket" | b"unix_socket" => Self::Socket,
             name => {
                 let name = String::from_utf8_lossy(name);
-                let message = format!("the server wants a login by {name}, which is not supported");
+                let message = format!("the server requests a login by {name}, which is not supported");
                 return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
                     "give the user one of mysql_native_password, caching_sha2_password, sha256_password, ed25519, \
                      unix_socket",
@@ -77,13 +77,13 @@ impl Plugin {
     }
 
     /// # Errors
-    /// The user excludes it.
+    /// The user excludes it with `require_auth`.
     pub(super) fn permitted(self, required: &Requirement) -> Result<Self, Error> {
         let name = self.name();
         if required.allows(name) {
             return Ok(self);
         }
-        let message = format!("the server wants a login by {name}, which require_auth excludes");
+        let message = format!("the server requests a login by {name}, which require_auth excludes");
         Err(Error::new(ErrorKind::Connect, message)
             .with_hint(format!("give the user a plugin that require_auth allows, or allow {name} there")))
     }
@@ -91,7 +91,7 @@ impl Plugin {
     /// The first answer to the server's scramble.
     ///
     /// # Errors
-    /// The scramble has another length, or the password would have to be sent where it is not safe.
+    /// The scramble has a wrong length, or the connection is not safe enough for the password.
     pub(super) fn answer(
         self,
         password: &str,
@@ -103,7 +103,7 @@ impl Plugin {
             return Ok(Vec::new());
         }
         if password.is_empty() {
-            // Not even a proof of it; sha256_password expects its NUL.
+            // Without a password nothing is proved; sha256_password expects a NUL.
             return Ok(if self == Self::Sha256 { vec![0] } else { Vec::new() });
         }
         Ok(match self {
@@ -115,10 +115,10 @@ impl Plugin {
         })
     }
 
-    /// The answer to what the server says of the first one; `None` if there is nothing to send.
+    /// The answer to the server's reply to the first answer; `None` if there is nothing to send.
     ///
     /// # Errors
-    /// The server says something else than the plugin has, or the password would have to be sent where it is not safe.
+    /// The reply is not one of the plugin's, or the connection is not safe enough for the password.
     pub(super) fn go_on(
         self,
         said: &[u8],
@@ -129,12 +129,12 @@ impl Plugin {
         match (self, said) {
             (Self::CachingSha2, [KNOWN]) => Ok(None),
             (Self::CachingSha2, [PASSWORD_NEEDED]) => self.in_full(password, way, required).map(Some),
-            _ => Err(protocol(format!("something that {} has not in its login", self.name()))),
+            _ => Err(protocol(format!("a reply that is not part of a login by {}", self.name()))),
         }
     }
 
-    /// The password itself, for a server that is certain to be the right one, or where the user has named the plugin and
-    /// nobody reads along. The server's RSA key over a connection that is not encrypted proves nothing about whose key it is.
+    /// The password in clear text: for a server with a certain identity, or over an encrypted connection if the user
+    /// has named the plugin. The server's RSA key proves nothing over a connection that is not encrypted.
     fn in_full(self, password: &str, way: Way, required: &Requirement) -> Result<Vec<u8>, Error> {
         let name = self.name();
         let (why, hint) = match way {
@@ -145,7 +145,7 @@ impl Plugin {
                 return Ok([password.as_bytes(), b"\0"].concat());
             }
             Way::Encrypted => (
-                "nothing proves that it is the right server",
+                "the server's identity is not certain",
                 format!(
                     "add ssl-mode=VERIFY_IDENTITY and, for an authority of your own, ssl-ca=FILE to the URI, use the \
                      unix socket, or allow this by require_auth={name} where you trust the network"
@@ -156,7 +156,7 @@ impl Plugin {
                 "add ssl-mode=VERIFY_IDENTITY to the URI, or use the unix socket".to_owned(),
             ),
         };
-        let message = format!("the server's {name} needs the password itself, and {why}; it was not sent");
+        let message = format!("the server's {name} needs the password in clear text, and {why}; it was not sent");
         Err(Error::new(ErrorKind::Connect, message).with_hint(hint))
     }
 }
@@ -190,7 +190,7 @@ mod tests {
     const PASSWORD: &str = "hunter2";
     const ONES: [u8; SCRAMBLE] = [1; SCRAMBLE];
 
-    /// What a server does with the answer: it knows the hash of the hash only.
+    /// The server's check of the answer. The server knows only the hash of the hash.
     fn proves<D: sha1::Digest>(answer: &[u8], mask: &[u8], stored: &[u8]) -> bool {
         let once: Vec<u8> = answer.iter().zip(mask).map(|(a, m)| a ^ m).collect();
         D::digest(once)[..] == *stored

@@ -1,4 +1,4 @@
-//! One column in the making: values of many rows at a time, from where each row has been read to.
+//! Builds one column: it decodes the values of many rows, each from its row's cursor.
 
 use std::io::Write as _;
 use std::mem::take;
@@ -23,19 +23,19 @@ const WAY_OUT: &str = "cast the column to char, or name it in the option as_text
 #[derive(Debug)]
 pub(super) struct RowGroup<'b, 'c> {
     pub(super) block: &'b [u8],
-    /// Where each row's NULL bitmap begins.
+    /// The start of each row's NULL bitmap.
     pub(super) bitmaps: &'c [usize],
-    /// Where each row's next value begins.
+    /// The start of each row's next value.
     pub(super) cursors: &'c mut [usize],
 }
 
-/// The rows of a batch that have come so far.
+/// The rows of a batch that were decoded so far.
 #[derive(Debug)]
 pub(super) struct ColumnBuilder {
     values: Values,
     validity: Validity,
     rows: usize,
-    /// Where a row's bitmap has this column: the byte and the bit.
+    /// The position of this column in a row's bitmap: the byte and the bit.
     pub(super) null_at: (usize, u8),
     description: kind::ColumnDescription,
 }
@@ -62,7 +62,7 @@ enum Values {
     Decimal128(Vec<i128>, Decimal),
     Decimal256(Vec<i256>, Decimal),
     Strings(Strings),
-    /// Text in place of the type; integers are filled up with zeros to so many digits.
+    /// Text instead of the type. Integers are padded with zeros to this number of digits.
     Shown(Strings, usize),
 }
 
@@ -102,21 +102,21 @@ impl ColumnBuilder {
         Self { values, validity: Validity::default(), rows: 0, null_at, description: description.clone() }
     }
 
-    /// Takes one value of each row, from where its cursor stands, and moves the cursors on. `nulls` is whether any of
-    /// these rows has a NULL here.
+    /// Decodes one value of each row at its cursor, and moves the cursors. `nulls` is whether any of these rows may
+    /// have NULL.
     ///
     /// # Errors
-    /// Bytes that are no value of the type, or a value that the column cannot hold.
+    /// The bytes are not a value of the type, or the column cannot represent it.
     pub(super) fn decode(&mut self, rows: RowGroup<'_, '_>, nulls: bool) -> Result<(), Error> {
         let count = rows.cursors.len();
         let nulls = nulls.then_some(self.null_at);
         let validity = &mut self.validity;
         let read = match &mut self.values {
-            // Whatever the bitmap says, there are no bytes.
+            // A value of the type NULL has no bytes, whatever the bitmap says.
             Values::Null => Ok(()),
             Values::Bool(to) => each(rows, nulls, validity, to, |block, at| match counted(block, at)? {
                 [bit @ 0..=1] => Ok(*bit),
-                // An expression's, in MariaDB.
+                // The type of an expression in MariaDB.
                 [digit @ b'0'..=b'1'] => Ok(digit - b'0'),
                 _ => Err(ValueFault::Damaged),
             }),
@@ -165,7 +165,7 @@ impl ColumnBuilder {
         read.map_err(|fault| self.error(fault))
     }
 
-    /// The array of the rows so far; the column is empty then and ready for about as many.
+    /// The array of the rows so far. The column is then empty and reserves memory for as many rows.
     ///
     /// # Errors
     /// Text that is not UTF-8.
@@ -194,9 +194,9 @@ impl ColumnBuilder {
         };
         let nulls = nulls.map(NullBuffer::into_inner).map(BooleanBuffer::into_inner);
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, vec![]).map(make_array).map_err(|cause| {
-            // All the rest was made here.
+            // All other buffers were built here, so they are valid.
             let fault = if *data_type == DataType::Utf8 {
-                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "it has text that is not UTF-8".to_owned())
             } else {
                 ValueFault::Damaged
             };
@@ -208,7 +208,7 @@ impl ColumnBuilder {
         let (name, type_name) = (self.description.field.name(), &self.description.type_name);
         match fault {
             ValueFault::Damaged => {
-                protocol(format!("in column \"{name}\" bytes that are no value of type {type_name}"))
+                protocol(format!("in column \"{name}\" bytes that are not a value of type {type_name}"))
             }
             ValueFault::Refused(sqlstate, why) => {
                 let message = format!("column \"{name}\" of type {type_name}: {why}");
@@ -223,7 +223,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends a value a row, as `read` finds it in the row's bytes.
+/// Appends one value per row, by `read`.
 #[inline]
 fn each<T: Copy + Default>(
     rows: RowGroup<'_, '_>,
@@ -251,7 +251,7 @@ fn each<T: Copy + Default>(
     Ok(())
 }
 
-/// Appends a string a row.
+/// Appends one string per row.
 #[inline]
 fn append(
     rows: RowGroup<'_, '_>,
@@ -274,7 +274,7 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it".to_owned()))
+    Err(ValueFault::Refused("54000", "one batch has more than 2 GiB of its text".to_owned()))
 }
 
 /// Up to 64 bits, the highest byte first.
@@ -285,7 +285,7 @@ fn bits(bytes: &[u8]) -> Result<u64, ValueFault> {
     Ok(bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
 }
 
-/// Appends a value as MySQL writes it.
+/// Appends a value in MySQL's text form.
 fn show(kind: ColumnKind, zeros: usize, block: &[u8], at: &mut usize, text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let number: i128 = match kind {
         ColumnKind::Int8 => i8::from_le_bytes(fixed(block, at)?).into(),
@@ -305,12 +305,12 @@ fn show(kind: ColumnKind, zeros: usize, block: &[u8], at: &mut usize, text: &mut
             return Ok(());
         }
         ColumnKind::Time(digits) => return datetime::show_time(datetime::time(counted(block, at)?)?, digits, text),
-        // These come in text.
+        // These arrive as text.
         ColumnKind::Decimal { .. } | ColumnKind::Text => {
             text.extend_from_slice(counted(block, at)?);
             return Ok(());
         }
-        // No such column is shown.
+        // No column with this type is accepted.
         ColumnKind::Null
         | ColumnKind::Bool
         | ColumnKind::Bits

@@ -22,18 +22,18 @@ use crate::{
     SchemaCheck, Statement, Transaction,
 };
 
-/// How long a server may take to take notice of a request to stop.
+/// How long a server may take to process a cancel request.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection to a MySQL or MariaDB server.
 pub struct MysqlConnection {
     pub(super) session: Arc<SharedConnection<Mysql>>,
     pool: Pool,
-    /// What the server last said of its state.
+    /// The server's last status flags.
     pub(super) status: Arc<AtomicU16>,
 }
 
-/// The other end.
+/// The server of the connection.
 pub(super) struct Mysql {
     pub(super) target: Target,
     server: ServerProperties,
@@ -43,12 +43,12 @@ pub(super) struct Mysql {
 /// the time zone UTC.
 ///
 /// # Errors
-/// The URI makes no sense, nobody answers, or the server refuses.
+/// The URI is wrong, the server does not answer, or it refuses.
 pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     connect_for(Access::Own, uri, keep)
 }
 
-/// The same on somebody's behalf.
+/// The same for a gateway's clients, or for this program.
 ///
 /// # Errors
 /// As for [`connect`].
@@ -64,7 +64,7 @@ pub(crate) fn connect_with(access: Access, uri: &str, login: &Login, keep: Keep<
     open(Target { access, ..Target::parse(uri, login)? }, keep)
 }
 
-/// The same for whoever knows the target.
+/// The same for a parsed target.
 pub(super) fn open(target: Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     let name = target.to_string();
     let place = target.clone();
@@ -77,14 +77,14 @@ pub(super) fn open(target: Target, keep: Keep<'_>) -> Result<MysqlConnection, Er
 impl Peer for Mysql {
     type ServerConnection = ServerConnection;
 
-    /// KILL QUERY, which another connection has to say.
+    /// Sends KILL QUERY, which needs another connection.
     fn cancel(&self) -> Result<(), Error> {
         let timeout = self.target.connect_timeout.unwrap_or(CANCEL_LIMIT).min(CANCEL_LIMIT);
         let mut connection = ServerConnection::open(&Target { connect_timeout: Some(timeout), ..self.target.clone() })?;
         connection.tell(&format!("KILL QUERY {}", self.server.thread), &mut limit())
     }
 
-    /// A KILL QUERY that came too late stops this.
+    /// A KILL QUERY that arrives late stops this statement, which does nothing.
     fn settle(&self, connection: &mut ServerConnection) -> Result<(), Error> {
         match connection.tell("DO 0", &mut limit()) {
             Err(error) if error.kind() != ErrorKind::Database => Err(error),
@@ -206,7 +206,7 @@ impl MysqlConnection {
         })
     }
 
-    /// Sends a statement that is run for its effect, and does not wait for that.
+    /// Sends a statement that is run for its effect, and does not wait for its end.
     pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<EventReader<Mysql, ()>, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
         self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
@@ -224,7 +224,7 @@ impl Drop for MysqlConnection {
     }
 }
 
-/// Ends a wait that takes too long.
+/// A tick that ends a wait of more than the limit.
 fn limit() -> impl FnMut() -> Result<(), Error> {
     let deadline = Instant::now() + CANCEL_LIMIT;
     move || {

@@ -1,4 +1,4 @@
-//! Dates and times: a length, then as many of year, month, day, hour, minute, second and microseconds as are not 0.
+//! Dates and times: a length, then year, month, day, hour, minute, second and microseconds, without trailing zeros.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>
 
 use std::io::Write as _;
@@ -9,10 +9,10 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 /// Days from 0000-03-01 to 1970-01-01.
 const EPOCH: i32 = 719_468;
-/// Hours up to which MySQL's own times go.
+/// The most hours of MySQL's type TIME.
 const MAX_HOURS: u64 = 838;
 
-/// A date and a time of day as they stand in a row, each part of which may be 0.
+/// A date and a time of day as received. Each part may be 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DateTime {
     year: u16,
@@ -75,17 +75,17 @@ impl DateTime {
         if month > 12 || day > 31 || year > 9999 {
             return ValueFault::Damaged;
         }
-        ValueFault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is no date"))
+        ValueFault::Refused("22008", format!("{year:04}-{month:02}-{day:02} is not a valid date"))
     }
 
-    /// Appends the text that MySQL has for a date.
+    /// Appends a date in MySQL's text form.
     pub(super) fn show_date(self, text: &mut Vec<u8>) {
         let Self { year, month, day, .. } = self;
         // Writing to a Vec cannot fail.
         let _ = write!(text, "{year:04}-{month:02}-{day:02}");
     }
 
-    /// Appends the text that MySQL has for a datetime with so many digits behind the point.
+    /// Appends a datetime in MySQL's text form, with `digits` digits after the point.
     pub(super) fn show(self, digits: u8, text: &mut Vec<u8>) {
         self.show_date(text);
         let Self { hour, minute, second, micros, .. } = self;
@@ -103,7 +103,7 @@ fn last_day(year: u16, month: u8) -> u8 {
     }
 }
 
-/// A length of time in microseconds.
+/// A duration in microseconds.
 #[inline]
 pub(super) fn time(bytes: &[u8]) -> Result<i64, ValueFault> {
     let (negative, days, [hour, minute, second], micros) = match *bytes {
@@ -123,7 +123,7 @@ pub(super) fn time(bytes: &[u8]) -> Result<i64, ValueFault> {
     Ok(if negative == 1 { -length } else { length })
 }
 
-/// Appends the text that MySQL has for a time.
+/// Appends a time in MySQL's text form.
 pub(super) fn show_time(microseconds: i64, digits: u8, text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let (second, length) = (SECOND as u64, microseconds.unsigned_abs());
     let seconds = length / second;

@@ -1,13 +1,13 @@
-//! Decimals, which come as text: a sign, digits, a point, digits.
+//! Decimals, which arrive as text: a sign, digits, a point, digits.
 
 use arrow_buffer::i256;
 
 use super::value::ValueFault;
 
-/// So many digits fit 64 bits, whatever they are.
+/// Every number with this many digits fits into 64 bits.
 const SHORT: usize = 19;
 
-/// What a column holds: integers below 10^precision, scaled by 10^scale.
+/// The values of a column: integers below 10^precision, scaled by 10^scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decimal {
     precision: u8,
@@ -19,8 +19,8 @@ impl Decimal {
         Self { precision, scale }
     }
 
-    /// The scaled value if it has few digits, and as many behind the point as the column; the rest are for
-    /// [`Decimal::wide`].
+    /// The scaled value, if it has few digits, and as many after the point as the column. [`Decimal::wide`] reads all
+    /// other values.
     #[inline]
     pub(super) fn short(&self, text: &[u8]) -> Option<i128> {
         let (negative, digits) = match text {
@@ -28,7 +28,7 @@ impl Decimal {
             digits => (false, digits),
         };
         let scale = usize::from(self.scale);
-        // With its point. So a value is within the limit: its digits are no more than the precision.
+        // The length includes the point. So the value has no more digits than the precision.
         let most = SHORT.min(usize::from(self.precision)) + usize::from(scale > 0);
         if digits.is_empty() || digits.len() > most {
             return None;
@@ -81,7 +81,7 @@ impl Decimal {
             let most = usize::from(self.precision) - scale;
             return Err(refused(format!("a value has more than {most} digits before the decimal point")));
         }
-        // At most 76 digits, which 256 bits hold.
+        // A value has at most 76 digits, which fit into 256 bits.
         let missing = std::iter::repeat_n(&b'0', scale - kept.len());
         let ten = i256::from_i128(10);
         let value = whole.iter().chain(kept).chain(missing).fold(i256::ZERO, |value, digit| {

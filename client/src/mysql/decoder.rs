@@ -1,7 +1,7 @@
-//! Rows to columns.
+//! Decodes rows into columns.
 //!
-//! Some hundred rows at a time, each column takes its values of all of them in a loop of its own, from where the column
-//! before has left off.
+//! For some hundred rows at a time, each column decodes its values in its own loop, from the positions where the
+//! previous column ended.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ const MARK: usize = 1;
 #[derive(Debug)]
 pub(super) struct Decoder {
     columns: Vec<ColumnBuilder>,
-    /// For each row of a group: where its NULL bitmap, its next value and the next row begin.
+    /// For each row of a group: the start of its NULL bitmap, of its next value and of the next row.
     bitmaps: Vec<usize>,
     cursors: Vec<usize>,
     ends: Vec<usize>,
-    /// The NULL bitmaps of a group's rows, together.
+    /// The NULL bitmaps of a group's rows, combined with OR.
     nulls: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl rows::Decoder for Decoder {
             bitmaps: Vec::with_capacity(GROUP),
             cursors: Vec::with_capacity(GROUP),
             ends: Vec::with_capacity(GROUP),
-            // Two bits more than there are columns.
+            // The bitmap has two bits more than there are columns.
             nulls: vec![0; (columns.len() + 9) / 8],
         };
         (Arc::new(Schema::new(fields)), decoder)
@@ -55,7 +55,7 @@ impl rows::Decoder for Decoder {
             let rows = RowGroup { block: bytes, bitmaps: &self.bitmaps, cursors: &mut self.cursors };
             column.decode(rows, self.nulls[byte] & bit != 0)?;
         }
-        // A length that lies may have led a column into the next row, though not out of the block.
+        // A wrong length may have moved a cursor into the next row, but not out of the block.
         if self.cursors != self.ends {
             return Err(protocol("a row whose values are not as long as the row"));
         }
@@ -72,7 +72,7 @@ impl rows::Decoder for Decoder {
 }
 
 impl Decoder {
-    /// Sets the cursors to the next rows' first values.
+    /// Sets the cursors to the first values of the next rows.
     fn find_rows(&mut self, block: &Block, at: &mut usize, most: usize) -> Result<(), Error> {
         let (bytes, framed) = match block {
             Block::Packets(bytes) => (bytes, true),

@@ -1,4 +1,4 @@
-//! MariaDB's ed25519: the password is the seed, of whatever length.
+//! MariaDB's ed25519: the password, of any length, is the seed.
 //! <https://mariadb.com/kb/en/authentication-plugin-ed25519/>, RFC 8032 §5.1.6
 
 use ed25519_dalek::VerifyingKey;

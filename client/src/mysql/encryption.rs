@@ -1,4 +1,4 @@
-//! Whether and how a connection is encrypted, in the words of MySQL's clients.
+//! The encryption of a connection, by the options of MySQL's clients.
 //! <https://dev.mysql.com/doc/refman/8.4/en/connection-options.html#encrypted-connection-options>
 
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use crate::{Error, ErrorKind};
 static WORDS: TlsOptionNames =
     TlsOptionNames { mode: "ssl-mode", roots: "ssl-ca", certificate: "ssl-cert", key: "ssl-key", revoked: "ssl-crl" };
 
-/// `ssl-mode`, in ascending order.
+/// `ssl-mode`, from the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mode {
     Disabled,
-    /// If the server can.
+    /// If the server supports it.
     Preferred,
     Required,
     VerifyCa,
     VerifyIdentity,
 }
 
-/// What a URI says of it.
+/// The options of a URI.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Encryption {
     mode: Option<Mode>,
@@ -31,7 +31,7 @@ pub(super) struct Encryption {
 }
 
 impl Encryption {
-    /// Takes a parameter, one of the five.
+    /// Sets one of the five options.
     ///
     /// # Errors
     /// There is no such mode.
@@ -60,7 +60,7 @@ impl Encryption {
         Ok(())
     }
 
-    /// Whoever names an authority wants it asked.
+    /// If an authority is named, it is used.
     pub(super) fn mode(&self) -> Mode {
         self.mode.unwrap_or(if self.authority.is_some() { Mode::VerifyCa } else { Mode::Preferred })
     }

@@ -1,4 +1,4 @@
-//! Packets from a server: answers one by one, rows in large blocks.
+//! Receives packets from a server: answers one by one, rows in large blocks.
 
 use bytes::Bytes;
 
@@ -9,9 +9,10 @@ use crate::shared_connection::Tick;
 use crate::socket::Socket;
 use crate::{Error, ErrorKind, Pool, tls};
 
-/// The most that is read into memory of a packet that is no row. An error or a column's description stays far below.
+/// The largest packet, other than a row, that is read into memory. Errors and descriptions of columns are much
+/// smaller.
 const CONTROL_LIMIT: u64 = 1 << 20;
-/// Bytes of a row at most: as much as max_allowed_packet can be.
+/// The largest row, which is the largest value of max_allowed_packet.
 const ROW_LIMIT: u64 = 1 << 30;
 /// The first byte of a row in binary.
 const ROW: u8 = 0;
@@ -19,9 +20,9 @@ const ROW: u8 = 0;
 /// Some rows.
 #[derive(Clone, Debug)]
 pub(super) enum Block {
-    /// Whole packets end to end, each of which is a row.
+    /// Whole packets, each of which is a row.
     Packets(Bytes),
-    /// One row that was longer than a packet, without headers.
+    /// One row that is longer than a packet, without headers.
     Row(Bytes),
 }
 
@@ -32,7 +33,7 @@ impl AsRef<[u8]> for Block {
     }
 }
 
-/// The receiving half of a connection, and the packets' numbers, which both halves share.
+/// The receiving half of a connection, and the numbers of packets, which both halves share.
 #[derive(Debug)]
 pub(super) struct Incoming {
     inbox: Inbox,
@@ -45,14 +46,14 @@ impl Incoming {
         Self { inbox: Inbox::new(channel), number: 0 }
     }
 
-    /// The same connection, encrypted from here on. `host` is what the server's certificate is for.
+    /// The same connection, encrypted from now on. `host` is the name that the certificate must have.
     ///
     /// # Errors
-    /// The server cannot be trusted, or has sent more than it should have before.
+    /// The server is not trusted, or has sent bytes before the encryption.
     pub(super) fn encrypted(self, config: &tls::TlsConfig, host: &str, tick: Tick<'_>) -> Result<Self, Error> {
         let nothing_more = self.inbox.at_hand().is_empty();
         match self.inbox.channel {
-            // What came unencrypted could be anybody's.
+            // Bytes that arrived unencrypted may come from an attacker.
             Channel::Plain(socket) if nothing_more => {
                 let stream = tls::TlsStream::open(socket, config, host, tick)?;
                 Ok(Self { inbox: Inbox::new(Channel::Tls(Box::new(stream))), ..self })
@@ -61,12 +62,12 @@ impl Incoming {
         }
     }
 
-    /// What is received from.
+    /// The channel.
     pub(super) fn channel(&self) -> &Channel {
         &self.inbox.channel
     }
 
-    /// What is received from, below any encryption.
+    /// The socket below the encryption.
     pub(super) fn socket(&self) -> &Socket {
         self.inbox.channel.socket()
     }
@@ -76,30 +77,30 @@ impl Incoming {
         self.inbox.received()
     }
 
-    /// Sends a command, which begins a new count of packets.
+    /// Sends a command, which restarts the numbers of packets.
     pub(super) fn command(&mut self, payload: &[u8]) -> Result<(), Error> {
         self.number = 0;
         self.reply(payload)
     }
 
-    /// Sends what goes on with the count.
+    /// Sends further packets of the same exchange.
     pub(super) fn reply(&mut self, payload: &[u8]) -> Result<(), Error> {
         let (packets, number) = framed(payload, self.number);
         self.number = number;
         self.inbox.channel.send(&packets).map_err(lost)
     }
 
-    /// The payload of the next packet that is no row.
+    /// The payload of the next packet, which is not a row.
     pub(super) fn packet(&mut self, tick: Tick<'_>) -> Result<Vec<u8>, Error> {
         self.whole(CONTROL_LIMIT, tick)
     }
 
-    /// Passes over rows in text; gives the packet that ends them, and their number.
+    /// Skips rows in text. Returns the packet that ends them, and their number.
     pub(super) fn skip_text_rows(&mut self, tick: Tick<'_>) -> Result<(Vec<u8>, u64), Error> {
         let mut rows = 0;
         loop {
             let packet = self.whole(ROW_LIMIT, tick)?;
-            // A value of 16 MiB begins with 0xfe as well, but is longer than a packet.
+            // A value of 16 MiB also begins with 0xfe, but is longer than a packet.
             if matches!(packet.first(), Some(0xfe | 0xff)) && packet.len() < MAX_PACKET {
                 return Ok((packet, rows));
             }
@@ -107,7 +108,7 @@ impl Incoming {
         }
     }
 
-    /// Receives rows in binary up to the first packet that is none.
+    /// Receives binary rows up to the first packet that is not a row.
     ///
     /// # Errors
     /// The connection is lost, a row is larger than `limit` bytes, or there is no memory.
@@ -134,7 +135,7 @@ impl Incoming {
         }
     }
 
-    /// The next payload, over as many packets as it has.
+    /// The next payload, which may consist of several packets.
     fn whole(&mut self, limit: u64, tick: Tick<'_>) -> Result<Vec<u8>, Error> {
         tick()?;
         let mut payload = Vec::new();
@@ -151,14 +152,14 @@ impl Incoming {
     }
 }
 
-/// What follows whole rows.
+/// The bytes after the whole rows.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// A row that ends there at the earliest.
+    /// A row that ends there or later.
     UpTo(usize),
     /// A row that is longer than a packet.
     Long,
-    /// No row.
+    /// Not a row.
     Other,
 }
 
@@ -183,7 +184,7 @@ fn step(bytes: &[u8], whole: &mut usize, number: &mut u8, limit: u64) -> Result<
     Ok(Next::UpTo(*whole + HEADER + 1))
 }
 
-/// Each packet has the number after the last one's: a hole would be rows that are lost.
+/// Each packet has the next number. A gap would mean lost rows.
 #[inline]
 fn check_number(got: u8, expected: &mut u8) -> Result<(), Error> {
     if got != *expected {

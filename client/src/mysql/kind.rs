@@ -1,4 +1,4 @@
-//! From MySQL's types to columns: TYPES.md, the rows of MySQL.
+//! Maps MySQL's types to columns: TYPES.md, the rows of MySQL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, QueryOptions};
 
 const MAX_DECIMAL128: u8 = 38;
 const MAX_DECIMAL256: u32 = 76;
-/// The collation of bytes.
+/// The collation of binary strings.
 const BINARY: u16 = 63;
 
 /// `enum_field_types`, <https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html>
@@ -45,7 +45,7 @@ mod code {
 
 /// A column's flags.
 mod flag {
-    /// Of a primary key, of a unique one, of another index.
+    /// The column belongs to a primary key, a unique key or another index.
     pub(super) const INDEXED: u16 = 2 | 4 | 8;
     pub(super) const UNSIGNED: u16 = 32;
     pub(super) const ZEROFILL: u16 = 64;
@@ -53,13 +53,13 @@ mod flag {
     pub(super) const SET: u16 = 2048;
 }
 
-/// How the bytes of a value in binary are read.
+/// The binary form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     Null,
     Int8,
     Int16,
-    /// `mediumint` too, which is sent with 4 bytes.
+    /// Also `mediumint`, which is sent with 4 bytes.
     Int32,
     Int64,
     UInt8,
@@ -68,19 +68,19 @@ pub(super) enum ColumnKind {
     UInt64,
     Float32,
     Float64,
-    /// Digits in text.
+    /// Digits as text.
     Decimal {
         precision: u8,
         scale: u8,
     },
-    /// One bit, as a byte or as a digit.
+    /// One bit, as a byte or a digit.
     Bool,
     /// Up to 64 bits, the highest byte first.
     Bits,
     Date,
-    /// With so many digits behind the point.
+    /// With this number of digits after the point.
     DateTime(u8),
-    /// A length of time, with so many digits behind the point.
+    /// A duration, with this number of digits after the point.
     Time(u8),
     Text,
     Bytes,
@@ -96,17 +96,17 @@ impl ColumnKind {
 #[derive(Clone, Debug)]
 pub(super) struct ColumnDescription {
     pub(super) kind: ColumnKind,
-    /// Text in place of the type, in the database's own form; integers are filled up with zeros to so many digits.
+    /// Text instead of the type, in the database's own form. Integers are padded with zeros to this number of digits.
     pub(super) as_text: Option<usize>,
     /// The database's name of the type, for messages.
     pub(super) type_name: String,
     pub(super) field: FieldRef,
 }
 
-/// What the session says of values.
+/// The session's settings that affect values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionContext {
-    /// That of text in UTF-8.
+    /// The collation of text in UTF-8.
     pub(super) collation: u16,
     /// Whether its time zone is UTC.
     pub(super) utc: bool,
@@ -117,17 +117,17 @@ pub(super) fn is_instant(definition: &Definition) -> bool {
     definition.type_code == code::TIMESTAMP
 }
 
-/// The columns that a result becomes.
+/// The columns of a result.
 ///
 /// # Errors
-/// An option names a column that the result does not have, or a type has no form here.
+/// An option names a column that the result does not have, or a type is not supported.
 pub(super) fn columns(
     definitions: &[Definition],
     place: &SessionContext,
     options: &QueryOptions,
 ) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| definitions.iter().all(|column| column.name != **name)) {
-        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        let message = format!("option \"as_text\" names \"{name}\", which is not a column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42S22"));
     }
     definitions.iter().map(|definition| column(definition, place, options)).collect()
@@ -146,9 +146,9 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
             "run SET time_zone = '+00:00' before, or convert the column to datetime in the query",
         );
     }
-    // MariaDB sends the BIT of a table's column in bytes. That of an expression may come in decimal digits, and nothing says
-    // which: the digit 9 is the byte 57. A column that names no database is an expression, or comes from a subquery or a
-    // view that may have one.
+    // MariaDB sends the BIT of a table's column as bytes, but that of an expression may be sent as decimal digits. The
+    // two cannot be distinguished: the digit 9 is the byte 57. A column without a database's name is an expression, or
+    // comes from a subquery or a view that may contain one.
     if kind == ColumnKind::Bits && definition.origin[0].is_empty() {
         return refused(
             "it is computed, or comes from a subquery, and MariaDB does not say whether it sends bits or digits"
@@ -156,7 +156,7 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
             "make a number of it in the query: CAST(… AS UNSIGNED)",
         );
     }
-    // JSON is UTF-8 whatever the session says.
+    // JSON is always UTF-8.
     let is_text = kind == ColumnKind::Text && definition.type_code != code::JSON;
     if is_text && definition.collation != place.collation && definition.collation != BINARY {
         return refused("the session's character set is not utf8mb4".to_owned(), "run SET NAMES utf8mb4 before");
@@ -168,9 +168,9 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
             ColumnKind::Float32 | ColumnKind::Float64 | ColumnKind::Bytes | ColumnKind::Bits | ColumnKind::Bool
         )
     {
-        return refused("it has no text that is sure to be exact".to_owned(), "cast the column to char in the query");
+        return refused("its text may be inexact".to_owned(), "cast the column to char in the query");
     }
-    // Where the text is not what the type is, its name goes along.
+    // If the text is not in the type's own form, the metadata names the type.
     let foreign = chosen && !matches!(kind, ColumnKind::Text | ColumnKind::Null) || is_foreign(&type_name);
     let data_type = if chosen && kind != ColumnKind::Null { DataType::Utf8 } else { data_type(kind, definition) };
     let mut field = Field::new(name, data_type, true);
@@ -183,27 +183,27 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     Ok(ColumnDescription { kind, as_text, type_name, field: Arc::new(field) })
 }
 
-/// Types whose values arrive in a form that Arrow has another name for.
+/// Types of the database that arrive in the form of another Arrow type.
 fn is_foreign(type_name: &str) -> bool {
     matches!(type_name, "enum" | "set" | "inet4" | "inet6" | "geometry" | "vector")
 }
 
-/// Whether an index may find the values of a column.
+/// Whether an index can find the values of a column.
 pub(super) fn is_indexed(definition: &Definition) -> bool {
     definition.flags & flag::INDEXED != 0
 }
 
-/// How the values of a column are read, and the database's name of its type.
+/// The form in which a column's values are read, and the database's name of its type.
 ///
 /// # Errors
-/// The type is not known here.
+/// The type is unknown.
 pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Error> {
     let unsigned = definition.flags & flag::UNSIGNED != 0;
     let integer = |signed: ColumnKind, without: ColumnKind, name: &str| {
         if unsigned { (without, format!("{name} unsigned")) } else { (signed, name.to_owned()) }
     };
     let plain = |kind: ColumnKind, name: &str| (kind, name.to_owned());
-    // 31 and more is "as many as there are".
+    // 31 or more means that the number of digits varies.
     let decimals = definition.decimals;
     let fraction =
         |name: &str| if (1..=6).contains(&decimals) { format!("{name}({decimals})") } else { name.to_owned() };
@@ -228,7 +228,7 @@ pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Erro
         code::GEOMETRY => plain(ColumnKind::Bytes, "geometry"),
         code::VECTOR => plain(ColumnKind::Bytes, "vector"),
         code::DECIMAL | code::NEWDECIMAL => {
-            // The length counts a sign and a point.
+            // The length includes a sign and a point.
             let length = definition.length.saturating_sub(u32::from(decimals > 0)).saturating_sub(u32::from(!unsigned));
             let precision = length.max(u32::from(decimals)).clamp(1, MAX_DECIMAL256) as u8;
             let scale = decimals.min(precision);
@@ -236,7 +236,7 @@ pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Erro
         }
         code::VARCHAR | code::ENUM..=code::STRING => string(definition),
         other => {
-            let message = format!("column \"{}\" has a type that is not known here (number {other})", definition.name);
+            let message = format!("column \"{}\" has an unknown type (number {other})", definition.name);
             return Err(Error::new(ErrorKind::Database, message)
                 .with_sqlstate("0A000")
                 .with_hint("cast the column to char or binary in the query"));
@@ -244,7 +244,7 @@ pub(super) fn kind(definition: &Definition) -> Result<(ColumnKind, String), Erro
     })
 }
 
-/// Enums, sets, and all that MariaDB sends in text or as bytes.
+/// Enums, sets, and types that MariaDB sends as text or as bytes.
 fn string(definition: &Definition) -> (ColumnKind, String) {
     let has = |flag: u16| definition.flags & flag != 0;
     if definition.type_code == code::ENUM || has(flag::ENUM) {

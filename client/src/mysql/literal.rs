@@ -1,4 +1,4 @@
-//! Values as MySQL and MariaDB have them: what is bound, and the expression around it that gives it its type.
+//! Values in MySQL's and MariaDB's types: the bound value, and the expression around it that sets its type.
 //! <https://dev.mysql.com/doc/refman/8.4/en/literals.html>
 
 use std::borrow::Cow;
@@ -8,15 +8,15 @@ use colonnade_sql::{Dialect, quote};
 use crate::Value;
 use crate::parameter::{PROTOCOLS, decimal_digits, decimal_width, push, uuid};
 
-/// Most digits behind the point that both have.
+/// The most digits after the point in both databases.
 const MAX_SCALE: u8 = 30;
-/// Digits of the largest number of 128 bits.
+/// Digits of the largest integer of 128 bits.
 const UNSIGNED_DIGITS: u8 = 39;
 const MICROSECONDS_OF_A_DAY: i128 = 86_400_000_000;
-/// 838:59:59, the longest time.
+/// 838:59:59, the largest time.
 const LONGEST: i128 = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
 
-/// What the protocol binds.
+/// A value that the protocol can bind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Atom<'v> {
     Null,
@@ -28,7 +28,7 @@ pub(super) enum Atom<'v> {
     Bytes(&'v [u8]),
 }
 
-/// A value: `before` and `after` hold nothing of it but the number of its digits.
+/// A value. `before` and `after` contain nothing of it except the number of its digits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expression<'v> {
     pub(super) before: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Expression<'v> {
 }
 
 impl<'v> Expression<'v> {
-    /// What stands for a value.
+    /// The bound value and its expression.
     ///
     /// # Errors
     /// MySQL has no such value.
@@ -69,7 +69,7 @@ impl<'v> Expression<'v> {
             Value::Time(time, None) => cast(time.to_string(), Cow::Borrowed(" AS TIME(6))")),
             Value::Time(_, Some(_)) => return Err("MySQL has no times with a zone".to_owned()),
             Value::Timestamp(date, time) => cast(format!("{date} {time}"), Cow::Borrowed(" AS DATETIME(6))")),
-            // What a TIMESTAMP column shows depends on the session.
+            // The value of a TIMESTAMP column depends on the session's time zone.
             Value::Instant(date, time) => Self {
                 before: "CONVERT_TZ(CAST(",
                 atom: Atom::Text(Cow::Owned(format!("{date} {time}"))),
@@ -85,7 +85,7 @@ impl<'v> Expression<'v> {
     }
 }
 
-/// Appends one expression that means exactly the value, whatever the session's `sql_mode` and character sets are.
+/// Appends one expression with exactly this value, whatever the session's `sql_mode` and character sets are.
 ///
 /// # Errors
 /// MySQL has no such value.
@@ -98,7 +98,7 @@ pub(crate) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
         Atom::Integer(number) if number < 0 => push(sql, format_args!("({number})")),
         Atom::Integer(number) => push(sql, format_args!("{number}")),
         Atom::Unsigned(number) => push(sql, format_args!("{number}")),
-        // With its exponent, a number is a double.
+        // A number with an exponent is a double.
         Atom::Double(number) => push(sql, format_args!("({number:e})")),
         Atom::Text(text) => quote::push_string(sql, &text, Dialect::MYSQL),
         Atom::Bytes(bytes) => quote::push_bytes(sql, bytes, Dialect::MYSQL),
@@ -107,7 +107,7 @@ pub(crate) fn literal(sql: &mut String, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The digits, and their number.
+/// The digits of a decimal, and their number.
 fn decimal(unscaled: i128, scale: u8) -> Result<(String, u8), String> {
     let width = decimal_width(unscaled, scale)?;
     if scale > MAX_SCALE {

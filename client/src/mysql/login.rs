@@ -1,4 +1,4 @@
-//! The login: what the server says first, what is answered, and which proof of the password it takes.
+//! The login: the server's greeting, the answer, and the proof of the password.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase.html>
 
 use super::auth::{Plugin, Way};
@@ -13,9 +13,9 @@ use crate::{Error, ErrorKind};
 
 /// The version of the handshake since MySQL 3.21.
 const HANDSHAKE: u8 = 10;
-/// `utf8mb4_general_ci`, until the session has its own.
+/// `utf8mb4_general_ci`, until the session's own character set is set.
 const UTF8MB4: u8 = 45;
-/// Bytes of a command at most.
+/// The largest command in bytes.
 const MAX_COMMAND: u32 = 1 << 30;
 
 /// The first packet of a server.
@@ -28,7 +28,7 @@ struct Greeting {
 impl Greeting {
     fn read(packet: &[u8]) -> Result<Self, Error> {
         let stranger = || {
-            Error::new(ErrorKind::Protocol, "whatever listens there does not speak MySQL's protocol")
+            Error::new(ErrorKind::Protocol, "the server at this port does not speak MySQL's protocol")
                 .with_hint("check the port")
         };
         match packet.first() {
@@ -62,7 +62,7 @@ impl Greeting {
         Ok(greeting)
     }
 
-    /// What both sides can do.
+    /// The capabilities of both sides.
     fn agree(&self, target: &Target) -> u64 {
         let mut wanted = capability::LONG_PASSWORD
             | capability::LONG_FLAG
@@ -93,15 +93,15 @@ fn response_head(capabilities: u64) -> Vec<u8> {
     head
 }
 
-/// Logs in on a connection that has said nothing yet.
+/// Logs in on a new connection.
 ///
 /// # Errors
-/// The server refuses, or it asks for what this client cannot give.
+/// The server refuses, or requests something that this client does not support.
 pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<ServerConnection, Error> {
     let greeting = Greeting::read(&incoming.packet(tick)?)?;
     let mut capabilities = greeting.agree(target);
     let mode = target.encryption.mode();
-    // A unix socket stays within the machine.
+    // A unix socket does not leave the machine.
     let (host, local) = match &target.address {
         Address::Unix(..) => ("localhost", true),
         Address::Tcp(host, _) => (host.as_str(), false),
@@ -111,7 +111,7 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
     if encrypted {
         if !offered {
             return Err(Error::new(ErrorKind::Connect, "the server does not offer TLS")
-                .with_hint("give the server a certificate, or ask for less with ssl-mode=PREFERRED"));
+                .with_hint("give the server a certificate, or write ssl-mode=PREFERRED"));
         }
         capabilities |= capability::SSL;
         let config = target.encryption.config()?;
@@ -125,12 +125,12 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
     };
     let required = &target.require_auth;
 
-    // A plugin that this client does not know may be the server's default, but not the user's.
+    // An unknown plugin may be the server's default, while the user has another one.
     let mut plugin = Plugin::named(&greeting.plugin).unwrap_or(Plugin::Native);
     if plugin == Plugin::Sha256 {
         plugin = Plugin::CachingSha2;
     }
-    // Nor is one that the user excludes answered; the server may then switch to another.
+    // A plugin that the user excludes is not answered either. The server may then switch to another one.
     let opening = plugin.permitted(required).is_ok();
     let mut response = response_head(capabilities);
     response.extend_from_slice(target.user.as_bytes());
@@ -142,7 +142,7 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
     if capabilities & capability::LENENC_AUTH != 0 {
         put_counted(&mut response, &answer);
     } else {
-        // None of the first answers is as long as 256 bytes.
+        // All first answers are shorter than 256 bytes.
         response.push(answer.len() as u8);
         response.extend_from_slice(&answer);
     }
@@ -165,14 +165,14 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
         let packet = incoming.packet(tick)?;
         match packet.split_first() {
             Some((0x00, _)) => {
-                // A server that is content with whatever was answered has used that plugin.
+                // If the server accepts the first answer, it has used this plugin.
                 plugin.permitted(required)?;
                 let server = ServerProperties { capabilities, ..ServerProperties::default() };
                 let status = Done::ok(&packet)?.status;
                 return Ok(ServerConnection { incoming, server, status, access: target.access, time_zone: None });
             }
             Some((0xff, _)) => return Err(err(&packet)?.0),
-            // AuthSwitchRequest; without a name it asks for a proof that MySQL 4.1 has replaced.
+            // AuthSwitchRequest. Without a name it requests a proof that MySQL 4.1 has replaced.
             Some((0xfe, rest)) if !rest.is_empty() => {
                 let mut body = PacketReader(rest);
                 plugin = Plugin::named(body.until_nul())?.permitted(required)?;

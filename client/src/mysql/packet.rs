@@ -1,4 +1,4 @@
-//! The bytes of packets, without any socket.
+//! Encodes and decodes packets, without a socket.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html>,
 //! <https://mariadb.com/kb/en/clientserver-protocol/>
 
@@ -6,14 +6,14 @@ use crate::{Error, ErrorKind};
 
 /// Bytes of a packet's length and its number.
 pub(super) const HEADER: usize = 4;
-/// A packet of this length goes on in the next one.
+/// A packet of this length continues in the next one.
 pub(super) const MAX_PACKET: usize = 0xff_ffff;
 
-/// What client and server can do.
+/// The capabilities of client and server.
 /// <https://dev.mysql.com/doc/dev/mysql-server/latest/group__group__cs__capabilities__flags.html>; the upper half is
 /// MariaDB's.
 pub(super) mod capability {
-    /// MySQL's; a MariaDB that has capabilities of its own lacks it.
+    /// MySQL's. A MariaDB with its own capabilities does not set it.
     pub(crate) const LONG_PASSWORD: u64 = 1;
     pub(crate) const LONG_FLAG: u64 = 1 << 2;
     pub(crate) const CONNECT_WITH_DB: u64 = 1 << 3;
@@ -27,11 +27,11 @@ pub(super) mod capability {
     pub(crate) const CONNECT_ATTRS: u64 = 1 << 20;
     pub(crate) const LENENC_AUTH: u64 = 1 << 21;
     pub(crate) const DEPRECATE_EOF: u64 = 1 << 24;
-    /// Columns say what type a string is.
+    /// The descriptions of columns name the exact types of strings.
     pub(crate) const EXTENDED_TYPES: u64 = 1 << 35;
 }
 
-/// Of what the server says of its state.
+/// The server's status flags.
 pub(super) mod status {
     pub(crate) const IN_TRANSACTION: u16 = 1;
     pub(crate) const AUTOCOMMIT: u16 = 2;
@@ -49,7 +49,7 @@ pub(super) enum Command {
     CloseStatement = 0x19,
 }
 
-/// Reads a packet from its start; never beyond its end.
+/// Reads a packet from front to back, never beyond its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketReader<'a>(pub(super) &'a [u8]);
 
@@ -80,7 +80,7 @@ impl<'a> PacketReader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// An integer that says itself how long it is.
+    /// An integer with a variable number of bytes, given by its first byte.
     pub(super) fn length(&mut self) -> Result<u64, Error> {
         Ok(match self.u8()? {
             first @ ..=0xfa => first.into(),
@@ -94,7 +94,7 @@ impl<'a> PacketReader<'a> {
         })
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     pub(super) fn counted(&mut self) -> Result<&'a [u8], Error> {
         let len = usize::try_from(self.length()?).unwrap_or(usize::MAX);
         self.bytes(len)
@@ -128,7 +128,7 @@ pub(super) struct Definition {
     pub(super) flags: u16,
     /// The number of a collation; 63 is that of bytes.
     pub(super) collation: u16,
-    /// Most characters that a value has in text, or bytes of a string.
+    /// The most characters of a value as text, or the most bytes of a string.
     pub(super) length: u32,
     pub(super) decimals: u8,
     /// MariaDB's name of a type that is sent as a string.
@@ -167,7 +167,7 @@ pub(super) struct Done {
     /// Rows that were changed.
     pub(super) rows: u64,
     pub(super) status: u16,
-    /// Warnings of this statement alone. `@@warning_count` may still be an earlier statement's.
+    /// The number of warnings of this statement. `@@warning_count` may count those of an earlier one.
     pub(super) warnings: u16,
 }
 
@@ -194,13 +194,13 @@ impl Done {
     }
 }
 
-/// What a server says before it closes the connection, besides all of SQLSTATE class 08: that it was killed, or idle for
-/// too long.
+/// The server's errors before it closes the connection, in addition to SQLSTATE class 08: it was killed, or was idle
+/// for too long.
 const LAST_WORDS: [u16; 3] = [1927, 3169, 4031];
-/// What is wrong with a packet of the client's that is larger than the server's max_allowed_packet.
+/// The error for a packet that is larger than the server's max_allowed_packet.
 const TOO_LARGE: u16 = 1153;
 
-/// An ERR packet. Whether it ends the connection as well comes with it.
+/// An ERR packet, and whether it ends the connection.
 ///
 /// # Errors
 /// The packet ends too early.
@@ -212,7 +212,7 @@ pub(super) fn err(packet: &[u8]) -> Result<(Error, bool), Error> {
             body.0 = rest;
             Some(String::from_utf8_lossy(body.bytes(5)?).into_owned())
         }
-        // An error before the login's end has none.
+        // An error before the end of the login has no SQLSTATE.
         None => None,
     };
     let mut error = Error::new(ErrorKind::Database, String::from_utf8_lossy(body.0))
@@ -227,7 +227,7 @@ pub(super) fn err(packet: &[u8]) -> Result<(Error, bool), Error> {
     Ok((error, last))
 }
 
-/// Appends an integer that says itself how long it is.
+/// Appends an integer with a variable number of bytes.
 pub(super) fn put_length(to: &mut Vec<u8>, length: usize) {
     match length {
         ..=0xfa => to.push(length as u8),
@@ -246,13 +246,13 @@ pub(super) fn put_length(to: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes after their length.
 pub(super) fn put_counted(to: &mut Vec<u8>, bytes: &[u8]) {
     put_length(to, bytes.len());
     to.extend_from_slice(bytes);
 }
 
-/// A payload as packets, numbered from `number` on. Gives the number after the last.
+/// Splits a payload into packets, numbered from `number` on. Returns the number after the last.
 pub(super) fn framed(payload: &[u8], mut number: u8) -> (Vec<u8>, u8) {
     let mut packets = Vec::with_capacity(payload.len() + HEADER * (payload.len() / MAX_PACKET + 1));
     let mut rest = payload;

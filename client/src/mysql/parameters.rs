@@ -6,14 +6,14 @@ use super::packet::put_counted;
 use crate::parameter::replace;
 use crate::{Dialect, Error, Statement};
 
-/// Flags and the number of executions: rows come at once, without a cursor.
+/// Flags and the number of executions. Rows are sent at once, without a cursor.
 const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
 /// The types follow.
 const NEW_TYPES: u8 = 1;
-/// The flag of a type.
+/// The flag of an unsigned type.
 const UNSIGNED: u8 = 0x80;
 
-/// Types' numbers.
+/// The numbers of types.
 mod kind {
     pub(super) const DOUBLE: u8 = 5;
     pub(super) const NULL: u8 = 6;
@@ -22,17 +22,17 @@ mod kind {
     pub(super) const VAR_STRING: u8 = 253;
 }
 
-/// A statement whose values are beside it.
+/// A statement and its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BoundStatement {
     pub(super) sql: String,
-    /// How many values there are, and they as COM_STMT_EXECUTE has them.
+    /// The number of values, and their bytes in COM_STMT_EXECUTE.
     pub(super) count: usize,
     values: Vec<u8>,
 }
 
 impl BoundStatement {
-    /// With `?` for each placeholder.
+    /// The statement with `?` for each placeholder.
     ///
     /// # Errors
     /// As for [`bind`](crate::bind).

@@ -1,8 +1,8 @@
 //! Parts of one result over several connections, which see one state of InnoDB's tables.
 //!
-//! All siblings are in a transaction that only reads, until they are closed. With `consistent`, each took its snapshot while another
-//! connection kept everybody from committing ([`snapshot`]). They take over the settings of the connection that they stand in
-//! for ([`settings`]), and its clock, so that NOW() is one moment in all parts.
+//! All siblings are in a read-only transaction until they are closed. With `consistent`, all took their snapshots
+//! while another connection blocked commits ([`snapshot`]). They get the settings of the original connection
+//! ([`settings`]) and its clock, so that NOW() is the same in all parts.
 
 mod keys;
 mod names;
@@ -24,15 +24,15 @@ use crate::partition::key::{self, unsupported};
 use crate::partition::{PartitionSplit, Partitioning, siblings, text};
 use crate::{Connection, Error, Keep};
 
-/// What to do where parts cannot see one state.
+/// The hint if parts cannot see one state.
 const CONSISTENT: &str =
     "pass consistent=False to let each part see the state at its own start, or read without partition_num";
-/// Errors of a server, or of an account, without another connection:
+/// Errors of a server, or an account, at its limit of connections:
 /// ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED.
 const CROWDED: [&str; 3] = ["error number 1040", "error number 1203", "error number 1226"];
-/// The SQLSTATE for it, which not all of these errors carry.
+/// Their SQLSTATE, which some of these errors lack.
 const TOO_MANY_CONNECTIONS: &str = "53300";
-/// A derived table cannot have two columns of one name.
+/// A derived table cannot have two columns with the same name.
 const DUPLICATE_COLUMN: &str = "42S21";
 
 impl Partitioning for MysqlConnection {
@@ -74,11 +74,11 @@ impl Partitioning for MysqlConnection {
         if split.consistent {
             self.check_repeatable(query, keep)?;
         }
-        // This also takes the locks on the tables, which keep others from altering them.
+        // This also locks the tables, so that nobody alters them.
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep);
         let described = described.map_err(|error| match error.sqlstate() {
             Some(DUPLICATE_COLUMN) => {
-                text::refused(&format!("its columns need names of their own: {}", error.message())).with_cause(error)
+                text::refused(&format!("its columns need different names: {}", error.message())).with_cause(error)
             }
             _ => error,
         })?;
@@ -95,7 +95,7 @@ impl Partitioning for MysqlConnection {
     }
 }
 
-/// One more connection of the same user to the same place.
+/// One further connection of the same user to the same server.
 fn another(target: &Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
     connection::open(target.clone(), keep).map_err(|error| {
         if error.detail().is_some_and(|detail| CROWDED.contains(&detail)) {

@@ -1,4 +1,4 @@
-//! One logged-in connection and what the server said of itself.
+//! One logged-in connection, and the server's description of itself.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase.html>,
 //! <https://mariadb.com/kb/en/connection/>
 
@@ -17,11 +17,11 @@ use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Access, Error, ErrorKind};
 
-/// Without `connect_timeout`, a server that accepts the connection has this long to say something.
+/// The timeout for the server's first message, without `connect_timeout`.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
-/// Columns of a result at most: a prepared statement counts them in 16 bits.
+/// The most columns of a result: a prepared statement counts them in 16 bits.
 const MAX_COLUMNS: usize = u16::MAX as usize;
-/// What every session has: text in UTF-8, timestamps in UTC, and a server that waits for a reader who pauses.
+/// The settings of every session: text in UTF-8, timestamps in UTC, and a long timeout for readers that pause.
 const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', net_write_timeout = 3600";
 const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
 
@@ -30,24 +30,24 @@ const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
 pub(super) struct ServerConnection {
     pub(super) incoming: Incoming,
     pub(super) server: ServerProperties,
-    /// What the server last said of its state.
+    /// The server's last status flags.
     pub(super) status: u16,
-    /// On whose behalf.
+    /// For a gateway's clients, or for this program.
     pub(super) access: Access,
-    /// The session's time zone, if a gateway is told of it.
+    /// The session's time zone, if a gateway needs it.
     pub(super) time_zone: Option<String>,
 }
 
-/// What the server said of itself.
+/// The server's description of itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerProperties {
     /// Its name and version.
     pub(super) software: String,
-    /// What KILL calls the connection.
+    /// The number of the connection in KILL.
     pub(super) thread: u64,
-    /// The collation of all text that it sends, unless somebody changes the session's character set.
+    /// The collation of all text that the server sends, unless the session's character set is changed.
     pub(super) collation: u16,
-    /// What both sides can do.
+    /// The capabilities of both sides.
     pub(super) capabilities: u64,
 }
 
@@ -68,10 +68,10 @@ impl TextAnswer {
 }
 
 impl ServerConnection {
-    /// Connects, logs in and settles the session.
+    /// Connects, logs in and sets up the session.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, or it asks for what this client cannot give.
+    /// The server does not answer, refuses, or requests something that this client does not support.
     pub(super) fn open(target: &Target) -> Result<Self, Error> {
         let deadline = Instant::now() + target.connect_timeout.unwrap_or(LOGIN_LIMIT);
         let mut tick = || {
@@ -95,13 +95,13 @@ impl ServerConnection {
         self.incoming.command(&[&[command as u8], arguments].concat())
     }
 
-    /// Says that an OK packet or the end of rows has come.
+    /// Records an OK packet or the end of rows.
     pub(super) fn note(&mut self, done: Done) -> Done {
         self.status = done.status;
         done
     }
 
-    /// The columns of a result, whose number has come.
+    /// The columns of a result, after their number.
     pub(super) fn columns(&mut self, count: usize, tick: Tick<'_>) -> Result<Vec<Definition>, Error> {
         let capabilities = self.server.capabilities;
         if count > MAX_COLUMNS {
@@ -117,7 +117,7 @@ impl ServerConnection {
         Ok(columns)
     }
 
-    /// Runs a statement of this client's own; gives its answer.
+    /// Runs a statement of this client. Returns its answer.
     pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, Error> {
         self.command(Command::Query, sql.as_bytes())?;
         let first = self.incoming.packet(tick)?;
@@ -159,7 +159,7 @@ impl ServerConnection {
         answer.rows.into_iter().flatten().next().flatten().ok_or_else(|| protocol("an answer without a value"))
     }
 
-    /// Runs a statement of this client's own for its effect.
+    /// Runs a statement of this client for its effect.
     pub(super) fn tell(&mut self, sql: &str, tick: Tick<'_>) -> Result<(), Error> {
         self.ask(sql, tick).map(drop)
     }
@@ -188,7 +188,7 @@ impl ServerConnection {
 
 impl Drop for ServerConnection {
     fn drop(&mut self) {
-        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        // Best effort: the server also notices the closed socket. A server that does not read is not waited for.
         let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.command(Command::Quit, &[]);
     }

@@ -1,8 +1,9 @@
-//! The settings by which a server reads statements and values.
+//! The settings that affect how a server reads statements and values.
 //!
-//! A gateway's clients write their literals by PostgreSQL's rules: backslashes are ordinary characters, double quotes enclose names, all
-//! is UTF-8. So the session gets the modes and character sets that make them so, and is asked after each statement whether it
-//! still has them. The server's own reports of changes (session tracking) would not do: a session can turn them off.
+//! A gateway's clients write literals by PostgreSQL's rules: backslashes are ordinary characters, double quotes
+//! enclose names, and text is UTF-8. So the session gets modes and character sets for these rules. After each
+//! statement the client checks that they are unchanged. The server's session tracking would not suffice, because a
+//! session can turn it off.
 
 use super::packet::protocol;
 use super::server_connection::{ServerConnection, TextAnswer};
@@ -10,22 +11,22 @@ use crate::postgres::changed;
 use crate::shared_connection::Tick;
 use crate::{Access, Error};
 
-/// What a gateway's session has beside what every session has.
+/// The additional settings of a gateway's session.
 pub(super) const MODES: &str =
     "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@SESSION.sql_mode, ''), 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES')";
 const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
                         @@SESSION.character_set_results, @@SESSION.time_zone";
-/// A statement was killed, and how often that may happen to the question.
+/// The SQLSTATE of a killed statement, and how often a question is repeated after it.
 const INTERRUPTED: &str = "70100";
 const ATTEMPTS: usize = 10;
 const WANTED_MODES: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
 const CHARACTER_SETS: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 const UTF8: &str = "utf8mb4";
 
-/// Checks that the next statement of a gateway's session is read as its writer was told.
+/// Checks that the server will read the next statement by the rules that its writer knows.
 ///
 /// # Errors
-/// It would not be, or the server does not say.
+/// The settings have changed, or the server does not return them.
 pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<(), Error> {
     if connection.access == Access::Own {
         return Ok(());
@@ -33,7 +34,7 @@ pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result
     let mut attempts = 1..=ATTEMPTS;
     let answer = loop {
         match connection.ask(QUESTION, tick) {
-            // A KILL that was for the statement before.
+            // A late KILL for the previous statement.
             Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
             answer => break answer?,
         }
@@ -42,7 +43,7 @@ pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result
     Ok(())
 }
 
-/// The time zone, in PostgreSQL's words.
+/// The time zone in PostgreSQL's notation.
 fn read(answer: &TextAnswer) -> Result<String, Error> {
     let text = |column| answer.text(0, column).ok_or_else(|| protocol("an answer without its values"));
     let modes = text(0)?;
@@ -52,7 +53,7 @@ fn read(answer: &TextAnswer) -> Result<String, Error> {
         }
     }
     for (place, name) in CHARACTER_SETS.into_iter().enumerate() {
-        // NULL is no character set.
+        // NULL is not a character set.
         let now = answer.text(0, place + 1).unwrap_or_default();
         if now != UTF8 {
             return Err(changed(name, now, UTF8));
@@ -61,7 +62,7 @@ fn read(answer: &TextAnswer) -> Result<String, Error> {
     Ok(time_zone(text(4)?))
 }
 
-/// An offset as POSIX has it, which counts to the west; a name as it is.
+/// An offset in POSIX notation, which counts westwards. A name is unchanged.
 fn time_zone(name: &str) -> String {
     match name.split_at_checked(1) {
         _ if name == "+00:00" => "UTC".to_owned(),

@@ -1,4 +1,4 @@
-//! A statement of which only running tells whether it is refused: it can be undone then.
+//! Undoes a statement that can only be refused after it has run.
 //! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
 
 use super::packet::status;
@@ -6,22 +6,22 @@ use super::server_connection::{ServerConnection, TextAnswer};
 use crate::shared_connection::{AnswerError, Tick};
 use crate::{Error, ErrorKind};
 
-/// The name of this client's own savepoint.
+/// The name of this client's savepoint.
 const SAVEPOINT: &str = "colonnade_undo";
 
 /// The state before a statement, to which the session can return.
 pub(super) struct Undo {
-    /// Whether the transaction is the statement's own, and not the user's.
+    /// Whether the transaction belongs to the statement and not to the user.
     own: bool,
 }
 
 impl Undo {
-    /// Before the statement.
+    /// Called before the statement.
     ///
     /// # Errors
     /// The connection is lost, or the server refuses a savepoint.
     pub(super) fn begin(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, AnswerError> {
-        // Without autocommit the statement belongs to a transaction of the user's even if that has not begun.
+        // Without autocommit, the statement belongs to a transaction of the user, even if that has not begun.
         let own = connection.status & status::AUTOCOMMIT != 0 && connection.status & status::IN_TRANSACTION == 0;
         if own {
             told(connection, "START TRANSACTION", tick)?;
@@ -30,8 +30,8 @@ impl Undo {
         Ok(Self { own })
     }
 
-    /// After the statement: keeps what it did, or undoes it if it was refused. The error of a statement that cannot be undone
-    /// says so: it has committed by itself, or changed tables that have no transactions.
+    /// Called after the statement: keeps its effect, or undoes it if the statement was refused. If it cannot be
+    /// undone, the error says so: the statement has committed, or changed tables without transactions.
     pub(super) fn end(
         self,
         connection: &mut ServerConnection,
@@ -42,13 +42,13 @@ impl Undo {
         match result {
             Ok(rows) if self.own => told(connection, "COMMIT", tick).map(|()| rows),
             Ok(rows) => match told(connection, &release, tick) {
-                // A statement that has committed has ended the savepoint.
+                // A statement that commits ends the savepoint.
                 Ok(()) | Err(AnswerError::Refused(_)) => Ok(rows),
                 Err(lost) => Err(lost),
             },
             Err(AnswerError::Refused(error)) => {
                 let undone = match asked(connection, &format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), tick) {
-                    // Its warning: some changed tables have no transactions.
+                    // The warning of this error: some changed tables have no transactions.
                     Ok(answer) => answer.warnings == 0,
                     Err(AnswerError::Refused(_)) => false,
                     Err(lost) => return Err(lost),
@@ -76,7 +76,7 @@ fn asked(connection: &mut ServerConnection, sql: &str, tick: Tick<'_>) -> Result
     })
 }
 
-/// The same error of a statement whose effect stays.
+/// The same error for a statement whose effect remains.
 fn lasting(error: &Error) -> Error {
     let message = format!(
         "{}; the statement has run and could not be undone in full: it commits by itself, or changes tables without transactions",

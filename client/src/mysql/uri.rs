@@ -13,12 +13,12 @@ use crate::{Access, Error, ErrorKind, Login};
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 3306;
-/// The environment's password, as MySQL's own clients take it.
+/// The environment variable with the password, as for MySQL's clients.
 const PASSWORD_VARIABLE: &str = "MYSQL_PWD";
-/// Names of the character set in which text comes anyway.
+/// Names of the character set in which all text arrives.
 const CHARSETS: [&str; 3] = ["utf8mb4", "utf8", "utf8mb3"];
 
-/// What an error says that there is.
+/// The parameters that an error lists.
 const PARAMETERS: [&str; 9] = [
     "unix_socket",
     "connect_timeout",
@@ -31,7 +31,7 @@ const PARAMETERS: [&str; 9] = [
     "charset",
 ];
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     /// A host name or IP address, and a port.
@@ -40,26 +40,26 @@ pub(super) enum Address {
     Unix(PathBuf),
 }
 
-/// How to reach a server, and as whom.
+/// The server, the user and the options of a connection.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) address: Address,
     pub(super) user: String,
     /// Never shown.
     pub(super) password: String,
-    /// None is chosen if it is empty.
+    /// If it is empty, no database is chosen.
     pub(super) database: String,
-    /// How long to wait for a connection. `None` waits as long as the system does.
+    /// The timeout of a connection. `None` is the system's timeout.
     pub(super) connect_timeout: Option<Duration>,
     pub(super) encryption: Encryption,
-    /// By which plugins the server may let the user in.
+    /// The plugins that the server may use.
     pub(super) require_auth: Requirement,
-    /// On whose behalf.
+    /// For a gateway's clients, or for this program.
     pub(super) access: Access,
 }
 
 impl Target {
-    /// Reads a URI. The password that it leaves out is that of the variable MYSQL_PWD; option files are not read.
+    /// Reads a URI. A missing password is taken from the variable MYSQL_PWD. Option files are not read.
     ///
     /// # Errors
     /// Another scheme, a malformed escape, port or address, or an unknown parameter. The message never quotes the URI.
@@ -74,7 +74,8 @@ impl Target {
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // A '/' or '?' in a password ends the authority too soon; what follows must then not be quoted in an error.
+        // An unescaped '/' or '?' in a password ends the authority early. The rest must then not be quoted in an
+        // error.
         if !authority.contains('@') && (path.contains('@') || query.split('=').next().is_some_and(|k| k.contains('@')))
         {
             return Err(usage(
@@ -112,7 +113,7 @@ impl Target {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(usage(format!("the URI's parameter {pair:?} has no value: write {pair}=…")));
             };
-            // Python's drivers write underscores, MySQL's clients hyphens.
+            // Python's drivers write underscores, MySQL's clients write hyphens.
             target.set(&decode(key)?.replace('_', "-"), decode(value)?)?;
         }
         Ok(target)
@@ -138,7 +139,7 @@ impl Target {
     }
 }
 
-/// The URI without the password: what errors and statistics call the source.
+/// The URI without the password, which errors and statistics show as the source's name.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mysql://{}@", self.user)?;

@@ -1,19 +1,19 @@
-//! Values as they stand in a binary row: integers and floats as they are, all else behind a length.
+//! Values of a binary row: integers and floats of fixed size, all others after a length.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>
 
-/// Why a value has no place in its column.
+/// Why a value cannot be stored in its column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ValueFault {
-    /// Its bytes are not those of the type.
+    /// Its bytes are not a value of the type.
     Damaged,
-    /// The column cannot hold it: SQLSTATE and why.
+    /// The column cannot represent it: SQLSTATE and reason.
     Refused(&'static str, String),
 }
 
 /// Reads `N` bytes at `at` and moves on.
 #[inline]
 pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<[u8; N], ValueFault> {
-    // Not `ok_or`, which would make and drop an error for each value that is none.
+    // Not `ok_or`, which would create and drop an error for each valid value.
     match block.get(*at..).and_then(<[u8]>::first_chunk) {
         Some(bytes) => {
             *at += N;
@@ -23,7 +23,7 @@ pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Result<[u8;
     }
 }
 
-/// Reads a length and as many bytes at `at`, and moves on.
+/// Reads a length and that many bytes at `at`, and moves on.
 #[inline]
 pub(super) fn counted<'a>(block: &'a [u8], at: &mut usize) -> Result<&'a [u8], ValueFault> {
     let [first] = fixed(block, at)?;
@@ -44,7 +44,7 @@ fn long_length(first: u8, block: &[u8], at: &mut usize) -> Result<usize, ValueFa
     match first {
         0xfc => fixed(block, at).map(|bytes| u16::from_le_bytes(bytes).into()),
         0xfd => fixed(block, at).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]) as usize),
-        // More than there are bytes anywhere is more than there are here.
+        // A length that exceeds all memory also exceeds the block.
         0xfe => fixed(block, at).map(|bytes| usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)),
         _ => Err(ValueFault::Damaged),
     }

@@ -11,28 +11,29 @@ use super::reader::different;
 use crate::feed::POLL;
 use crate::{Error, ErrorKind, Keep};
 
-/// Integers up to this size are doubles without a loss.
+/// Doubles represent integers up to this size exactly.
 const EXACT: u64 = 1 << 53;
 
-/// The schema on which several parts agree before any of them passes on rows: it must not depend on which part is first.
+/// Several parts agree on one schema before any of them passes on rows, so that it does not depend on which part is
+/// first.
 pub(super) struct Agreement {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// Parts whose schemas are not known yet.
+    /// Parts whose schemas are unknown.
     missing: usize,
     schema: Option<SchemaRef>,
 }
 
 impl Agreement {
-    /// Between so many parts.
+    /// The agreement of this many parts.
     pub(super) fn new(parts: usize) -> Self {
         Self { state: Mutex::new(State { missing: parts, schema: None }), changed: Condvar::new() }
     }
 
-    /// Adds a part's schema, and waits until all are known; gives the common one.
+    /// Adds a part's schema, and waits until all are known. Returns the common schema.
     ///
     /// # Errors
     /// The parts have no common schema, or `keep` ends the wait.
@@ -56,7 +57,7 @@ impl Agreement {
     }
 }
 
-/// The schema that holds the rows of both: any type holds NULLs, and float64 holds integers.
+/// The schema that can represent the rows of both: every type has NULL, and float64 represents integers.
 fn common(one: &SchemaRef, other: &SchemaRef) -> Result<SchemaRef, Error> {
     let wider = |one: &Arc<Field>, other: &Arc<Field>| match (one.data_type(), other.data_type()) {
         _ if one.name() != other.name() => None,
@@ -73,10 +74,10 @@ fn common(one: &SchemaRef, other: &SchemaRef) -> Result<SchemaRef, Error> {
     }
 }
 
-/// A part's batch with the schema that the parts have agreed on.
+/// A part's batch in the common schema.
 ///
 /// # Errors
-/// An integer has no double.
+/// A double does not represent an integer exactly.
 pub(super) fn fitted(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
     if batch.schema() == *schema {
         return Ok(batch);

@@ -1,8 +1,8 @@
-//! Where to cut so that the parts are about equally large.
+//! Chooses cuts for parts of about equal size.
 
-/// Chooses at most `count` − 1 of the keys of a sample as cuts: a part begins with each. The sample is in the order of the keys and has
-/// each key once, with the weight of its rows; the weight of the rows without a key, which belong to the first part, is
-/// `nulls`. All rows of a key are in one part, so a frequent key leaves fewer cuts rather than empty parts.
+/// Chooses at most `count` − 1 keys of a sample as cuts. Each cut is the first key of a part. The sample has each key
+/// once, in the order of the keys, with the weight of its rows. `nulls` is the weight of the rows without a key, which
+/// belong to the first part. All rows of a key are in one part, so frequent keys cause fewer cuts and not empty parts.
 pub(crate) fn cuts<T>(sample: Vec<(T, f64)>, nulls: f64, count: usize) -> Vec<T> {
     let weight = |weight: f64| if weight.is_finite() { weight.max(0.0) } else { 0.0 };
     let total = weight(nulls) + sample.iter().map(|(_, each)| weight(*each)).sum::<f64>();
@@ -11,7 +11,7 @@ pub(crate) fn cuts<T>(sample: Vec<(T, f64)>, nulls: f64, count: usize) -> Vec<T>
     let mut next = 1;
     for (index, (key, each)) in sample.into_iter().enumerate() {
         let (each, aim) = (weight(each), |step: usize| total * step as f64 / count as f64);
-        // The cut before this key or the one behind it: whichever is nearer to the aim. Nothing is below the first key but NULLs.
+        // The cut before or after this key, whichever is nearer to the aim. Only NULLs are below the first key.
         let worth = before > 0.0 || index > 0;
         if next < count && worth && before + each / 2.0 >= aim(next) {
             chosen.push(key);

@@ -1,8 +1,9 @@
-//! The column that a result is cut by, and what cannot be cut.
+//! The column by which a result is cut, and the errors of what cannot be cut.
 
 use crate::{Error, ErrorKind};
 
-/// The column that a user calls `name`, among columns of which `label` tells the names; `same` compares two names as the database does.
+/// Finds the column that a user calls `name`. `label` returns the name of a column; `same` compares two names like the
+/// database.
 ///
 /// # Errors
 /// `Usage` if there is none, or more than one.
@@ -23,7 +24,7 @@ pub(crate) fn find<'a, C>(
     }
 }
 
-/// That there is a column that a user calls `name`.
+/// Checks that there is a column that a user calls `name`.
 ///
 /// # Errors
 /// `Usage` if there is none.
@@ -41,18 +42,18 @@ pub(crate) fn known<C>(
     Err(Error::new(ErrorKind::Usage, message))
 }
 
-/// What the source or the database cannot do.
+/// The error of something that the source or the database cannot do.
 pub(crate) fn unsupported(message: &str) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// The keys have no order to cut by.
+/// The error of keys without an order.
 pub(crate) fn without_order(column: &str, type_name: &str) -> Error {
     unsupported(&format!("column {column:?} of type {type_name} cannot make parts"))
         .with_hint("partition_on takes a column of numbers, dates, timestamps, texts or UUIDs")
 }
 
-/// Siblings would not see what the connection has changed.
+/// The error of a connection in a transaction, whose changes siblings would not see.
 pub(crate) fn in_transaction() -> Error {
     unsupported("the connection is within a transaction, whose changes other connections cannot see")
         .with_hint("commit first, or read without partition_num")

@@ -1,46 +1,46 @@
-//! The text of a query that reads one table and does nothing else, and a condition more in it: rows can then be chosen by where they
-//! lie, which no query around it could. The text alone proves nothing; each source asks its database.
+//! The text of a query that only reads one table, with an additional condition. It can choose rows by their location,
+//! which an outer query cannot. The text alone proves nothing; each source asks its database.
 
 use colonnade_sql::{Dialect, Token, code};
 
 use super::{PartitionSplit, text};
 use crate::{Error, ErrorKind};
 
-/// Clauses behind WHERE, or that leave no place for it.
+/// Clauses after WHERE, or that exclude it.
 const BEHIND: [&str; 8] = ["with", "values", "group", "having", "window", "union", "intersect", "except"];
-/// What is wrong with a query whose text has another form.
+/// The reason for a query whose text has another form.
 pub(crate) const MORE: &str = "it is more than SELECT … FROM … WHERE …";
 
-/// What is wrong with a query that reads from something else than a name.
+/// The reason for a query that does not read from a name.
 pub(crate) const SEVERAL: &str = "it does not read from the name of one table";
 
 /// A query of the form SELECT … FROM … [WHERE …], or TABLE ….
 pub(crate) struct Plain<'a> {
-    /// Up to and with WHERE, if there is one.
+    /// The text up to WHERE, with WHERE if there is one.
     head: String,
     condition: Option<&'a str>,
-    /// What it reads from, if the text says so.
+    /// The text after FROM, if the query has one.
     from: &'a str,
 }
 
 impl<'a> Plain<'a> {
-    /// `None` if it is of another form.
+    /// `None` if it has another form.
     pub(crate) fn of(query: &'a str, dialect: Dialect) -> Option<Self> {
         let mut depth = 0usize;
-        // Where the text behind the first word and FROM begins, and where WHERE ends and begins.
+        // The ends of the first word and of FROM, and the end and the start of WHERE.
         let (mut first, mut from, mut condition) = (None, None, None);
         let mut previous = "";
         for token in code(query, dialect) {
             let (word, end) = (token.bare(), token.end());
             first.get_or_insert((word, end));
             let is = |expected: &str| word.eq_ignore_ascii_case(expected);
-            // Behind these stands a name.
+            // A name follows these tokens.
             let named = previous == "." || previous.eq_ignore_ascii_case("as");
             match word {
                 "(" | "[" => depth += 1,
                 ")" | "]" => depth = depth.checked_sub(1)?,
                 _ if depth > 0 || named => {}
-                // Not that of IS DISTINCT FROM.
+                // Not the FROM of IS DISTINCT FROM.
                 _ if is("from") && !previous.eq_ignore_ascii_case("distinct") => from = from.or(Some(end)),
                 _ if is("where") => condition = condition.or(Some((token.start, end))),
                 _ if BEHIND.iter().any(|clause| is(clause)) => return None,
@@ -64,12 +64,12 @@ impl<'a> Plain<'a> {
         })
     }
 
-    /// What stands between FROM and WHERE.
+    /// The text between FROM and WHERE.
     pub(crate) fn from(&self) -> &'a str {
         self.from
     }
 
-    /// Whether it reads from one name, with or without an alias: from no other query, no function and no join.
+    /// Whether it reads from one name, with or without an alias: from no other query, function or join.
     pub(crate) fn reads_a_name(&self, dialect: Dialect) -> bool {
         let several = |token: Token<'_>| {
             token.is_symbol(b'(') || token.is_symbol(b',') || token.is_one_of(&["join", "straight_join"])
@@ -77,7 +77,7 @@ impl<'a> Plain<'a> {
         !self.from.is_empty() && !code(self.from, dialect).any(several)
     }
 
-    /// The query with a condition more. The line breaks end comments.
+    /// The query with an additional condition. The line breaks end comments.
     pub(crate) fn with(&self, more: &str) -> String {
         match self.condition {
             Some(condition) => format!("{} ({condition}\n) and {more}", self.head),
@@ -97,7 +97,7 @@ pub(crate) fn check_no_range(split: &PartitionSplit) -> Result<(), Error> {
     }
 }
 
-/// The error about a query without a key.
+/// The error of a query without a key.
 pub(crate) fn no_plain_read(why: &str) -> Error {
     text::refused(&format!("without partition_on it must be the plain read of one table, but {why}"))
         .with_hint("name a key in partition_on")

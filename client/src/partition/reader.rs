@@ -1,4 +1,4 @@
-//! Reading the parts: a thread each, one queue, one result.
+//! Reads the parts: one thread for each, one queue, one result.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::feed::{self, Nothing};
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
-/// Decoded batches that wait in the queue, for each thread that fills it.
+/// The decoded batches in the queue for each thread.
 const AHEAD: usize = 2;
 
-/// Reads `query` in parts. Its rows come as they arrive; [`Batch::part`] gives their order. `setup` is run on each connection
-/// before. `query` has no parameters left.
+/// Reads `query` in parts. Rows come as they arrive; [`Batch::part`] gives their order. `setup` runs on each
+/// connection before. `query` has no parameters left.
 ///
 /// # Errors
-/// The source cannot do that, and the message says why; otherwise as for [`Connection::query`].
+/// The source cannot do this, and the message says why. Otherwise as for [`Connection::query`].
 pub fn read(
     connection: &dyn Connection,
     query: &str,
@@ -52,7 +52,7 @@ pub fn read(
     Ok(Box::new(Parts::open(siblings, queries, agreement, options, keep)?))
 }
 
-/// Reads it in one stream. A key that is no column is refused nevertheless.
+/// Reads the query in one stream. A key that is not a column is refused too.
 fn whole(
     connection: &dyn Connection,
     query: &str,
@@ -69,9 +69,9 @@ fn whole(
     Ok(stream)
 }
 
-/// Reads several queries with the same columns, `at_once` of them beside one another, as one result whose parts they are. All see one
-/// state of the database. `None` if the source cannot do that, or they do not only read: then they can only be read one after the
-/// other.
+/// Reads several queries with the same columns as the parts of one result, `at_once` of them at the same time. All see
+/// one state of the database. `None` if the source cannot do this, or if a query does not only read. Then they must be
+/// read one after another.
 ///
 /// # Errors
 /// As for [`Connection::query`]; the queries have different columns.
@@ -96,7 +96,7 @@ pub fn read_each(
     });
     match opened {
         Ok(siblings) => Ok(Some(Box::new(Parts::open(siblings, queries, None, options, keep)?))),
-        // Nor has it to be able to: they can follow one another. 53 is the class of resources that are used up.
+        // The queries can be read one after another instead. SQLSTATE class 53 means that a resource is exhausted.
         Err(error)
             if error.kind() == ErrorKind::Unsupported
                 || error.sqlstate().is_some_and(|code| code.starts_with("53")) =>
@@ -107,26 +107,26 @@ pub fn read_each(
     }
 }
 
-/// What a thread tells of a part.
+/// The events of a part.
 enum Event {
     /// It has been opened.
     Opened,
-    /// Rows of it, decoded, and what it has cost so far.
+    /// Decoded rows, and the cost so far.
     Batch(Batch, Stats),
     /// It was read to its end.
     Ended(usize, Stats),
     Failed(Error),
 }
 
-/// What the threads and the reader share.
+/// The state that the threads and the reader share.
 struct Shared {
-    /// The parts that nobody has begun to read.
+    /// The parts that no thread has begun.
     waiting: Mutex<VecDeque<(usize, String)>>,
-    /// The columns of whichever part was opened first, or those that the parts have agreed on.
+    /// The columns of the part that was opened first, or the common columns.
     schema: OnceLock<SchemaRef>,
-    /// Between parts that may have different types; each has a connection of its own.
+    /// For parts that may have different types. Each has its own connection.
     agreement: Option<Agreement>,
-    /// Set when no more is wanted.
+    /// Set when the reader stops.
     stop: AtomicBool,
     options: QueryOptions,
 }
@@ -138,7 +138,7 @@ struct Parts {
     /// `None` once all is read, or one part has failed.
     events: Option<Receiver<Event>>,
     threads: Vec<JoinHandle<()>>,
-    /// All stay open until the end: what holds the common state of the database must outlive the part that it was opened for.
+    /// All connections stay open until the end: the connection that holds the common state must outlive its own part.
     _connections: Vec<Arc<dyn Connection>>,
     /// What each part has cost.
     costs: Vec<Stats>,
@@ -149,7 +149,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Begins to read, and waits until the columns of a part are known.
+    /// Starts reading, and waits until the columns of a part are known.
     fn open(
         mut connections: Vec<Arc<dyn Connection>>,
         queries: Vec<String>,
@@ -161,7 +161,7 @@ impl Parts {
         connections.truncate(left);
         let (sender, events) = sync_channel(AHEAD * connections.len());
         let mut queries = queries.into_iter().enumerate();
-        // Each connection begins at once: by then it holds what keeps the tables as they are.
+        // Every connection starts at once, so that all hold the locks that keep the tables unchanged.
         let begun: Vec<_> = queries.by_ref().take(connections.len()).collect();
         let shared = Arc::new(Shared {
             waiting: Mutex::new(queries.collect()),
@@ -188,7 +188,7 @@ impl Parts {
             parts.threads.push(thread);
         }
         drop(sender);
-        // The first thing that any part has to say.
+        // The first event of any part.
         parts.event(keep)?;
         match shared.schema.get() {
             Some(schema) => parts.schema = schema.clone(),
@@ -198,7 +198,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// What the next thread has to say; `None` at the end.
+    /// The next event of a thread; `None` at the end.
     fn event(&mut self, keep: Keep<'_>) -> Result<Option<Event>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
@@ -209,13 +209,13 @@ impl Parts {
         }
     }
 
-    /// Cancels all parts and waits until none runs any more.
+    /// Cancels all parts and waits until they have stopped.
     fn give_up(&mut self, error: Error) -> Error {
         self.shared.stop.store(true, Ordering::Release);
-        // A thread that waits for room in the queue learns of it this way.
+        // This wakes a thread that waits for space in the queue.
         self.events = None;
         for thread in self.threads.drain(..) {
-            // One that panicked is over as well.
+            // A thread that panicked has also ended.
             let _ = thread.join();
         }
         self.meter.end();
@@ -257,17 +257,17 @@ impl ResultStream for Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        // The threads see to the rest.
+        // The threads notice this and cancel.
         self.shared.stop.store(true, Ordering::Release);
     }
 }
 
-/// Reads a part, and then one waiting part after the other. A thread's whole life.
+/// Reads one part, and then further waiting parts. This is the whole work of a thread.
 fn pull(connection: &dyn Connection, first: (usize, String), shared: &Shared, events: &SyncSender<Event>) {
     let mut next = Some(first);
     while let Some((part, query)) = next {
         if let Err(error) = pull_part(connection, shared, events, part, &query) {
-            // Whoever stopped the others has told why.
+            // The thread that stopped the others has reported the reason.
             if !shared.stop.swap(true, Ordering::AcqRel) {
                 let _ = events.send(Event::Failed(error));
             }
@@ -300,7 +300,7 @@ fn pull_part(
     while let Some(batch) = stream.next(&mut keep)? {
         let batch = Batch::from(fitted(batch.decode()?, &schema)?).of_part(part);
         if let Err(gone) = tell(Event::Batch(batch, stream.stats())) {
-            // Cancels, and waits for that.
+            // Cancels, and waits for the end.
             let _ = stream.next(&mut || false);
             return Err(gone);
         }
@@ -308,7 +308,7 @@ fn pull_part(
     tell(Event::Ended(part, stream.stats()))
 }
 
-/// The error of queries that are to be one result.
+/// The error of queries with different columns.
 pub(super) fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
     let list = |schema: &SchemaRef| {
         let columns = schema.fields().iter().map(|field| format!("{:?} {}", field.name(), field.data_type()));

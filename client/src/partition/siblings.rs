@@ -1,4 +1,4 @@
-//! Connections beside another one: opened at the same time, stopped with it.
+//! Further connections of a connection: they are opened together and cancelled with it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::feed::{self, Nothing};
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// Connections that are opened at the same time, at most.
+/// The most connections that are opened at the same time.
 const AT_ONCE: usize = 16;
 
-/// The siblings of a connection that are still open somewhere.
+/// The siblings of a connection that are still open.
 #[derive(Default)]
 pub(crate) struct Siblings(Mutex<Vec<Weak<dyn Connection>>>);
 
 impl Siblings {
-    /// From now on, these are stopped too.
+    /// From now on, these are cancelled too.
     pub(crate) fn add(&self, siblings: &[Arc<dyn Connection>]) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|sibling| sibling.strong_count() > 0);
         known.extend(siblings.iter().map(Arc::downgrade));
     }
 
-    /// Stops whatever runs on any of them.
+    /// Cancels all running queries of the siblings.
     ///
     /// # Errors
-    /// A request could not be delivered; the others were made all the same.
+    /// A request could not be delivered. The others were delivered nevertheless.
     pub(crate) fn cancel(&self) -> Result<(), Error> {
-        // Not under the lock, which a thread that opens some would wait for.
+        // The lock is not held meanwhile, because threads that open siblings need it.
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut done = Ok(());
         for sibling in known.iter().filter_map(Weak::upgrade) {
@@ -40,7 +40,7 @@ impl Siblings {
 /// Opens `count` connections, several at the same time.
 ///
 /// # Errors
-/// The first error of any, or the wait was interrupted. By then all are closed again.
+/// The first error of any connection, or an interruption. All connections are then closed.
 pub(crate) fn open<C: Connection + 'static>(
     count: usize,
     keep: Keep<'_>,
@@ -74,7 +74,7 @@ pub(crate) fn open<C: Connection + 'static>(
         Ok(siblings)
     });
     stop.store(true, Ordering::Release);
-    // What was opened in vain is closed here.
+    // Connections that were opened in vain are closed here.
     opened.iter().for_each(drop);
     collected
 }

@@ -1,4 +1,4 @@
-//! Questions of this client's own, whose answers come as texts.
+//! Questions of this client, whose answers arrive as text.
 
 use super::connection::PostgresConnection;
 use super::extended::ResultColumn;
@@ -30,7 +30,7 @@ impl TextAnswer {
 }
 
 impl PostgresConnection {
-    /// Runs a statement with few rows, of whatever kind, by the simple query protocol.
+    /// Runs a statement of any kind that returns few rows, by the simple query protocol.
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).

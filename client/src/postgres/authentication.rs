@@ -1,4 +1,4 @@
-//! Proving who the user is, by whatever method the server asks for.
+//! Proves the user's identity by the method that the server requests.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP>
 
 use md5::{Digest as _, Md5};
@@ -8,13 +8,13 @@ use super::scram::{BOUND_MECHANISM, ChannelBinding, MECHANISM, Proven, Scram};
 use super::target::{Binding, Target};
 use crate::{Error, ErrorKind};
 
-/// What a login can be bound to.
+/// The binding of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EndPoint {
     Unencrypted,
-    /// TLS, but the certificate has no hash that both sides could mean, or it is not wanted.
+    /// TLS, but without a binding: the certificate has no hash that both sides know, or the binding is not wanted.
     Unknown,
-    /// TLS with a server of this certificate.
+    /// TLS with a server that has this certificate.
     Known(Vec<u8>),
 }
 
@@ -22,27 +22,27 @@ pub(crate) enum EndPoint {
 pub(crate) struct Authentication {
     state: State,
     end_point: EndPoint,
-    /// Whether it is certain who the server is.
+    /// Whether the server's identity is certain.
     certain: bool,
-    /// Whether the server has proven that it is the other end of the channel.
+    /// Whether the server has proved that it is the end of the channel.
     bound: bool,
 }
 
-/// How far the conversation has come.
+/// The state of the conversation.
 #[derive(Default)]
 enum State {
     #[default]
     Begun,
-    /// A password was sent, or its proof.
+    /// A password or its proof was sent.
     Answered,
     Challenged(Scram),
-    /// The server has to prove itself, too, before it lets the user in.
+    /// The server must prove its identity before the login is complete.
     Proven(Proven),
     Done,
 }
 
 impl Authentication {
-    /// `certain` is whether the server cannot be somebody else.
+    /// `certain` is whether the server's identity is certain.
     pub(crate) fn new(end_point: EndPoint, certain: bool) -> Self {
         Self { state: State::Begun, end_point, certain, bound: false }
     }
@@ -51,15 +51,14 @@ impl Authentication {
         matches!(self.state, State::Done)
     }
 
-    /// Takes an authentication request. Gives the message to answer with, if there is one.
+    /// Processes an authentication request. Returns the answer, if there is one.
     ///
     /// # Errors
-    /// A method that this client cannot give, a password that it does not have, or a server that does not keep to a
-    /// method's rules.
+    /// The client does not support the method or has no password, or the server violates the method's rules.
     pub(crate) fn answer(&mut self, request: &[u8], target: &Target) -> Result<Option<Vec<u8>>, Error> {
         let mut body = MessageReader(request);
         let method = body.u32()?;
-        // Before anything of a password is sent in another way.
+        // This is checked before any part of a password is sent.
         if target.channel_binding == Binding::Require && !self.bound && !matches!(method, 10..=12) {
             return Err(unbound("the server lets the user in without it"));
         }
@@ -96,8 +95,8 @@ impl Authentication {
         Ok(answer)
     }
 
-    /// Holds a request against what the user allows. What gives a password away, or as good as that, needs a server
-    /// that is certain to be the one that was meant, unless the user has asked for the method by its name.
+    /// Checks a request against the methods that the user allows. A method that reveals the password, or nearly does,
+    /// needs a server with a certain identity, unless the user has named the method.
     fn permit(&self, method: u32, target: &Target) -> Result<(), Error> {
         let (name, asks) = match (method, &self.state) {
             (0, State::Begun) => ("none", "lets the user in without any authentication"),
@@ -121,7 +120,7 @@ impl Authentication {
             && !target.require_auth.names(name)
         {
             let message =
-                format!("the server {asks}, and nothing proves that it is the right server; the password was not sent");
+                format!("the server {asks}, and the server's identity is not certain; the password was not sent");
             return Err(Error::new(ErrorKind::Connect, message).with_hint(format!(
                 "let user {:?} in by scram-sha-256, verify the server by sslmode=verify-full, or allow this by \
                  require_auth={name} where you trust the network",
@@ -131,7 +130,7 @@ impl Authentication {
         Ok(())
     }
 
-    /// The best of the offered mechanisms, and what the login is then bound to.
+    /// The best of the offered mechanisms, and the binding of the login.
     fn mechanism(&self, offered: &[u8], target: &Target) -> Result<(&'static str, ChannelBinding), Error> {
         let offers = |mechanism: &str| offered.split(|byte| *byte == 0).any(|name| name == mechanism.as_bytes());
         match (&self.end_point, offers(BOUND_MECHANISM)) {
@@ -156,7 +155,7 @@ impl Authentication {
 
 fn unbound(why: &str) -> Error {
     Error::new(ErrorKind::Connect, format!("channel_binding=require, but {why}"))
-        .with_hint("have the server use TLS, and scram-sha-256 for this user, or leave channel_binding out")
+        .with_hint("let the server use TLS, and scram-sha-256 for this user, or leave channel_binding out")
 }
 
 /// PasswordMessage.
@@ -189,8 +188,11 @@ fn text(bytes: &[u8]) -> Result<&str, Error> {
 
 fn unsupported(method: &str, target: &Target) -> Error {
     let given = if target.password.is_some() { "; the password was not sent" } else { "" };
-    Error::new(ErrorKind::Unsupported, format!("the server asks for {method}, which this version cannot give{given}"))
-        .with_hint(format!("let user {:?} in by password (scram-sha-256)", target.user))
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the server asks for {method}, which this version does not support{given}"),
+    )
+    .with_hint(format!("let user {:?} in by password (scram-sha-256)", target.user))
 }
 
 #[cfg(test)]
@@ -214,7 +216,9 @@ mod tests {
         let clear = plain().answer(&[0, 0, 0, 3], &with).unwrap().unwrap();
         assert_eq!(clear, b"p\0\0\0\x0bsecret\0");
         let hashed = plain().answer(b"\0\0\0\x05salt", &with).unwrap().unwrap();
-        // echo -n secretada | md5sum, then echo -n <that>salt | md5sum
+        // echo -n secretada
+        // md5sum, then echo -n <that>salt
+        // md5sum
         assert_eq!(hashed, b"p\0\0\0\x28md5020da75c9b0640aabc4609320fe23b45\0");
         let mut trusted = plain();
         assert_eq!(trusted.answer(&[0; 4], &with).unwrap(), None);
@@ -236,7 +240,7 @@ mod tests {
         };
         assert!(doubtful().answer(clear, &allowing("password")).is_ok());
         assert!(doubtful().answer(md5, &allowing("scram-sha-256,md5")).is_ok());
-        // What is not excluded is not asked for.
+        // A method that is not excluded is not thereby named.
         for (request, methods) in [(&clear[..], "md5"), (&md5[..], "password"), (&clear[..], "!md5")] {
             assert!(doubtful().answer(request, &allowing(methods)).is_err(), "{methods}");
         }

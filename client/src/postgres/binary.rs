@@ -1,12 +1,13 @@
-//! Results of a PostgreSQL as it is: the extended query protocol with results in binary, decoded column by column.
+//! Results of PostgreSQL without the extension: the extended query protocol with binary results, decoded column by
+//! column.
 //!
-//! A statement is parsed and described first, the catalog is asked for what the description leaves open, and then each
-//! column is asked for in binary, or in text where text is what Arrow has for its type (TYPES.md). All of it is one
-//! transaction that holds the statement's locks, so the columns cannot change in between; and as nothing is wrapped
-//! around the statement, its rows come in its order, and whatever returns rows can be read.
+//! A statement is parsed and described first. The catalog answers what the description leaves open. Then each column
+//! is requested in binary, or in text if Arrow represents its type as text (TYPES.md). All of this is one transaction
+//! with the statement's locks, so the columns cannot change in between. The statement is not wrapped, so its rows keep
+//! their order, and every statement that returns rows can be read.
 //!
-//! COPY in binary sends the same rows in the same form for the same work, but takes queries only, cannot mix binary with
-//! text, and has to be told about the types beforehand all the same.
+//! Binary COPY sends the same rows in the same form for the same work. But it accepts only queries, cannot mix binary
+//! and text, and also needs the types beforehand.
 
 mod answer;
 mod catalog;

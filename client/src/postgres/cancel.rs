@@ -8,11 +8,11 @@ use super::route::Route;
 use crate::channel::lost;
 use crate::{Error, ErrorKind};
 
-/// How long the server may take to take notice.
+/// How long the server may take to process the request.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Sends the request and waits until the server has taken it: it then closes the connection without a word. It goes the way that the
-/// connection has gone, encrypted if that is.
+/// Sends the request and waits until the server has received it, when it closes the connection. The request uses the
+/// same route as the connection, encrypted if the connection is.
 pub(super) fn request(route: &Route, key: message::BackendKey) -> Result<(), Error> {
     let mut route = Route::clone(route);
     let timeout = route.target.connect_timeout.unwrap_or(LIMIT).min(LIMIT);

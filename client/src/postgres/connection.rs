@@ -23,25 +23,25 @@ use crate::{
     Statement, StatementDescription, Transaction,
 };
 
-/// A connection to a server that speaks the Colonnade format, or to a PostgreSQL as it is.
+/// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.
 pub struct PostgresConnection {
     pub(super) session: Arc<SharedConnection<Postgres>>,
     pool: Pool,
 }
 
-/// The other end.
+/// The server of the connection.
 pub(crate) struct Postgres {
-    /// The way that a cancel request takes.
+    /// The route of a cancel request.
     pub(super) route: Arc<Route>,
     server: ServerProperties,
     /// The server's software and version.
     software: String,
 }
 
-/// Connects, logs in, and learns how the server delivers, which it either says itself or is asked once.
+/// Connects, logs in, and learns how the server delivers results.
 ///
 /// # Errors
-/// Nobody answers, or the server refuses.
+/// The server does not answer, or refuses.
 pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
     let conninfo = conninfo.into();
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
@@ -80,7 +80,7 @@ impl Connection for PostgresConnection {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
             return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
         }
-        // COPY takes no values.
+        // COPY has no parameters.
         let dialect = self.literals(statement)?;
         let copy = request::copy(&statement.with_literals(dialect)?, options, dialect)?;
         let (asked, limits) = (request::chunks(options), request::limits(options));
@@ -100,7 +100,7 @@ impl Connection for PostgresConnection {
         check: SchemaCheck,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        // Without columns, the statement is refused before it runs anyway.
+        // A statement without columns is refused by `query` before it runs.
         if let Some(schema) = self.describe(statement.sql, &[], keep)?.and_then(|found| found.schema) {
             check(&schema)?;
             return self.query(statement, options, keep);
@@ -187,7 +187,8 @@ impl Connection for PostgresConnection {
     }
 
     fn dialect(&self) -> Dialect {
-        // What a Colonnade server is in front of may change how it reads literals, and says so then.
+        // The source behind a Colonnade server may change how it reads literals. The server then reports the new
+        // dialect.
         self.session
             .look(|connection| connection.server.dialect())
             .unwrap_or_else(|| self.session.peer.server.dialect())
@@ -242,10 +243,10 @@ impl PostgresConnection {
         Ok(found)
     }
 
-    /// How the literals of a statement are to be written.
+    /// The dialect of the literals in a statement.
     ///
     /// # Errors
-    /// The session reads text in another encoding than the statement has, so that a byte of a value could end it.
+    /// The session's encoding differs from the statement's, so a byte of a value could end a literal.
     fn literals(&self, statement: Statement<'_>) -> Result<Dialect, Error> {
         let reads_utf8 = self.session.look(|connection| connection.server.sends_utf8()) != Some(false);
         if statement.parameters.is_none() || reads_utf8 {
@@ -261,7 +262,7 @@ impl PostgresConnection {
     }
 }
 
-/// Runs a statement of the user's, if what came before has not changed how it is read, and looks whether it has changed that.
+/// Runs a statement of the user. Checks before and after that the settings by which statements are read are unchanged.
 fn checked(
     connection: &mut ServerConnection,
     run: impl FnOnce(&mut ServerConnection) -> AnswerOutcome,

@@ -1,4 +1,4 @@
-//! The reader's side of a COPY.
+//! Reads the result of a COPY.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY>
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::rows::miscounted;
 use crate::shared_connection::{Event, EventReader};
 use crate::{Batch, Error, Keep, ResultStream, Stats};
 
-/// A result that comes in the Colonnade format.
+/// A result in the Colonnade format.
 pub(crate) struct CopyOut {
     reader: EventReader<Postgres, Bytes>,
     decoder: Decoder,
@@ -42,7 +42,7 @@ impl CopyOut {
         }
     }
 
-    /// The next message and the addresses of its bytes; `None` at the checked end.
+    /// The next message and the addresses of its bytes; `None` at the verified end.
     fn message(&mut self, keep: Keep<'_>) -> Result<Option<(Message, Range<usize>)>, Error> {
         match self.reader.next(keep)? {
             Some(Event::Part(bytes)) => {
@@ -81,7 +81,7 @@ impl ResultStream for CopyOut {
                     self.reader.meter.chunk(&chunk);
                     return Ok(Some(Batch::encoded(self.schema.clone(), chunk, addresses)));
                 }
-                // The end message; CommandComplete and ReadyForQuery follow.
+                // The end message. CommandComplete and ReadyForQuery follow.
                 Some(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! How a server delivers results: it announces the format, or it is a PostgreSQL whose extension has to be found and
+//! How a server delivers results: it announces the format, or it is PostgreSQL, whose extension must be found and
 //! loaded. PROTOCOL §1.
 
 use super::extended::text_row;
@@ -8,12 +8,12 @@ use super::server_connection::ServerConnection;
 use crate::shared_connection::Tick;
 use crate::{Error, ErrorKind};
 
-/// Where the extension's functions are; no row if there is none. It touches nothing but the catalog and fails on no
-/// PostgreSQL since 9.1.
+/// The schema of the extension's functions; no row without the extension. The query only reads the catalog, and runs
+/// on every PostgreSQL since 9.1.
 const FIND: &str = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
                     JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'colonnade'";
 
-/// What kind of server this is. Whatever else a server may come to offer gets its variant here.
+/// The kind of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// `colonnade serve`, which sends versions of the format up to this one.
@@ -21,16 +21,16 @@ pub(crate) enum Delivery {
     /// PostgreSQL with the extension, which sends versions of the format up to `format`.
     Extension {
         format: u32,
-        /// What loads it into a backend; `None` if every backend has it from its start.
+        /// The statement that loads the extension into a backend; `None` if every backend has loaded it at its start.
         load: Option<String>,
     },
-    /// A server that does not know the format: its own protocol has to do.
+    /// A server that does not know the format. It sends results in its own protocol.
     #[default]
     Stock,
 }
 
 impl Delivery {
-    /// What a ParameterStatus during login says, if it says anything about this.
+    /// Reads a ParameterStatus of the login, if it is about the format.
     pub(crate) fn announced(parameter: &str, value: &str) -> Option<Self> {
         let format = value.trim().parse().unwrap_or(0);
         match parameter {
@@ -40,10 +40,10 @@ impl Delivery {
         }
     }
 
-    /// Finds out how the server of a connection that has just been made delivers.
+    /// Finds out how the server of a new connection delivers results.
     ///
     /// # Errors
-    /// The connection is lost, or the extension is there but cannot be loaded.
+    /// The connection is lost, or the extension exists but cannot be loaded.
     pub(crate) fn find(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, Error> {
         let delivery = match &connection.server.delivery {
             Self::Stock => probe(connection, tick)?,
@@ -60,9 +60,9 @@ impl Delivery {
         Ok(delivery)
     }
 
-    /// The server's software; `version` is what it reports as `server_version`.
+    /// The server's software; `version` is its `server_version`.
     pub(crate) fn software(&self, version: &str) -> String {
-        // Packagers add their own name and number behind a space.
+        // Packagers add their own name and number after a space.
         let number = version.split(' ').next().unwrap_or_default();
         match self {
             Self::Served(_) => version.to_owned(),
@@ -71,8 +71,9 @@ impl Delivery {
         }
     }
 
-    /// The COPY to send once more after `error`, which came before any data: a pooler may have brought a backend in
-    /// which the extension is not loaded yet. One message does both, since a pooler may change the backend between two.
+    /// The COPY that is sent again after `error`, which came before any data: a pooler may have switched to a backend
+    /// without the loaded extension. One message loads the extension and sends the COPY, because a pooler may switch
+    /// between two messages.
     pub(crate) fn reload(&self, copy: &str) -> Option<String> {
         match self {
             Self::Extension { load: Some(load), .. } => Some(format!("{load};\n{copy}")),
@@ -81,15 +82,15 @@ impl Delivery {
     }
 }
 
-/// Whether this is PostgreSQL's answer to a COPY format that it does not know. PROTOCOL §5.
+/// Whether this is PostgreSQL's error for an unknown COPY format. PROTOCOL §5.
 pub(crate) fn is_unknown_format(error: &Error) -> bool {
-    // The words are translated, the name is not.
+    // The message is translated, but the format's name is not.
     error.sqlstate() == Some("22023") && error.message().contains("colonnade")
 }
 
 /// Asks PostgreSQL for the extension, and loads it into the backend.
 fn probe(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Delivery, Error> {
-    // A server that only imitates PostgreSQL may lack the catalog. It has no extension then.
+    // A server that only imitates PostgreSQL may lack the catalog. It has no extension.
     let Ok(Some(schema)) = ask(connection, FIND, tick)? else { return Ok(Delivery::Stock) };
     let load = format!("SELECT {schema}.colonnade_version()");
     let format = ask(connection, &load, tick)?.map_err(|error| {
@@ -106,8 +107,8 @@ fn probe(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Delivery, 
     Ok(Delivery::Extension { format, load: Some(load) })
 }
 
-/// The first value of the first row that a query gives; `None` for no row and for NULL. The inner error is the
-/// database's and leaves the connection usable.
+/// The first value of a query's first row; `None` for no row and for NULL. The inner error is the database's and
+/// leaves the connection usable.
 pub(crate) fn ask(
     connection: &mut ServerConnection,
     sql: &str,

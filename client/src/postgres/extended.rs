@@ -4,7 +4,7 @@
 use super::message::{self, MessageReader, framed};
 use crate::{Error, Sent};
 
-/// How a column's values are written.
+/// The form of a column's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ValueFormat {
     /// By the type's output function.
@@ -20,9 +20,9 @@ pub(crate) struct ResultColumn {
     pub(crate) name: String,
     /// The type, which is never a domain.
     pub(crate) type_oid: u32,
-    /// What stands in the type's parentheses, as the type encodes it; −1 if nothing.
+    /// The type modifier, encoded by the type; −1 for none.
     pub(crate) typmod: i32,
-    /// The table and the number of its column that it is, through subqueries too; zeros if it is computed.
+    /// The table and the column's number in it, also through subqueries; zeros if the column is computed.
     pub(crate) origin: (u32, u16),
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct ResultColumn {
 pub(crate) struct MessageBatch(Vec<u8>);
 
 impl MessageBatch {
-    /// Parse: makes a prepared statement, whose parameters have these types, of which 0 is open. The empty name is that of
-    /// the one that the next Parse replaces.
+    /// Parse: creates a prepared statement, whose parameters have these types; 0 leaves a type open. The next Parse
+    /// replaces a statement with an empty name.
     ///
     /// # Errors
     /// The text holds a NUL or is too long for a message.
@@ -44,13 +44,14 @@ impl MessageBatch {
         Ok(self)
     }
 
-    /// Describe: asks for the columns of a statement.
+    /// Describe: requests the columns of a statement.
     pub(crate) fn describe(mut self, name: &str) -> Self {
         self.push(b'D', &[b"S", name.as_bytes(), b"\0"]);
         self
     }
 
-    /// Bind and Execute: runs a statement with these values, at most 65535, to its end. `formats` are those of its columns.
+    /// Bind and Execute: runs a statement to its end with these values, at most 65535. `formats` are those of its
+    /// columns.
     pub(crate) fn run(mut self, name: &str, values: &[Sent], formats: &[ValueFormat]) -> Self {
         let count = (values.len() as u16).to_be_bytes();
         let (mut value_codes, mut bytes) = (Vec::with_capacity(2 * values.len()), Vec::new());
@@ -70,26 +71,26 @@ impl MessageBatch {
         for format in formats {
             codes.extend_from_slice(&(*format as u16).to_be_bytes());
         }
-        // A result has 1664 columns at most.
+        // A result has at most 1664 columns.
         let count = (formats.len() as u16).to_be_bytes();
         self.push(b'B', &[b"\0", name.as_bytes(), b"\0", &values, &count, &codes]);
         self.push(b'E', &[b"\0", &0u32.to_be_bytes()]);
         self
     }
 
-    /// Close: forgets a statement, if there is one of this name.
+    /// Close: removes a statement, if there is one with this name.
     pub(crate) fn close(mut self, name: &str) -> Self {
         self.push(b'C', &[b"S", name.as_bytes(), b"\0"]);
         self
     }
 
-    /// Flush: asks for the answers so far, without an end of the transaction.
+    /// Flush: requests the answers so far, without ending the transaction.
     pub(crate) fn flush(mut self) -> Vec<u8> {
         self.push(b'H', &[]);
         self.0
     }
 
-    /// Sync: ends the transaction, unless the user has begun one, and asks for ReadyForQuery.
+    /// Sync: ends the transaction, unless the user has begun it, and requests ReadyForQuery.
     pub(crate) fn sync(mut self) -> Vec<u8> {
         self.push(b'S', &[]);
         self.0

@@ -1,4 +1,5 @@
-//! Messages from a server: headers, small bodies, large bodies straight to where they stay, and rows in large blocks.
+//! Receives messages from a server: headers, small bodies, large bodies into their final buffer, and rows in large
+//! blocks.
 
 use std::time::Duration;
 
@@ -26,17 +27,17 @@ impl Incoming {
         self.0.received()
     }
 
-    /// What is received from, below any encryption.
+    /// The socket below the encryption.
     pub(crate) fn socket(&self) -> &Socket {
         self.0.channel.socket()
     }
 
-    /// What is received from.
+    /// The channel.
     pub(crate) fn channel(&mut self) -> &mut Channel {
         &mut self.0.channel
     }
 
-    /// How long nothing may come before the tick is asked.
+    /// The time without bytes after which the tick is called.
     pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
         self.socket().set_timeout(timeout).map_err(lost)
     }
@@ -47,13 +48,13 @@ impl Incoming {
         message::header(self.0.array(tick)?)
     }
 
-    /// The type of the next message, which stays the next.
+    /// The type of the next message, which is not consumed.
     pub(crate) fn peek(&mut self, tick: Tick<'_>) -> Result<u8, Error> {
         tick()?;
         self.0.peek(tick)
     }
 
-    /// The first bytes of a body, which stay the next.
+    /// The first bytes of a body, which are not consumed.
     pub(crate) fn ahead<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
         self.0.ahead(tick)
     }
@@ -68,17 +69,18 @@ impl Incoming {
         Ok(body)
     }
 
-    /// Passes over a body.
+    /// Skips a body.
     pub(crate) fn skip(&mut self, len: usize, tick: Tick<'_>) -> Result<(), Error> {
         self.0.take(len, tick, &mut |_| {})
     }
 
-    /// Reads a body to where it stays.
+    /// Reads a body into its final buffer.
     pub(crate) fn body_into(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<(), Error> {
         self.0.fill(buffer, tick)
     }
 
-    /// Reads DataRow messages up to the first message of another type. Each block that `sink` gets is whole messages.
+    /// Reads DataRow messages up to the first message of another type. Each block that `sink` receives has whole
+    /// messages.
     ///
     /// # Errors
     /// The connection is lost, a message is larger than the limit, or there is no memory.
@@ -95,7 +97,7 @@ impl Incoming {
 }
 
 /// # Errors
-/// A message of this length is more than the limit allows.
+/// The message exceeds the limit.
 pub(crate) fn check_size(len: usize, limit: u64) -> Result<(), Error> {
     if len as u64 <= limit {
         return Ok(());
@@ -104,14 +106,14 @@ pub(crate) fn check_size(len: usize, limit: u64) -> Result<(), Error> {
         .with_hint("raise max_message_bytes, or ask for smaller chunks"))
 }
 
-/// A chunk of several rows that is larger than the chunks that were asked for.
+/// The error of a chunk with several rows that exceeds the requested size.
 pub(crate) fn too_large(len: usize, asked: u64) -> Error {
     let message = format!("a message of {len} bytes arrived, but chunks of at most {asked} bytes were requested");
     Error::new(ErrorKind::Protocol, message)
 }
 
-/// Moves `whole` behind the last whole row of `bytes`. Gives where the next one ends, as far as can be told; `None` if
-/// the next message is no row.
+/// Moves `whole` behind the last whole row of `bytes`. Returns where the next row ends, as far as that is known;
+/// `None` if the next message is not a row.
 fn step(bytes: &[u8], whole: &mut usize, limit: u64) -> Result<Option<usize>, Error> {
     while let Some(header) = bytes[*whole..].first_chunk::<HEADER>() {
         let (kind, len) = message::header(*header)?;

@@ -1,4 +1,4 @@
-//! The bytes of messages, without any socket.
+//! Encodes and decodes messages, without a socket.
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>
 
 use crate::{Error, ErrorKind};
@@ -11,7 +11,7 @@ const CANCEL_CODE: u32 = 1234 << 16 | 5678;
 const SSL_CODE: u32 = 1234 << 16 | 5679;
 /// Bytes of a message's type and length.
 pub(crate) const HEADER: usize = 5;
-/// The most that is read into memory of a message that is not CopyData. An error with its context stays far below.
+/// The largest message, other than CopyData, that is read into memory. An error with its context is much smaller.
 pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
 
 /// The process and the secret that a CancelRequest must name.
@@ -92,7 +92,7 @@ pub(crate) fn framed(kind: Option<u8>, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The type of a message from the server and the length of what follows.
+/// The type of a message from the server and the length of its body.
 ///
 /// # Errors
 /// A length that counts less than itself.
@@ -136,7 +136,7 @@ impl<'a> MessageReader<'a> {
         Ok(*byte)
     }
 
-    /// A string up to its NUL. Text from before the encoding is agreed on may be in any.
+    /// A string up to its NUL. Text before the encoding is agreed may have any encoding.
     pub(crate) fn text(&mut self) -> Result<std::borrow::Cow<'a, str>, Error> {
         let end = self.0.iter().position(|byte| *byte == 0).ok_or_else(short)?;
         let text = String::from_utf8_lossy(&self.0[..end]);
@@ -149,7 +149,7 @@ impl<'a> MessageReader<'a> {
 pub(crate) fn error_response(body: &[u8]) -> Error {
     let mut body = MessageReader(body);
     let (mut sqlstate, mut message, mut detail, mut hint) = (None, None, None, None);
-    // A field of type 0 is the end. A damaged tail costs the fields behind it, not the error.
+    // A field of type 0 is the end. If the rest is damaged, only its fields are lost.
     while let Ok(field @ 1..) = body.byte() {
         let Ok(text) = body.text() else { break };
         match field {
@@ -180,7 +180,7 @@ pub(crate) fn protocol(what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Protocol, format!("the server sent {what}, which PostgreSQL's protocol does not allow here"))
 }
 
-/// A message's type as the protocol's documentation writes it.
+/// A message's type in the notation of the protocol's documentation.
 pub(crate) fn shown(kind: u8) -> String {
     format!("'{}'", kind.escape_ascii())
 }

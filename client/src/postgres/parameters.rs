@@ -1,6 +1,7 @@
 //! Values for Bind.
 //!
-//! A value's type is the one that its literal would have; where the literal would have none, as text and NULL, the server finds it.
+//! The type of a value is that of its literal. If the literal has none, as for text and NULL, the server chooses the
+//! type.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,16 +12,17 @@ use colonnade_sql::{Dialect, code};
 use crate::parameter::{self, Time, replace};
 use crate::{Error, ErrorKind, Parameters, Sent, Statement, Value};
 
-/// Statements that take values begin with one of these. <https://www.postgresql.org/docs/current/sql-prepare.html> names them, but for
-/// EXPLAIN and DECLARE, which take those of the statement in them, and CALL.
+/// The first words of statements that accept values: those of
+/// <https://www.postgresql.org/docs/current/sql-prepare.html>, EXPLAIN and DECLARE, which pass values to the statement
+/// in them, and CALL.
 const TAKE_VALUES: [&str; 12] =
     ["SELECT", "WITH", "VALUES", "TABLE", "(", "INSERT", "UPDATE", "DELETE", "MERGE", "EXPLAIN", "DECLARE", "CALL"];
 /// Bind counts its values in 16 bits.
 const MOST: usize = u16::MAX as usize;
-/// Lists in lists: PostgreSQL's arrays have as many dimensions.
+/// The deepest nesting of lists, which is the most dimensions of PostgreSQL's arrays.
 const MOST_DIMENSIONS: usize = 6;
 
-/// Types' numbers, from pg_type.dat.
+/// The numbers of types, from pg_type.dat.
 mod oid {
     pub(super) const UNKNOWN: u32 = 0;
     pub(super) const BOOL: u32 = 16;
@@ -37,7 +39,7 @@ mod oid {
     pub(super) const TIMETZ: u32 = 1266;
     pub(super) const NUMERIC: u32 = 1700;
     pub(super) const UUID: u32 = 2950;
-    /// Each type's array.
+    /// The array type of each type.
     pub(super) const ARRAYS: [(u32, u32); 14] = [
         (BOOL, 1000),
         (BYTEA, 1001),
@@ -56,14 +58,14 @@ mod oid {
     ];
 }
 
-/// A statement whose values are beside it.
+/// A statement and its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct BoundStatement {
     pub(super) sql: String,
     pub(super) values: Vec<Sent>,
 }
 
-/// The statement as it is sent: with its values beside it, or, if it is of a kind that takes none, with literals.
+/// The statement to send: with separate values, or with literals if its kind accepts no values.
 ///
 /// # Errors
 /// As for [`bind`](crate::bind); more values than Bind takes.
@@ -79,11 +81,11 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<BoundStatement, Error> {
         return Ok(BoundStatement { sql, values: Vec::new() });
     }
     let mut values = Vec::new();
-    // Each place has a number of its own, and with it a type of its own, as literals would have.
+    // Each placeholder gets its own number and so its own type, like a literal.
     let sql = replace(statement.sql, parameters, Dialect::POSTGRES, &mut |sql, value| {
         values.push(encoded(value)?);
         let number = values.len();
-        // A number without precision and scale would have another type.
+        // Without precision and scale, the numeric would have another type.
         match value {
             Value::Decimal { unscaled, scale } => {
                 let width = parameter::decimal_width(*unscaled, *scale)?;
@@ -94,22 +96,22 @@ pub(super) fn bound(statement: Statement<'_>) -> Result<BoundStatement, Error> {
         Ok(())
     })?;
     if values.len() > MOST {
-        return Err(Error::new(ErrorKind::Usage, format!("a statement takes {MOST} values at most"))
+        return Err(Error::new(ErrorKind::Usage, format!("a statement can have at most {MOST} values"))
             .with_hint("pass a list, and write = ANY($1)"));
     }
     Ok(BoundStatement { sql, values })
 }
 
-/// Whether PostgreSQL takes values for a statement.
+/// Whether PostgreSQL accepts values for a statement.
 pub(super) fn takes_values(sql: &str) -> bool {
     let first = first_word(sql, Dialect::POSTGRES);
     let mut tokens = code(sql, Dialect::POSTGRES);
-    // Several statements go by the simple protocol, which takes none.
+    // Several statements need the simple protocol, which has no values.
     let several = tokens.by_ref().any(|token| token.is_symbol(b';')) && tokens.any(|token| !token.is_symbol(b';'));
     !several && TAKE_VALUES.iter().any(|word| word.eq_ignore_ascii_case(first))
 }
 
-/// Values that all are in PostgreSQL's form, for a statement whose placeholders are PostgreSQL's own.
+/// The values of a statement with PostgreSQL's own placeholders, if all of them are in PostgreSQL's form.
 fn sent(parameters: &Parameters) -> Option<Vec<Sent>> {
     let Parameters::Positional(values) = parameters else { return None };
     let sent = |value: &Value| if let Value::Sent(sent) = value { Some(sent.clone()) } else { None };
@@ -121,7 +123,7 @@ fn encoded(value: &Value) -> Result<Sent, String> {
         Value::Sent(sent) => return Ok(sent.clone()),
         Value::Null => (oid::UNKNOWN, false, None),
         Value::Bytes(bytes) => (oid::BYTEA, true, Some(bytes.clone())),
-        // It takes its type from where it stands.
+        // Its type depends on its context.
         Value::List(values) if values.is_empty() => (oid::UNKNOWN, false, Some(b"{}".to_vec())),
         Value::List(values) => {
             let mut text = String::new();
@@ -135,7 +137,7 @@ fn encoded(value: &Value) -> Result<Sent, String> {
     Ok(Sent { type_oid, is_binary, bytes })
 }
 
-/// The type that a value's literal has.
+/// The type of a value's literal.
 fn type_of(value: &Value) -> u32 {
     match value {
         Value::Bool(_) => oid::BOOL,
@@ -156,7 +158,7 @@ fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// A value in the text that its type reads in every session.
+/// A value in text that its type reads equally in every session.
 fn written(value: &Value) -> Result<Cow<'_, str>, String> {
     Ok(Cow::Owned(match value {
         Value::Bool(truth) => truth.to_string(),
@@ -176,7 +178,7 @@ fn written(value: &Value) -> Result<Cow<'_, str>, String> {
         Value::Time(time, Some(offset)) => zoned(*time, *offset),
         Value::Timestamp(date, time) => format!("{date} {time}"),
         Value::Instant(date, time) => format!("{date} {time}+00"),
-        // IntervalStyle may make a first minus count for both, so both get a sign.
+        // With some values of IntervalStyle, the first minus sign applies to both parts, so both get a sign.
         Value::Duration { days, microseconds } => format!("{days:+} days {microseconds:+} microseconds"),
         Value::Uuid(bytes) => parameter::uuid(*bytes),
         Value::Null | Value::List(_) | Value::Sent(_) => return Err("it has no text".to_owned()),
@@ -192,7 +194,7 @@ fn checked(text: &str) -> Result<&str, String> {
     if text.contains('\0') { Err("text cannot hold a NUL character".to_owned()) } else { Ok(text) }
 }
 
-/// Appends an array as `array_in` reads it; gives the type of its items, if one of them has any.
+/// Appends an array in the form of `array_in`. Returns the type of its items, if one of them has a type.
 fn list(out: &mut String, values: &[Value], depth: usize) -> Result<Option<u32>, String> {
     if depth > MOST_DIMENSIONS {
         return Err(format!("its lists are more than {MOST_DIMENSIONS} levels deep"));
@@ -223,7 +225,7 @@ fn list(out: &mut String, values: &[Value], depth: usize) -> Result<Option<u32>,
     Ok(common)
 }
 
-/// The type that holds the values of two.
+/// The common type of two values.
 fn both(one: u32, other: u32) -> Option<u32> {
     const NUMBERS: [u32; 4] = [oid::INT4, oid::INT8, oid::NUMERIC, oid::FLOAT8];
     if one == other {

@@ -1,8 +1,8 @@
-//! Parts of one result over several connections, which see one state by an exported snapshot.
+//! Parts of one result over several connections, which see one state through an exported snapshot.
 //! <https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-SNAPSHOT-SYNCHRONIZATION>
 //!
-//! All siblings are in a transaction that only reads, until they are closed. It holds the snapshot, the settings of the
-//! connection that they stand in for, and a lock on the tables, so that nobody rewrites these between the start of one part and
+//! All siblings are in a read-only transaction until they are closed. It holds the snapshot, the settings of the
+//! original connection, and locks on the tables, so that nobody rewrites a table between the start of one part and
 //! that of another.
 
 mod blocks;
@@ -20,8 +20,8 @@ use crate::partition::key::{self, unsupported};
 use crate::partition::{PartitionSplit, Partitioning, siblings, text};
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// What other connections have to be told of this one: whether it has temporary tables, and how to give them its settings and its
-/// role. The settings of a transaction and the encoding of text are each connection's own.
+/// What siblings need from this connection: whether it has temporary tables, and statements for its settings and its
+/// role. Settings of a transaction and the encoding of text are not copied.
 const STATE: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema())::pg_catalog.text, \
       pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', name, setting), ', ') \
@@ -30,12 +30,12 @@ const STATE: &str = "\
           UNION ALL SELECT name, pg_catalog.current_setting(name) \
           FROM (VALUES ('session_authorization'), ('role')) AS identity (name)) AS settings";
 
-/// What makes the parts of a query without a total order see its rows in the same order: no scan that begins where another one
-/// happens to be, and no workers that take turns. The parts take the place of the workers.
+/// Settings that make all parts see the rows of an unordered query in the same order: no synchronized scans and no
+/// parallel workers. The parts take the place of the workers.
 const STEADY: &str = "SELECT pg_catalog.set_config('synchronize_seqscans', 'off', true), \
                       pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)";
 
-/// The forms of values that mean the same under all settings.
+/// Settings under which text of values is independent of the session.
 const READABLE: [(&str, &str); 3] = [("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "3")];
 
 impl Partitioning for PostgresConnection {
@@ -68,7 +68,7 @@ impl Partitioning for PostgresConnection {
     fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let query = trimmed(query, Dialect::POSTGRES);
         text::check(tokens(query, Dialect::POSTGRES))?;
-        // This also takes the locks on the tables, as the parts will.
+        // This also locks the tables, as the parts will.
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep)?;
         let Some(key) = &split.key else { return self.blocks(query, split, keep) };
         let key = keys::find(&described.columns, key)?;
@@ -87,17 +87,17 @@ impl Partitioning for PostgresConnection {
     }
 }
 
-/// What siblings have in common.
+/// The common data of siblings.
 struct Place {
     target: Target,
     setup: Vec<String>,
-    /// What gives them the settings of the connection that they stand in for.
+    /// Statements for the settings of the original connection.
     settings: Option<String>,
     consistent: bool,
 }
 
 impl Place {
-    /// The first sibling, and the snapshot that it exports if all are to see one state.
+    /// The first sibling, and the snapshot that it exports if all siblings must see one state.
     fn first(&self, keep: Keep<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
         let first = self.open(None, keep)?;
         if !self.consistent {
@@ -126,8 +126,8 @@ impl Place {
 }
 
 impl PostgresConnection {
-    /// Asks the database under other settings. These do not outlive it; the transaction's snapshot and the locks that
-    /// were taken before stay.
+    /// Asks the database under other settings. The settings end with the question. The transaction's snapshot and its
+    /// locks remain.
     fn aside<T>(
         &self,
         settings: &[(&str, &str)],
@@ -157,7 +157,7 @@ fn apart(error: Error) -> Error {
         .with_cause(error)
 }
 
-/// The error of a server that has no connection left.
+/// The error of a server without a free connection.
 fn crowded(error: Error) -> Error {
     match error.sqlstate() {
         Some("53300") => error.with_hint("ask for fewer parts: each needs a connection"),

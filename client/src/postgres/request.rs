@@ -1,4 +1,4 @@
-//! The COPY statement that asks for a stream. PROTOCOL §2.
+//! The COPY statement that requests a stream. PROTOCOL §2.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ use crate::{Compression, Error, ErrorKind, Parallel, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
-/// How large chunks are where nobody says otherwise. PROTOCOL §2.
+/// The default size of chunks. PROTOCOL §2.
 const CHUNKS: RequestedSize = RequestedSize { rows: 65_536, bytes: 4 << 20 };
-/// Of a schema message, or of what a chunk has besides its values.
+/// The most bytes of a schema message, and of a chunk in addition to its values.
 const MESSAGE_OVERHEAD: u64 = 16 << 20;
-/// Most digits of a decimal on the wire. FORMAT §4.
+/// The most digits of a decimal in the format. FORMAT §4.
 const DECIMAL_DIGITS: u8 = 76;
 
 /// `COPY (query) TO STDOUT (…)`.
 ///
 /// # Errors
-/// There is no statement in `sql`, or an option has a value that none could mean.
+/// `sql` has no statement, or the value of an option is invalid.
 pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Result<String, Error> {
     let query = plain(sql, options, dialect)?;
     // The line break ends a comment in the query's last line.
@@ -48,7 +48,7 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Resul
     Ok(copy)
 }
 
-/// How large the chunks are that [`copy`] asks for.
+/// The size of the chunks that [`copy`] requests.
 pub(crate) fn chunks(options: &QueryOptions) -> RequestedSize {
     RequestedSize {
         rows: options.chunk_rows.unwrap_or(CHUNKS.rows),
@@ -56,8 +56,8 @@ pub(crate) fn chunks(options: &QueryOptions) -> RequestedSize {
     }
 }
 
-/// What is accepted of a message and of a chunk. A chunk alone cannot be larger than the result may be; that a message
-/// has headers, too, is nothing that a limit should fail for.
+/// The largest accepted message and chunk. A chunk cannot exceed the limit of the result. The headers of a message do
+/// not count towards that limit.
 pub(crate) fn limits(options: &QueryOptions) -> DecodeLimits {
     let mut limits = DecodeLimits::default();
     limits.message_bytes = options.max_message_bytes.unwrap_or(limits.message_bytes);
@@ -68,7 +68,7 @@ pub(crate) fn limits(options: &QueryOptions) -> DecodeLimits {
     limits
 }
 
-/// The statement alone, for a server that sends its own format. What the options ask of another one has no effect then.
+/// The statement alone, for a server that sends its own format. Options of the Colonnade format then have no effect.
 ///
 /// # Errors
 /// As for [`copy`].
@@ -90,7 +90,7 @@ pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) 
     Ok(query)
 }
 
-/// Whether COPY takes a statement, as far as its words tell: it gives rows and does nothing else.
+/// Whether COPY accepts a statement, as far as its words show: it returns rows and does nothing else.
 pub(crate) fn is_read(sql: &str) -> bool {
     const READS: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "("];
     const MORE: [&str; 5] = ["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"];

@@ -1,4 +1,4 @@
-//! From a target to a channel: a socket, and TLS over it as the target asks for it.
+//! Makes the channel to a target: a socket, and TLS over it if the target requests it.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL>
 
 use std::io;
@@ -13,7 +13,7 @@ use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind, tls};
 
-/// A way to one server. A cancel request takes the one that its connection has taken.
+/// A route to one server. A cancel request takes the route of its connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) target: Target,
@@ -28,10 +28,11 @@ enum Encryption {
 }
 
 impl Route {
-    /// The ways to try, one after the other: with `allow` and `prefer`, one with and one without TLS. A unix socket does without.
+    /// The routes to try, one after another. `allow` and `prefer` have one with and one without TLS. A unix socket has
+    /// no TLS.
     ///
     /// # Errors
-    /// A file of certificates that cannot be used.
+    /// A certificate file cannot be used.
     pub(crate) fn all(target: &Target) -> Result<Vec<Self>, Error> {
         let unencrypted = matches!(target.address, Address::Unix(..)) || target.sslmode == SslMode::Disable;
         let encryptions = if unencrypted {
@@ -47,15 +48,15 @@ impl Route {
         Ok(encryptions.into_iter().map(|encryption| Self { target: target.clone(), encryption }).collect())
     }
 
-    /// Whether it ends in TLS, if the server has it.
+    /// Whether the route uses TLS, if the server supports it.
     pub(crate) fn encrypts(&self) -> bool {
         !matches!(self.encryption, Encryption::None)
     }
 
-    /// Connects to where the target's server listens, within `timeout`.
+    /// Connects to the target's address, within `timeout`.
     ///
     /// # Errors
-    /// Nobody listens there, or not within the timeout.
+    /// No server listens there, or not within the timeout.
     pub(crate) fn connect(&self, timeout: Option<Duration>) -> Result<Socket, Error> {
         let Target { address, keepalive, .. } = &self.target;
         let socket = match address {
@@ -72,10 +73,10 @@ impl Route {
         Ok(socket)
     }
 
-    /// Encrypts the connection, or does not.
+    /// Encrypts the connection, if the route does.
     ///
     /// # Errors
-    /// The server has no TLS or refuses it, or is not trusted.
+    /// The server has no TLS or refuses it, or the server is not trusted.
     pub(crate) fn secure(&mut self, socket: Socket, tick: Tick<'_>) -> Result<Channel, Error> {
         let (config, always) = match &self.encryption {
             Encryption::None => return Ok(Channel::Plain(socket)),
@@ -96,7 +97,8 @@ impl Route {
             }
         }
         let stream = tls::TlsStream::open(socket, config, &self.target.host, tick)?;
-        // Without the question first, the name of the protocol proves that the server did not take the handshake for another one's.
+        // Without the first question, only the protocol's name proves that the server knows the handshake is for
+        // PostgreSQL.
         if self.target.direct_tls && !stream.has_agreed() {
             return Err(Error::new(
                 ErrorKind::Connect,
@@ -107,7 +109,7 @@ impl Route {
         Ok(Channel::Tls(Box::new(stream)))
     }
 
-    /// An error of the login, or, if it is the end of a TLS connection that the server has refused, that.
+    /// The error of the login, or of the TLS connection if the server has refused that.
     pub(crate) fn explain(&self, error: Error) -> Error {
         match &self.encryption {
             Encryption::IfOffered(config) | Encryption::Always(config) => tls::refused(&error, config).unwrap_or(error),
@@ -115,14 +117,15 @@ impl Route {
         }
     }
 
-    /// Whether a login that failed here may succeed on another way: the server has rules by encryption (`hostssl` in pg_hba.conf).
+    /// Whether a failed login may succeed on another route: the server's rules may depend on encryption (`hostssl` in
+    /// pg_hba.conf).
     pub(crate) fn matters(error: &Error) -> bool {
         error.sqlstate() == Some("28000")
     }
 }
 
-/// Asks whether the server takes TLS. One byte is read, and no more: what a man in the middle sends behind it is for the handshake, which
-/// does not take it for the server's (CVE-2021-23222).
+/// Asks whether the server accepts TLS. Exactly one byte is read. Bytes that an attacker sends after it reach the
+/// handshake, which refuses them (CVE-2021-23222).
 fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
     socket.send(&message::ssl_request()).map_err(lost)?;
     let mut answer = 0u8;
@@ -138,10 +141,10 @@ fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
     match answer {
         b'S' => Ok(true),
         b'N' => Ok(false),
-        // Its words may be anybody's: nothing is encrypted yet (CVE-2024-10977).
+        // The error's text may come from an attacker, because nothing is encrypted yet (CVE-2024-10977).
         b'E' => Err(Error::new(ErrorKind::Connect, "the server answered with an error when it was asked for TLS")
             .with_hint("the server's log may say more")),
-        _ => Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
+        _ => Err(Error::new(ErrorKind::Protocol, "the server at this port does not speak PostgreSQL's protocol")
             .with_hint("check the port")),
     }
 }

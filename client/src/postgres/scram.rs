@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256, the client's half: RFC 5802 and 7677, as PostgreSQL uses them.
+//! The client's part of SCRAM-SHA-256: RFC 5802 and 7677, as PostgreSQL uses them.
 //! <https://www.postgresql.org/docs/current/sasl-authentication.html>
 
 use base64::Engine as _;
@@ -11,22 +11,22 @@ use colonnade_login::scram::{
 use super::message::protocol;
 use crate::{Error, ErrorKind};
 
-/// Rounds of the hash at least, RFC 7677 §4: with fewer, whoever poses as the server could try many passwords at home.
+/// The fewest rounds of the hash, RFC 7677 §4. With fewer, a false server could try many passwords offline.
 const MIN_ITERATIONS: u32 = 4096;
-/// Rounds at most, which are about half a second of a core's time.
+/// The most rounds, which take about half a second of one core.
 const MAX_ITERATIONS: u32 = 1_000_000;
 
-/// The user's name is that of the start-up message; what stands here is passed over.
+/// The user's name is in the start-up message; the name here is ignored.
 const USER: &str = "n=";
 
-/// What the conversation is bound to, RFC 5802 §6.
+/// The binding of the conversation, RFC 5802 §6.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelBinding {
     /// Nothing.
     No,
-    /// Nothing, since the server does not offer it. It will find out if somebody between has taken its offer away.
+    /// Nothing, because the server does not offer it. The server detects if an attacker has removed its offer.
     NotOffered,
-    /// The certificate of the server's end of the channel, by its hash: RFC 5929 §4.
+    /// The hash of the certificate at the server's end of the channel: RFC 5929 §4.
     To(Vec<u8>),
 }
 
@@ -39,14 +39,14 @@ impl ChannelBinding {
         }
     }
 
-    /// What the proof covers of it.
+    /// The part of the binding that the proof covers.
     fn input(&self) -> Vec<u8> {
         let end_point = if let Self::To(hash) = self { hash.as_slice() } else { &[] };
         [self.header().as_bytes(), end_point].concat()
     }
 }
 
-/// A conversation that has begun.
+/// A conversation after its first message.
 pub(crate) struct Scram {
     password: Vec<u8>,
     nonce: String,
@@ -54,14 +54,14 @@ pub(crate) struct Scram {
     bound: ChannelBinding,
 }
 
-/// A conversation in which the server has yet to prove that it knows the password, too.
+/// A conversation in which the server must still prove that it knows the password.
 pub(crate) struct Proven {
     server_signature: Key,
     bound: bool,
 }
 
 impl Scram {
-    /// Begins one, with a nonce of its own.
+    /// Begins a conversation with a new nonce.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -83,10 +83,10 @@ impl Scram {
         format!("{}{}", self.bound.header(), self.first_bare)
     }
 
-    /// The answer to the server's first message, which proves that this side knows the password.
+    /// The answer to the server's first message. It proves that the client knows the password.
     ///
     /// # Errors
-    /// The server's message is not one.
+    /// The server's message is not valid.
     pub(crate) fn answer(self, server_first: &str) -> Result<(String, Proven), Error> {
         let odd = || protocol("a SCRAM message that is not one");
         let mut parts = server_first.split(',');
@@ -94,7 +94,7 @@ impl Scram {
         let (nonce, salt, iterations) = (part("r=")?, part("s=")?, part("i=")?);
         let salt = BASE64.decode(salt).map_err(|_| odd())?;
         let iterations: u32 = iterations.parse().map_err(|_| odd())?;
-        // Without a part of its own, the server could replay what another one has said.
+        // Without the client's nonce, the server could replay another server's messages.
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
             return Err(odd());
         }
@@ -121,16 +121,16 @@ impl Scram {
 }
 
 impl Proven {
-    /// Checks the server's last message. Gives whether it is bound to the channel.
+    /// Checks the server's last message. Returns whether the login is bound to the channel.
     ///
     /// # Errors
-    /// Whoever sent it does not know the password.
+    /// The server does not know the password.
     pub(crate) fn check(&self, server_final: &str) -> Result<bool, Error> {
         let signature = server_final.split(',').next().and_then(|part| part.strip_prefix("v="));
         match signature.and_then(|signature| BASE64.decode(signature).ok()) {
             Some(signature) if signature == self.server_signature => Ok(self.bound),
             _ => Err(Error::new(ErrorKind::Connect, "the server could not prove that it knows the password")
-                .with_hint("whatever answers there may not be the server that it claims to be")),
+                .with_hint("the server may not be the one that you mean")),
         }
     }
 }

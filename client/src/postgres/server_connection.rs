@@ -1,4 +1,4 @@
-//! One logged-in connection and what the server said of itself.
+//! One logged-in connection, and the server's description of itself.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP>
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::shared_connection::Tick;
 use crate::tls;
 use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
-/// Without `connect_timeout`, a server that accepts the connection has this long to say something.
+/// The timeout for the server's first message, without `connect_timeout`.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// The two directions of a connection.
@@ -26,28 +26,28 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct ServerConnection {
     pub(crate) incoming: Incoming,
     pub(crate) server: ServerProperties,
-    /// How it was reached.
+    /// The route of the connection.
     pub(crate) route: Arc<Route>,
-    /// The transaction's state when the last query had ended.
+    /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
 }
 
-/// What the server said of itself.
+/// The server's description of itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerProperties {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
-    /// Whose SQL a Colonnade server takes, in PROTOCOL §1's words; none if it is its own.
+    /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
     pub(crate) dialect: String,
     pub(crate) key: BackendKey,
-    /// The encoding in which it sends text.
+    /// The encoding of the server's text.
     pub(crate) encoding: String,
-    /// The settings by which it reads statements.
+    /// The settings that affect how the server reads statements.
     pub(super) reports: Reports,
 }
 
 impl ServerProperties {
-    /// Takes a ParameterStatus.
+    /// Reads a ParameterStatus.
     ///
     /// # Errors
     /// The message ends too early.
@@ -68,7 +68,7 @@ impl ServerProperties {
         Ok(())
     }
 
-    /// How literals are written there.
+    /// The dialect of literals.
     pub(crate) fn dialect(&self) -> Dialect {
         match (&self.delivery, self.dialect.as_str()) {
             (Delivery::Extension { .. } | Delivery::Stock, _) => Dialect::POSTGRES,
@@ -77,17 +77,18 @@ impl ServerProperties {
         }
     }
 
-    /// Whether text comes in the encoding that was asked for at login.
+    /// Whether text arrives in the encoding that was requested at login.
     pub(crate) fn sends_utf8(&self) -> bool {
         self.encoding.is_empty() || self.encoding.eq_ignore_ascii_case("UTF8")
     }
 }
 
 impl ServerConnection {
-    /// Connects, logs in, and finds out how the server delivers.
+    /// Connects, logs in, and finds out how the server delivers results.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, it asks for what this client cannot give, or its extension cannot be used.
+    /// Nobody answers, the server refuses, it requests something that this client does not support, or its extension
+    /// cannot be used.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
         let opened = Self::open_any_way(target, Given::Common).and_then(|connection| {
             if connection.is_gateways() && !connection.server.reports.are_known() {
@@ -135,7 +136,7 @@ impl ServerConnection {
             }
             before = Some(error);
         }
-        Err(Error::new(ErrorKind::Connect, "there is no way to the server"))
+        Err(Error::new(ErrorKind::Connect, "there is no route to the server"))
     }
 
     fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
@@ -154,15 +155,15 @@ impl ServerConnection {
         self.route.target.access == Access::Gateway
     }
 
-    /// Checks that the next statement is read as its writer was told.
+    /// Checks that the server will read the next statement by the rules that its writer knows.
     ///
     /// # Errors
-    /// It would not be.
+    /// The settings have changed.
     pub(crate) fn check_state(&self) -> Result<(), Error> {
         if self.is_gateways() { self.server.reports.check() } else { Ok(()) }
     }
 
-    /// Receives the answer to a simple query of this client's own, for its effect.
+    /// Receives the answer to a simple query of this client, for its effect.
     ///
     /// # Errors
     /// The connection is lost, or the server refuses the query.
@@ -180,7 +181,7 @@ impl ServerConnection {
         }
     }
 
-    /// Takes the byte of ReadyForQuery.
+    /// Reads the byte of ReadyForQuery.
     pub(crate) fn note_status(&mut self, status: u8) {
         self.transaction = match status {
             b'I' => Transaction::None,
@@ -202,13 +203,13 @@ impl ServerConnection {
 
 impl Drop for ServerConnection {
     fn drop(&mut self) {
-        // Best effort: the server notices the closed socket too, and one that reads nothing is not waited for.
+        // Best effort: the server also notices the closed socket. A server that does not read is not waited for.
         let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.send(&message::terminate());
     }
 }
 
-/// What a login can be bound to, if it may be.
+/// The binding of a login.
 fn end_point(channel: &Channel, target: &Target) -> EndPoint {
     match channel.tls() {
         None => EndPoint::Unencrypted,
@@ -228,10 +229,10 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     }
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     if target.access == Access::Gateway {
-        // The last of several counts.
+        // The last value of a parameter counts.
         parameters.extend(state::parameters(given));
     }
-    // A server that refuses the connection may have closed it by now; what it said of that is still to be read.
+    // A server that refuses the connection may have closed it already. Its error can still be read.
     let _ = incoming.channel().send(&message::startup(&parameters));
 
     let mut server = ServerProperties::default();
@@ -240,8 +241,11 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     loop {
         let (kind, len) = incoming.header(tick)?;
         if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
-            return Err(Error::new(ErrorKind::Protocol, "whatever listens there does not speak PostgreSQL's protocol")
-                .with_hint("check the port"));
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "the server at this port does not speak PostgreSQL's protocol",
+            )
+            .with_hint("check the port"));
         }
         let bytes = incoming.body(kind, len, tick)?;
         let mut body = MessageReader(&bytes);
@@ -258,7 +262,7 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
             }
             b'K' => server.key = BackendKey { process: body.u32()?, secret: body.u32()? },
             b'E' => return Err(message::error_response(&bytes)),
-            // Notices, and a server that knows fewer protocol options than were asked for: none were.
+            // Notices, and a server's reply about unknown protocol options, of which this client sends none.
             b'N' | b'v' => {}
             b'Z' => return Ok(server),
             _ => return Err(protocol(format!("a message {} during login", shown(kind)))),

@@ -1,4 +1,4 @@
-//! The first of several servers that answers and suits.
+//! Connects to the first of several servers that answers and suits.
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-MULTIPLE-HOSTS>
 
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use super::server_connection::ServerConnection;
 use super::target::{Conninfo, TargetSessionAttrs};
 use crate::{Error, ErrorKind};
 
-/// Without `connect_timeout`, how long a server may take to say which kind it is.
+/// The timeout for the question which kind a server is, without `connect_timeout`.
 const LIMIT: Duration = Duration::from_secs(60);
 const READ_ONLY: &str = "SHOW transaction_read_only";
 const STANDBY: &str = "SELECT pg_catalog.pg_is_in_recovery()";
 
-/// Connects to the first one.
+/// Connects to the first suitable server.
 ///
 /// # Errors
-/// That of the only server; of several, that none answers and suits, or the one that the user is not let in by.
+/// The error of the only server. For several servers: none answers and suits, or one refuses the user.
 pub(crate) fn open(conninfo: &Conninfo) -> Result<ServerConnection, Error> {
     let sessions: &[TargetSessionAttrs] = match &conninfo.session {
         TargetSessionAttrs::PreferStandby => &[TargetSessionAttrs::Standby, TargetSessionAttrs::Any],
@@ -33,10 +33,12 @@ pub(crate) fn open(conninfo: &Conninfo) -> Result<ServerConnection, Error> {
             }
         }
     }
-    Err(Error::new(ErrorKind::Connect, "none of the servers answers and suits").with_detail(Some(failures.join("\n"))))
+    Err(Error::new(ErrorKind::Connect, "none of the servers answers and meets target_session_attrs")
+        .with_detail(Some(failures.join("\n"))))
 }
 
-/// Whether the next server is tried after an error: not if one has refused the user (libpq's rule), unless it cannot let anybody in now.
+/// Whether the next server is tried after an error: not if a server has refused the user (libpq's rule), unless it
+/// currently refuses all users.
 fn passes(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Connect | ErrorKind::ConnectionLost | ErrorKind::Protocol => true,
@@ -56,7 +58,7 @@ fn suits(mut connection: ServerConnection, session: TargetSessionAttrs) -> Resul
     let deadline = Instant::now() + connection.route.target.connect_timeout.unwrap_or(LIMIT);
     let mut tick = || match Instant::now() < deadline {
         true => Ok(()),
-        false => Err(Error::new(ErrorKind::Connect, "the server does not say whether it is a standby")),
+        false => Err(Error::new(ErrorKind::Connect, "the server does not report whether it is a standby")),
     };
     let answer = ask(&mut connection, question, &mut tick)??;
     if answer.as_deref() == Some(wanted) {

@@ -15,26 +15,26 @@ use crate::inbox::{AnswerSize, no_memory};
 use crate::shared_connection::{AnswerOutcome, Tick};
 use crate::{Error, Pool};
 
-/// What is done with an answer.
+/// What happens to an answer.
 pub(crate) enum Job<'a> {
-    /// Passes a stream's messages on.
+    /// Passes on the messages of a stream.
     Copy {
         pool: &'a Pool,
-        /// How large chunks were asked for.
+        /// The requested size of chunks.
         asked: RequestedSize,
-        /// Bytes of a message at most.
+        /// The most bytes of a message.
         limit: u64,
         tell: &'a mut dyn FnMut(Bytes),
     },
-    /// Passes over all rows.
+    /// Skips all rows.
     Execute,
-    /// Passes rows on as texts.
+    /// Passes on rows as text.
     Ask(&'a mut dyn FnMut(TextPart)),
 }
 
 /// Sends a Query message and receives its answer up to ReadyForQuery.
 ///
-/// `again` is the one to send if the backend turns out not to know the format: another statement comes first in it.
+/// If the backend does not know the format, `again` is sent instead. It begins with another statement.
 pub(crate) fn answer(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
@@ -44,7 +44,7 @@ pub(crate) fn answer(
 ) -> AnswerOutcome {
     let mut answer = Answer { connection, tick, job, preceded: false, copied: false };
     match (answer.read(query), again) {
-        // In a transaction block nothing can be tried again.
+        // In a transaction block nothing can be repeated after an error.
         (Ok(Err(error)), Some(again)) if !answer.copied && answer.connection.is_idle() && is_unknown_format(&error) => {
             answer.preceded = true;
             answer.read(again)
@@ -61,7 +61,7 @@ struct Answer<'a, 'j> {
     connection: &'a mut ServerConnection,
     tick: Tick<'a>,
     job: Job<'j>,
-    /// Whether another statement's rows come before the COPY.
+    /// Whether rows of another statement come before the COPY.
     preceded: bool,
     /// Whether the server has begun to copy.
     copied: bool,
@@ -73,7 +73,7 @@ impl Answer<'_, '_> {
         let read = self.connection.incoming.set_patience(Some(POLL)).and_then(|()| self.connection.send(query));
         match read.and_then(|()| self.messages(&mut failed)) {
             Ok(rows) => Ok(failed.map_or(Ok(rows), Err)),
-            // A fatal error is the last message; why the connection then ended is the error's business.
+            // A fatal error is the last message: then the connection has ended, and the error gives the reason.
             Err(error) => Err(failed.unwrap_or(error)),
         }
     }
@@ -106,7 +106,7 @@ impl Answer<'_, '_> {
                 }
                 (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => connection.incoming.skip(len, tick)?,
                 (b'H', _) if !copying => {
-                    // PostgreSQL's own COPY announces the extension's stream, as text. PROTOCOL §3.
+                    // PostgreSQL announces the extension's stream as text. PROTOCOL §3.
                     connection.incoming.skip(len, tick)?;
                     copying = true;
                     *copied = true;
@@ -125,7 +125,7 @@ impl Answer<'_, '_> {
                 }
                 (b'E', _) => {
                     let body = connection.incoming.body(kind, len, tick)?;
-                    // The first of several errors is the one that matters.
+                    // The first of several errors is reported.
                     failed.get_or_insert(message::error_response(&body));
                     copying = false;
                 }

@@ -1,9 +1,9 @@
-//! The settings by which a server reads statements and values, as it reports them.
+//! The settings that affect how a server reads statements and values, as the server reports them.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-ASYNC>
 //!
-//! A gateway's clients write their literals for the settings that the gateway announces. So these are given at start-up, which makes
-//! them what RESET comes back to, and PostgreSQL reports each change before it is ready for another statement, whatever has made
-//! it: SET, `set_config`, a function, DO, or the end of a transaction.
+//! A gateway's clients write literals for the settings that the gateway announces. So the client sends these settings
+//! at start-up, which makes them the values that RESET restores. PostgreSQL reports each change before it accepts
+//! another statement, whatever caused the change: SET, `set_config`, a function, DO, or the end of a transaction.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::server_connection::ServerConnection;
 use crate::shared_connection::Tick;
 use crate::{Error, ErrorKind};
 
-/// What a gateway announces, in the reports' words.
+/// The settings that a gateway announces, in the form of the reports.
 pub(super) const FIXED: [(&str, &str); 4] = [
     ("standard_conforming_strings", "on"),
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "postgres"),
 ];
-/// The ones of which every pooler knows, too.
+/// The settings that every pooler knows.
 const COMMON: [&str; 2] = ["standard_conforming_strings", "DateStyle"];
-/// What decides how values look in text, of which nothing is reported; for casts in a client's statement. Results themselves have forms
-/// of their own.
+/// Settings that affect the text of values and are not reported, for casts in a client's statement. The forms of
+/// results do not depend on them.
 const STYLES: &str = "\
     SELECT pg_catalog.set_config('extra_float_digits', '3', false) \
     WHERE pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 < 1; \
@@ -32,12 +32,12 @@ const TIME_ZONE: &str = "TimeZone";
 /// PostgreSQL's cant_change_runtime_param.
 const CANNOT_CHANGE: &str = "55P02";
 
-/// The reports that matter here.
+/// The relevant reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reports(BTreeMap<&'static str, String>);
 
 impl Reports {
-    /// Takes a ParameterStatus.
+    /// Reads a ParameterStatus.
     pub(super) fn note(&mut self, name: &str, value: &str) {
         let known = FIXED.iter().map(|(name, _)| *name).chain([TIME_ZONE]).find(|known| *known == name);
         if let Some(known) = known {
@@ -49,20 +49,20 @@ impl Reports {
         self.0.get(TIME_ZONE).map(String::as_str)
     }
 
-    /// Whether all are as announced.
+    /// Whether all settings are as announced.
     pub(super) fn are_known(&self) -> bool {
         self.different().next().is_none()
     }
 
-    /// The settings that are not as announced, with what they should be.
+    /// The settings that are not as announced, with the announced values.
     fn different(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         FIXED.into_iter().filter(|(name, value)| self.0.get(name).is_none_or(|reported| reported != value))
     }
 
-    /// Checks that statements are read as the gateway's clients were told.
+    /// Checks that the server reads statements by the rules that the gateway's clients know.
     ///
     /// # Errors
-    /// They are not, which ends the connection: what the clients have sent meanwhile must not be read otherwise.
+    /// It does not. The connection ends, because statements that clients have already sent would be read differently.
     pub(super) fn check(&self) -> Result<(), Error> {
         let Some((name, value)) = self.different().next() else { return Ok(()) };
         let now = self.0.get(name).map_or("unknown", String::as_str);
@@ -70,11 +70,11 @@ impl Reports {
     }
 }
 
-/// How many of the settings a gateway's start-up message gives.
+/// The number of settings in a gateway's start-up message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Common,
-    /// Where the others are different by default. A pooler may refuse them.
+    /// Settings whose defaults differ. A pooler may refuse them.
     All,
 }
 
@@ -83,16 +83,17 @@ pub(super) fn parameters<'a>(given: Given) -> impl Iterator<Item = (&'a str, &'a
     FIXED.into_iter().filter(move |(name, _)| given == Given::All || COMMON.contains(name))
 }
 
-/// Sets what the start-up has not: a pooler may give a session that another client has used.
+/// Sets the settings that the start-up message did not set: a pooler may provide a session that another client has
+/// used.
 ///
 /// # Errors
-/// The server does not report a setting, or has not taken it.
+/// The server does not report a setting, or refuses it.
 pub(super) fn settle(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<(), Error> {
     connection.send(&message::query(STYLES)?)?;
     connection.pass_over_answer(tick)?;
     let wanted: Vec<_> = connection.server.reports.different().collect();
     for (name, value) in wanted {
-        // Neither holds a quote or a backslash.
+        // The values have no quotes and no backslashes.
         connection.send(&message::query(&format!("SET {name} TO '{value}'"))?)?;
         connection.pass_over_answer(tick)?;
     }
@@ -103,7 +104,7 @@ pub(super) fn settle(connection: &mut ServerConnection, tick: Tick<'_>) -> Resul
     })
 }
 
-/// The error of a session whose statements are read otherwise.
+/// The error of a session with changed settings.
 pub(crate) fn changed(name: &str, now: &str, announced: &str) -> Error {
     let message =
         format!("{name} is {now:?} in the source's session, which changes how statements are read: this session ends");

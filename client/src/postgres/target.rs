@@ -1,8 +1,9 @@
-//! How to reach a server, and as whom: what libpq's users write, and where they write it.
+//! The servers, the user and the options of a connection, in libpq's forms.
 //! <https://www.postgresql.org/docs/current/libpq-connect.html>
 //!
-//! A connection string, in either of its forms, becomes [`settings::Settings`]: texts by their parameters' names. A service file adds what the string
-//! leaves out, and the environment what both do. Their sense is made in [`options`], once, whatever they come from.
+//! A connection string, in either of its forms, becomes [`settings::Settings`]: text by the names of parameters. A
+//! service file adds missing parameters, and then the environment. [`options`] interprets the values, whatever their
+//! origin is.
 
 mod keywords;
 mod options;
@@ -21,7 +22,7 @@ use settings::Lookup;
 use crate::require_auth::Requirement;
 use crate::{Access, Error, Login, tls};
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host name or IP address, and a port.
@@ -30,38 +31,38 @@ pub enum Address {
     Unix(PathBuf, u16),
 }
 
-/// How to reach one server, and as whom.
+/// One server, and the user and the options of a connection.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Where it listens.
+    /// The address.
     pub address: Address,
-    /// What its certificate must call it; the host's name, even if the address is a number (`hostaddr`).
+    /// The name that the certificate must have: the host's name, also if the address is a number (`hostaddr`).
     pub host: String,
     /// The role to log in as.
     pub user: String,
-    /// Its password, should the server ask for one. Never shown.
+    /// The password, if the server requests one. Never shown.
     pub password: Option<String>,
     /// The database; libpq's default is the user's name.
     pub database: String,
-    /// How long to wait for a connection. `None` waits as long as the system does.
+    /// The timeout of a connection. `None` is the system's timeout.
     pub connect_timeout: Option<Duration>,
     /// Parameters of the start-up message: `application_name`, `options`.
     pub parameters: Vec<(String, String)>,
     /// Whether the connection is encrypted.
     pub sslmode: SslMode,
-    /// Whether TLS begins at once, without asking for it first.
+    /// Whether TLS begins at once, without a question.
     pub(crate) direct_tls: bool,
     pub(crate) tls: tls::TlsOptions,
     /// Whether a login must be bound to the server's certificate.
     pub channel_binding: Binding,
-    /// By which methods the server may let the user in.
+    /// The methods by which the server may authenticate the user.
     pub(crate) require_auth: Requirement,
     pub(crate) keepalive: Keepalive,
-    /// On whose behalf.
+    /// For a gateway's clients, or for this program.
     pub access: Access,
 }
 
-/// When the system asks an idle peer whether it is still there; `None` is the system's own choice.
+/// The timing of probes to an idle peer; `None` is the system's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keepalive {
     pub(crate) off: bool,
@@ -70,31 +71,31 @@ pub(crate) struct Keepalive {
     /// Seconds.
     pub(crate) interval: Option<libc::c_int>,
     pub(crate) count: Option<libc::c_int>,
-    /// Milliseconds that what was sent may stay unacknowledged.
+    /// The milliseconds for which sent data may be unacknowledged.
     pub(crate) user_timeout: Option<libc::c_uint>,
 }
 
-/// The servers of a connection string, of which the first that suits is taken.
+/// The servers of a connection string. The first suitable one is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conninfo {
     /// In the order in which they are tried; at least one.
     pub targets: Vec<Target>,
-    /// Which of them suit.
+    /// Which of them are suitable.
     pub session: TargetSessionAttrs,
 }
 
 impl Conninfo {
-    /// Whether a text has the form `keyword=value`, which tells it from a URI.
+    /// Whether a text has the form `keyword=value`, and is not a URI.
     pub fn is_keywords(text: &str) -> bool {
         keywords::begins(text)
     }
 
-    /// Reads a URI, or keywords and values. What it leaves out is taken from a service file, if a service is named, then from the environment
-    /// (PGHOST and its like), and a password from the password file.
+    /// Reads a URI, or keywords and values. Missing parameters are taken from a service file, if one is named, then
+    /// from the environment (PGHOST and others), and a missing password from the password file.
     ///
     /// # Errors
-    /// A form that is neither, a parameter that is unknown or of which this version does not know the value, or a file that cannot be used.
-    /// The message never quotes what may be a password.
+    /// The form is neither, a parameter or its value is unknown, or a file cannot be used. The message never quotes a
+    /// possible password.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_as(text, &Login::default())
     }
@@ -107,13 +108,13 @@ impl Conninfo {
         Self::parse_with(text, login, &settings::of_process)
     }
 
-    /// The same servers, on somebody's behalf.
+    /// The same servers, for a gateway's clients or for this program.
     pub(crate) fn for_access(mut self, access: Access) -> Self {
         self.targets.iter_mut().for_each(|target| target.access = access);
         self
     }
 
-    /// The same with other variables than the process's.
+    /// The same with other environment variables.
     fn parse_with(text: &str, login: &Login, lookup: Lookup<'_>) -> Result<Self, Error> {
         let mut settings = if Self::is_keywords(text) { keywords::parse(text)? } else { uri::parse(text)? };
         for (name, value) in [("user", &login.user), ("password", &login.password)] {
@@ -144,7 +145,7 @@ impl Target {
     }
 }
 
-/// The URI without the password: what errors and statistics call the source.
+/// The URI without the password, which errors and statistics show as the source's name.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "postgresql://{}@", self.user)?;

@@ -1,4 +1,4 @@
-//! What reads the events of a query.
+//! Reads the events of a query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::{Error, Keep};
 pub(crate) struct EventReader<P: Peer, T> {
     pub(super) session: Arc<SharedConnection<P>>,
     pub(super) number: u64,
-    /// Set when the reader wants nothing more: the receiving thread then cancels and discards.
+    /// Set when the reader stops. The receiving thread then cancels the query and discards the rest.
     pub(super) stop: Arc<AtomicBool>,
     pub(super) events: Option<Receiver<Result<Event<T>, Error>>>,
     pub(crate) meter: Meter,
@@ -23,7 +23,7 @@ impl<P: Peer, T> EventReader<P, T> {
     /// The next event; `None` after the last or an error.
     ///
     /// # Errors
-    /// The query failed, the connection was lost, or the caller wants no more.
+    /// The query failed, the connection was lost, or the caller interrupted.
     pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
@@ -44,7 +44,7 @@ impl<P: Peer, T> EventReader<P, T> {
         }
     }
 
-    /// Passes over all parts up to the end; gives the rows that the server counted.
+    /// Skips all parts. Returns the rows that the server counted.
     ///
     /// # Errors
     /// As for [`EventReader::next`].
@@ -58,7 +58,7 @@ impl<P: Peer, T> EventReader<P, T> {
         }
     }
 
-    /// Reads no more: the receiving thread cancels what runs and discards the rest.
+    /// Stops reading: the receiving thread cancels the query and discards the rest.
     pub(crate) fn refuse(&mut self, error: Error) -> Error {
         self.stop.store(true, Ordering::Release);
         self.events = None;
@@ -66,7 +66,7 @@ impl<P: Peer, T> EventReader<P, T> {
         error.with_origin(&self.session.name)
     }
 
-    /// Cancels on the server and waits, not for long, until the connection is free again.
+    /// Cancels the query on the server, and waits for a short time until the connection is free.
     fn interrupt(&self) -> Error {
         let cancelled = self.session.cancel_query(Some(self.number));
         self.stop.store(true, Ordering::Release);

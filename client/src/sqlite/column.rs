@@ -1,4 +1,4 @@
-//! One column in the making.
+//! Builds one column.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use super::{datetime, decimal};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::arrow_stream::TYPE_KEY;
 
-/// Beyond it, doubles leave integers out.
+/// Doubles do not represent all integers beyond this one.
 const EXACT: u64 = 1 << 53;
 
-/// The rows of a batch that have come so far.
+/// The rows of a batch that were read so far.
 #[derive(Debug)]
 pub(super) struct ColumnBuilder {
     pub(super) name: String,
-    /// As it was declared, if it is a column of a table.
+    /// The declared type, if it is a column of a table.
     pub(super) declaration: Option<String>,
     pub(super) values: Values,
     validity: Validity,
-    /// The values may still decide what it is.
+    /// Whether values may still decide the type.
     pub(super) open: bool,
 }
 
@@ -68,17 +68,17 @@ impl ColumnBuilder {
         Self { name, declaration, values, validity: Validity::default(), open }
     }
 
-    /// Whether no value has said yet what it is.
+    /// Whether no value has decided the type yet.
     pub(super) fn is_undecided(&self) -> bool {
         self.open && matches!(self.values, Values::None)
     }
 
-    /// No value decides any more, if there was one or if `last`.
+    /// Ends the decision by values, if a value has decided or if `last`.
     pub(super) fn decide(&mut self, last: bool) {
         self.open = self.open && !last && matches!(self.values, Values::None);
     }
 
-    /// Name, type and, if the text stands for another type, its name.
+    /// The name, the type and, for text that represents another type, that type's name.
     pub(super) fn field(&self) -> Field {
         let field = Field::new(&self.name, self.values.data_type(), true);
         match (&self.values, &self.declaration) {
@@ -87,13 +87,13 @@ impl ColumnBuilder {
         }
     }
 
-    /// Takes the value of a row of the batch, and gives the number of bytes that it has beyond its place in the column.
+    /// Appends a value. Returns the bytes that it takes in addition to its fixed size.
     ///
     /// # Errors
-    /// It does not fit.
+    /// The value does not fit.
     #[inline]
     pub(super) fn push(&mut self, row: usize, value: RawValue<'_>) -> Result<usize, Misfit> {
-        // What nearly all values are, without a look at what else they might be.
+        // The most frequent cases come first.
         match (&mut self.values, value.storage()) {
             (Values::Integer(values), StorageClass::Integer) => values.push(value.integer()),
             (Values::Float(values), StorageClass::Real) => values.push(value.real()),
@@ -116,7 +116,7 @@ impl ColumnBuilder {
         Ok(0)
     }
 
-    /// The less usual ways to fit.
+    /// The other cases in which a value fits.
     fn push_other(&mut self, row: usize, cell: Cell<'_>) -> Result<usize, Misfit> {
         match (&mut self.values, cell) {
             (_, Cell::Null) => {
@@ -159,7 +159,7 @@ impl ColumnBuilder {
         Ok(0)
     }
 
-    /// Lets a value, before which the batch has so many rows, decide what the column is, if it can.
+    /// Lets a value after `rows` rows of the batch decide the type, if it can.
     fn reconsider(&mut self, rows: usize, cell: Cell<'_>) -> bool {
         self.values = match (&self.values, cell) {
             _ if !self.open => return false,
@@ -167,7 +167,7 @@ impl ColumnBuilder {
             (Values::None, Cell::Real(_)) => Values::Float(vec![0.0; rows]),
             (Values::None, Cell::Text(_)) => Values::Text(Strings::empty(rows)),
             (Values::None, Cell::Blob(_)) => Values::Binary(Strings::empty(rows)),
-            // Integers before and reals now.
+            // Integers before, and a real now.
             (Values::Integer(values), Cell::Real(_)) if values.iter().all(|number| number.unsigned_abs() <= EXACT) => {
                 Values::Float(values.iter().map(|number| *number as f64).collect())
             }
@@ -176,10 +176,10 @@ impl ColumnBuilder {
         true
     }
 
-    /// The `rows` rows so far as an array; begins anew with room for as many.
+    /// The first `rows` rows as an array. The column then restarts with memory for as many rows.
     ///
     /// # Errors
-    /// A text is not UTF-8.
+    /// Text is not UTF-8.
     pub(super) fn finish(&mut self, rows: usize) -> Result<ArrayRef, Misfit> {
         let nulls = self.validity.finish(rows);
         if let Values::None = self.values {
@@ -194,7 +194,7 @@ impl ColumnBuilder {
     }
 }
 
-/// What columns filled, as an array.
+/// The buffers of a column as an array.
 fn array(data_type: DataType, rows: usize, buffers: Vec<Buffer>, nulls: Option<NullBuffer>) -> ArrayRef {
     let builder = ArrayData::builder(data_type).len(rows).nulls(nulls).buffers(buffers);
     // SAFETY: each buffer has a value for each row, of the type that `Values::data_type` says; offsets ascend from 0 to the
@@ -233,7 +233,7 @@ impl Values {
         }
     }
 
-    /// Takes the text of a date, a time or both. `None` if it is not what the column has.
+    /// Reads the text of a date, a time or both. `None` if it does not have the column's form.
     fn push_moment(&mut self, text: &[u8]) -> Option<()> {
         match self {
             Self::Date(values) => values.push(datetime::date(text)?),
@@ -245,7 +245,7 @@ impl Values {
         Some(())
     }
 
-    /// Arrow's buffers, the validity apart; the next ones start empty.
+    /// Arrow's buffers without the validity. The next buffers start empty.
     fn finish(&mut self) -> Vec<Buffer> {
         match self {
             Self::None => Vec::new(),
@@ -261,7 +261,7 @@ impl Values {
     }
 }
 
-/// Appends any value: numbers in the shortest form that reads back as the same, blobs as SQL writes them.
+/// Appends a value as text: numbers in the shortest form that reads back unchanged, blobs in SQL's form.
 fn write(to: &mut Vec<u8>, cell: Cell<'_>) {
     // Writing to a Vec cannot fail.
     let _ = match cell {
@@ -279,7 +279,7 @@ fn write(to: &mut Vec<u8>, cell: Cell<'_>) {
     };
 }
 
-/// Whether every value is UTF-8: the whole is, and no value begins within a character.
+/// Whether every value is UTF-8: the whole buffer is, and no value begins within a character.
 fn is_utf8(offsets: &[i32], data: &[u8]) -> bool {
     let Ok(text) = simdutf8::basic::from_utf8(data) else { return false };
     text.is_ascii() || offsets.iter().all(|offset| text.is_char_boundary(*offset as usize))

@@ -19,7 +19,7 @@ use crate::{
     Transaction,
 };
 
-/// An SQLite file, opened to read.
+/// An SQLite file, opened read-only.
 pub struct SqliteConnection(Arc<Shared>);
 
 struct Shared {
@@ -27,29 +27,29 @@ struct Shared {
     name: String,
     software: String,
     interrupt: InterruptHandle,
-    /// They read parts of this one's results.
+    /// Connections that read parts of this connection's results.
     siblings: Siblings,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 enum State {
-    /// The database, and how many queries have been run.
+    /// The database, and the number of queries so far.
     Idle(Database, u64),
-    /// The number of the query that runs.
+    /// The number of the running query.
     Busy(u64),
     Closed,
 }
 
-/// Opens a file and looks whether it is a database.
+/// Opens a file and checks that it is a database.
 ///
 /// # Errors
-/// There is no such file, it is no database, or another process has locked it for too long.
+/// There is no such file, it is not a database, or another process has locked it for too long.
 pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, Error> {
     let name = location.name();
     let (sender, opened) = sync_channel(1);
     let place = location.clone();
-    // Another process's lock may be in the way.
+    // Another process may hold a lock.
     feed::spawn("colonnade-sqlite", move || {
         let _ = sender.send(open(&place));
     })?;
@@ -72,19 +72,19 @@ fn open(location: &Location) -> Result<Database, Error> {
     location.check()?;
     let (name, is_uri) = location.file()?;
     let database = Database::open(&name, is_uri, location.patience, location.access)?;
-    // Opening alone reads nothing.
+    // Opening a file reads nothing.
     run(&database, "SELECT count(*) FROM sqlite_schema", None)?;
     Ok(database)
 }
 
-/// What is known of a statement once it has begun.
+/// What is known of a statement after its start.
 enum Begun {
     Rows(SchemaRef),
-    /// It has ended, and gives no rows.
+    /// It has ended without rows.
     Done(Option<u64>),
 }
 
-/// Hands on a query's schema, then its batches. Gives what is to come behind them.
+/// Passes on a query's schema and then its batches. Returns the last event.
 fn deliver(
     database: &Database,
     (sql, parameters): (&str, Option<&Parameters>),
@@ -102,7 +102,7 @@ fn deliver(
     produced::pump(batches, || rows.next())
 }
 
-/// Runs a statement that gives no rows, if it is one.
+/// Runs a statement if it returns no rows.
 fn effect(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<Option<u64>>, Error> {
     let (statement, rest) = database.prepare(sql)?;
     if statement.is_some_and(|statement| statement.columns() > 0) {
@@ -114,7 +114,8 @@ fn effect(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Re
     run(database, sql, parameters).map(Some)
 }
 
-/// Runs statements for their effect, and counts the rows that they changed if any could. Values are for one statement.
+/// Runs statements for their effect, and counts the rows that they changed, if any of them can write. Only one
+/// statement may have values.
 fn run(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<u64>, Error> {
     let (mut rest, mut changed) = (sql, None);
     if parameters.is_some() {
@@ -205,7 +206,7 @@ impl Connection for SqliteConnection {
 }
 
 impl SqliteConnection {
-    /// Starts a statement, and returns when its columns are known, or when it has ended without any.
+    /// Starts a statement. Returns when its columns are known, or when it has ended without columns.
     fn begin(
         &self,
         statement: Statement<'_>,
@@ -222,18 +223,18 @@ impl SqliteConnection {
         let options = options.clone();
         feed::spawn("colonnade-sqlite", move || {
             let end = deliver(&database, (&sql, parameters.as_ref()), &options, rows_only, begun, &sender);
-            // In this order: the reader may start another query when it learns of the end.
+            // The database is released before the reader learns of the end and may start another query.
             lease.give_back(database);
             let _ = sender.send(end);
         })?;
         let schema = match self.0.wait(&opened, &canceller, keep)? {
             Some(Begun::Rows(schema)) => schema,
             Some(Begun::Done(changed)) => {
-                // The end comes when the database is free again.
+                // The end event comes when the database is free again.
                 self.0.wait(&batches, &canceller, keep)?;
                 return Ok(Answer::Done(changed));
             }
-            // The end comes where a batch would.
+            // The end event comes in place of a batch.
             None => match self.0.wait(&batches, &canceller, keep)? {
                 Some(Err(error)) => return Err(error.with_origin(&self.0.name)),
                 _ => return Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
@@ -250,7 +251,7 @@ impl SqliteConnection {
         &self.0.siblings
     }
 
-    /// Does something with the database on a thread of its own, which can be given up.
+    /// Runs `work` with the database on a separate thread, which can be abandoned.
     pub(super) fn work<T: Send + 'static>(
         &self,
         keep: Keep<'_>,
@@ -259,7 +260,7 @@ impl SqliteConnection {
         Self::together(std::slice::from_ref(self), keep, move |databases| work(&databases[0]))
     }
 
-    /// Does something with the databases of several connections, at least one, on one thread.
+    /// Runs `work` with the databases of several connections, at least one, on one thread.
     pub(super) fn together<T: Send + 'static>(
         connections: &[Self],
         keep: Keep<'_>,
@@ -293,7 +294,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a result that was given up, then takes the database.
+    /// Waits for the end of an abandoned result, and takes the database.
     fn take(self: &Arc<Self>, keep: Keep<'_>) -> Result<(Database, Lease), Error> {
         let mut state = self.state();
         loop {
@@ -321,7 +322,7 @@ impl Shared {
         }
     }
 
-    /// What the thread says next, or `None` if it says nothing more. If nobody wants to wait for it, it is stopped.
+    /// The next event of the thread, or `None` if it has ended. If the caller interrupts, the thread is stopped.
     fn wait<T>(&self, answer: &Receiver<T>, canceller: &Canceller, keep: Keep<'_>) -> Result<Option<T>, Error> {
         match feed::receive(answer, keep) {
             Ok(answer) => Ok(Some(answer)),
@@ -338,7 +339,7 @@ impl Shared {
     }
 }
 
-/// The right of one thread to use the database. Lost with it is the connection.
+/// A thread's right to use the database. If it is lost, the connection is closed.
 struct Lease {
     shared: Arc<Shared>,
     number: u64,
@@ -349,7 +350,7 @@ impl Lease {
         Canceller { shared: self.shared.clone(), number: Some(self.number) }
     }
 
-    /// Another query may run.
+    /// Releases the database for the next query.
     fn give_back(self, database: Database) {
         let mut state = self.shared.state();
         if let State::Busy(_) = *state {
@@ -369,7 +370,7 @@ impl Drop for Lease {
     }
 }
 
-/// Stops the query with this number, or any, those of siblings too.
+/// Cancels the query with this number, or any query, and those of siblings.
 struct Canceller {
     shared: Arc<Shared>,
     number: Option<u64>,
@@ -377,7 +378,7 @@ struct Canceller {
 
 impl Cancel for Canceller {
     fn cancel(&self) -> Result<(), Error> {
-        // Under the lock, so that it cannot hit the query after this one.
+        // The lock is held, so that the interrupt cannot reach the next query.
         let state = self.shared.state();
         if matches!(*state, State::Busy(running) if self.number.is_none_or(|number| number == running)) {
             self.shared.interrupt.stop();

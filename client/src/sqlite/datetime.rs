@@ -3,7 +3,7 @@
 
 const MICROSECONDS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROSECONDS;
-/// Digits of a fraction that count.
+/// The digits of a fraction that are kept.
 const FRACTION: usize = 6;
 
 /// Days from 1970: `YYYY-MM-DD`.
@@ -22,7 +22,8 @@ pub(super) fn date(text: &[u8]) -> Option<i32> {
     if !(1..=last).contains(&day) {
         return None;
     }
-    // Years from March on, so that the leap day is the last one. http://howardhinnant.github.io/date_algorithms.html
+    // Years begin in March, so that the leap day is their last day.
+    // http://howardhinnant.github.io/date_algorithms.html
     let (month, day) = (i32::from(month), i32::from(day));
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
@@ -55,7 +56,7 @@ pub(super) fn time(text: &[u8]) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + i64::from(seconds)) * MICROSECONDS + microseconds)
 }
 
-/// Microseconds from 1970: a date, then with a space or a `T` between them a time, or midnight.
+/// Microseconds from 1970: a date, and a time after a space or a `T`, or else midnight.
 #[inline]
 pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
@@ -67,7 +68,7 @@ pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     Some(i64::from(self::date(date)?) * DAY + time)
 }
 
-/// The same in UTC, of a text that ends with `Z` or the distance from UTC, `+HH:MM`.
+/// The same in UTC, for text that ends with `Z` or an offset, `+HH:MM`.
 pub(super) fn instant(text: &[u8]) -> Option<i64> {
     if let Some(text) = text.strip_suffix(b"Z") {
         return timestamp(text);

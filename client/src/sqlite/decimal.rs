@@ -1,13 +1,13 @@
-//! Decimals, which SQLite keeps as integers and doubles.
+//! Decimals, which SQLite stores as integers and doubles.
 
 /// Powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
-/// So many digits survive the way through a double and back.
+/// The digits that a decimal keeps as a double.
 const DIGITS: u64 = 1_000_000_000_000_000;
-/// Powers of ten, as many as decimals of 128 bits have digits.
+/// Powers of ten for the digits of decimals of 128 bits.
 const LIMITS: [u128; 39] = {
     let mut limits = [1; 39];
     let mut power = 1;
@@ -18,17 +18,17 @@ const LIMITS: [u128; 39] = {
     limits
 };
 
-/// The one decimal of at most 15 digits and this scale whose nearest double is `number`, times 10^`scale`.
+/// The unique decimal of at most 15 digits and this scale whose nearest double is `number`, times 10^`scale`.
 #[inline]
 pub(super) fn from_real(number: f64, scale: u8) -> Option<i128> {
     let power = *POWERS.get(usize::from(scale))?;
-    // The product is less than a quarter away from the integer, if there is one; anything else fails below.
+    // If there is such an integer, the product is within a quarter of it. Otherwise the check below fails.
     let unscaled = (number * power + 0.5f64.copysign(number)) as i64;
-    // Both are exact in a double, so the quotient is the double nearest to the decimal.
+    // A double represents both exactly, so the quotient is the double nearest to the decimal.
     (unscaled.unsigned_abs() < DIGITS && unscaled as f64 / power == number).then_some(unscaled.into())
 }
 
-/// An integer with `scale` zeros behind the point. `None` if 128 bits do not hold it.
+/// An integer followed by `scale` zeros. `None` if it exceeds 128 bits.
 #[inline]
 pub(super) fn from_integer(number: i64, scale: u8) -> Option<i128> {
     i128::from(number).checked_mul(i128::try_from(*LIMITS.get(usize::from(scale))?).ok()?)

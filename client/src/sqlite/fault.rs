@@ -6,21 +6,21 @@ use libsqlite3_sys as ffi;
 
 use crate::{Error, ErrorKind};
 
-/// What was being done.
+/// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The file was opened, or looked at for the first time.
+    /// Opening the file, or its first read.
     Open,
-    /// A statement was compiled.
+    /// Compiling a statement.
     Prepare,
-    /// A statement ran.
+    /// Running a statement.
     Step,
 }
 
 /// The primary code is the lowest byte of an extended one.
 const PRIMARY: c_int = 0xff;
 
-/// The error for a code; `message` is what the library says, and never holds more than names and parts of the query.
+/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query.
 pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
     let database = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
     match code & PRIMARY {
@@ -30,13 +30,13 @@ pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
         ffi::SQLITE_LOCKED => database("55P03", message),
         ffi::SQLITE_NOTADB => Error::new(ErrorKind::Connect, "the file is not an SQLite database, or it is encrypted"),
         ffi::SQLITE_CORRUPT => database("XX001", &format!("the file is damaged: {message}"))
-            .with_hint("look at what PRAGMA integrity_check says, and restore the file from a backup"),
+            .with_hint("run PRAGMA integrity_check, and restore the file from a backup"),
         ffi::SQLITE_READONLY if code == ffi::SQLITE_READONLY_ROLLBACK => database(
             "25006",
-            "a writer died within a transaction, and its journal has to be rolled back before anybody can read",
+            "a writer died in a transaction, and its journal must be rolled back before the file can be read",
         )
-        .with_hint("open the file once with a tool that writes, such as sqlite3, and look at a table"),
-        // What a write-ahead log needs beside the file cannot be made.
+        .with_hint("open the file once with a tool that writes, such as sqlite3, and read a table"),
+        // The files of a write-ahead log cannot be created beside the database.
         ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
         ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),
         ffi::SQLITE_READONLY => {

@@ -1,8 +1,9 @@
-//! What a gateway's clients may have SQLite do: read the file that is served, and use temporary tables. <https://www.sqlite.org/security.html>
+//! The limits for a gateway's clients: they may read the served file and use temporary tables.
+//! <https://www.sqlite.org/security.html>
 //!
-//! SQLite asks for each thing that a statement would do, when it compiles it, by a number
-//! (<https://www.sqlite.org/c3ref/c_alter_table.html>). What is not on the list is refused, so neither the words of a statement nor a
-//! later version's new statements matter. The file itself is opened to read only.
+//! When SQLite compiles a statement, it asks for permission for each of its actions, by a number
+//! (<https://www.sqlite.org/c3ref/c_alter_table.html>). Actions that are not in the list are refused. So the words of
+//! a statement and new statements of later versions do not matter. The file itself is opened read-only.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -11,12 +12,13 @@ use libsqlite3_sys as ffi;
 
 /// The database of temporary tables.
 const TEMPORARY: &CStr = c"temp";
-/// Bytes of a value or a row at most.
+/// The most bytes of a value or a row.
 pub(super) const VALUE_BYTES: c_int = 128 << 20;
-/// Bytes that the library may hold in this process, for all sessions together.
+/// The most bytes of the library's memory in this process, for all sessions together.
 pub(super) const HEAP_BYTES: i64 = 1 << 30;
 
-/// Limits of one connection. A pattern's length is what LIKE's and GLOB's time, in which nothing can be interrupted, grows with.
+/// The limits of one connection. The length of a pattern limits the time of LIKE and GLOB, which cannot be
+/// interrupted.
 const LIMITS: [(c_int, c_int); 5] = [
     (ffi::SQLITE_LIMIT_LENGTH, VALUE_BYTES),
     (ffi::SQLITE_LIMIT_ATTACHED, 0),
@@ -25,7 +27,7 @@ const LIMITS: [(c_int, c_int); 5] = [
     (ffi::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// PRAGMAs that tell of the file, without a value.
+/// PRAGMAs that describe the file, without a value.
 const PRAGMAS: [&str; 16] = [
     "application_id",
     "collation_list",
@@ -44,7 +46,7 @@ const PRAGMAS: [&str; 16] = [
     "table_list",
     "user_version",
 ];
-/// PRAGMAs whose value is the name of what is told of, or how much.
+/// PRAGMAs whose value names the described object, or limits the result.
 const NAMING: [&str; 9] = [
     "foreign_key_list",
     "index_info",
@@ -57,8 +59,8 @@ const NAMING: [&str; 9] = [
     "table_xinfo",
 ];
 
-/// Functions of the library that compute from their arguments and the file's rows alone. A test holds this list and [`REFUSED`]
-/// against the library's own.
+/// Functions that compute only from their arguments and the file's rows. A test compares this list and [`REFUSED`]
+/// with the library's functions.
 #[rustfmt::skip]
 pub(super) const FUNCTIONS: [&str; 119] = [
     "->", "->>", "abs", "avg", "bm25", "changes", "char", "coalesce", "concat", "concat_ws", "count", "cume_dist",
@@ -77,12 +79,12 @@ pub(super) const FUNCTIONS: [&str; 119] = [
     "typeof", "unhex", "unicode", "unistr", "unistr_quote", "unixepoch", "unlikely", "upper", "zeroblob",
 ];
 
-/// Functions of the library that reach beyond, or lay open what is the library's own.
+/// Functions that access other resources, or reveal the library's internals.
 #[cfg(test)]
 pub(super) const REFUSED: [&str; 8] =
     ["fts3_tokenizer", "fts5", "load_extension", "optimize", "rtreecheck", "rtreedepth", "rtreenode", "sqlite_log"];
 
-/// Puts up the fence around a connection that has not run anything yet.
+/// Sets the limits of a new connection, before its first statement.
 pub(super) fn raise(raw: *mut ffi::sqlite3) -> c_int {
     // SAFETY: the connection is open, and nobody else uses it; the callback needs nothing of the caller's.
     unsafe {
@@ -99,7 +101,7 @@ pub(super) fn raise(raw: *mut ffi::sqlite3) -> c_int {
     }
 }
 
-/// Whether a statement may do this, of which SQLite tells the kind and up to two names, and the database.
+/// Whether an action is allowed. SQLite gives its kind, up to two names, and the database.
 extern "C" fn authorize(
     _: *mut c_void,
     action: c_int,
@@ -114,7 +116,7 @@ extern "C" fn authorize(
         text.is_some_and(|text| list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text.to_bytes())))
     };
     let allowed = match action {
-        // Rows of the file that is served are not changed, since it is open to read only.
+        // These do not change the rows of the served file, because it is read-only.
         ffi::SQLITE_SELECT
         | ffi::SQLITE_READ
         | ffi::SQLITE_RECURSIVE
@@ -129,7 +131,7 @@ extern "C" fn authorize(
         | ffi::SQLITE_DROP_TEMP_TABLE
         | ffi::SQLITE_DROP_TEMP_INDEX
         | ffi::SQLITE_DROP_TEMP_VIEW => true,
-        // What fills a new index.
+        // The action that fills a new index.
         ffi::SQLITE_REINDEX => name(database) == Some(TEMPORARY),
         ffi::SQLITE_FUNCTION => is_listed(&FUNCTIONS, name(second)),
         ffi::SQLITE_PRAGMA => match name(second) {

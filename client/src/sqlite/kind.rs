@@ -1,7 +1,7 @@
-//! What the values of a column are to become, by the type that it was declared with.
+//! The type of a column's values, by its declared type.
 //! <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>
 
-/// Most digits of a `decimal128`.
+/// The most digits of a `decimal128`.
 pub(super) const MAX_PRECISION: u8 = 38;
 
 /// TYPES.md, SQLite.
@@ -28,7 +28,7 @@ pub(super) enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// The kind of a column with this declaration; `None` is an expression, or a column declared without a type.
+    /// The kind of a column with this declaration. `None` is an expression, or a column without a declared type.
     pub(super) fn declared(declaration: Option<&str>) -> Self {
         let Some(declaration) = declaration else { return Self::ByValues };
         let (name, arguments) = split(declaration);
@@ -45,7 +45,7 @@ impl ColumnKind {
         }
     }
 
-    /// SQLite's rules, in its order. What they make NUMERIC says nothing about the values.
+    /// SQLite's rules in SQLite's order. The affinity NUMERIC says nothing about the values.
     fn by_affinity(name: &str) -> Self {
         let has = |part| name.contains(part);
         if has("INT") {
@@ -62,7 +62,7 @@ impl ColumnKind {
     }
 }
 
-/// The declaration's words in upper case, and what stands in its parentheses.
+/// The declaration's words in upper case, and the text in its parentheses.
 fn split(declaration: &str) -> (String, Option<&str>) {
     let (before, rest) = declaration.split_once('(').unwrap_or((declaration, ""));
     let (arguments, after) = rest.split_once(')').unwrap_or((rest, ""));
@@ -70,7 +70,7 @@ fn split(declaration: &str) -> (String, Option<&str>) {
     (words.join(" ").to_ascii_uppercase(), declaration.contains('(').then_some(arguments))
 }
 
-/// Without a precision that Arrow has, it is a number like any other.
+/// Without a precision that Arrow supports, it is a number without a fixed type.
 fn decimal(arguments: Option<&str>) -> ColumnKind {
     let mut numbers = arguments.into_iter().flat_map(|list| list.split(',')).map(|number| number.trim().parse::<u8>());
     match (numbers.next(), numbers.next(), numbers.next()) {

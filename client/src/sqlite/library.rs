@@ -1,4 +1,4 @@
-//! SQLite's C library, as much of it as a reader of results needs. <https://www.sqlite.org/c3ref/intro.html>
+//! The part of SQLite's C library that reading results needs. <https://www.sqlite.org/c3ref/intro.html>
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -15,28 +15,28 @@ use super::value::RawValue;
 use crate::literal::sqlite::Atom;
 use crate::{Access, Error};
 
-/// Steps of SQLite's virtual machine between two looks at the flag: under a millisecond.
+/// The steps of SQLite's virtual machine between two checks of the flag: under a millisecond.
 const STEPS: c_int = 50_000;
-/// Between two attempts at a lock.
+/// The time between two attempts at a lock.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// An open database, which one thread at a time uses. Others hold its [`InterruptHandle`].
 pub(super) struct Database(Arc<Handle>);
 
-/// Stops from any thread what runs on a database.
+/// Interrupts, from any thread, the statement that runs on a database.
 #[derive(Clone)]
 pub(super) struct InterruptHandle(Arc<Handle>);
 
 struct Handle {
     raw: NonNull<ffi::sqlite3>,
-    // Its address is known to the library.
+    // The library has this address.
     watch: Box<Watch>,
 }
 
-/// What the library's callbacks look at.
+/// The state that the library's callbacks read.
 struct Watch {
     stop: AtomicBool,
-    /// Attempts at a lock before it is given up.
+    /// The attempts at a lock before it fails.
     retries: AtomicI32,
 }
 
@@ -54,7 +54,7 @@ impl Drop for Handle {
 }
 
 impl InterruptHandle {
-    /// What runs ends with an error, now or when it starts, until [`Database::arm`].
+    /// The running statement, or the next one, ends with an error, until [`Database::arm`] is called.
     pub(super) fn stop(&self) {
         self.0.watch.stop.store(true, Ordering::Release);
         // SAFETY: any thread may call it while the connection is open, which `self` keeps it.
@@ -68,11 +68,11 @@ impl InterruptHandle {
 }
 
 impl Database {
-    /// Opens an existing file to read. With `uri`, `name` is one of SQLite's own URIs. Whoever waits longer than `patience` for a
-    /// lock gets an error. A gateway's clients can do what [`fence`] allows.
+    /// Opens an existing file read-only. With `uri`, `name` is a URI of SQLite. If a lock is not available within
+    /// `patience`, the statement fails. A gateway's clients are limited by [`fence`].
     ///
     /// # Errors
-    /// There is no such file, or it cannot be opened. What is in it is not looked at yet.
+    /// There is no such file, or it cannot be opened. Its content is not checked yet.
     pub(super) fn open(name: &CStr, uri: bool, patience: Duration, access: Access) -> Result<Self, Error> {
         let mut flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         if uri {
@@ -103,23 +103,24 @@ impl Database {
         Ok(database)
     }
 
-    /// How long to wait for a lock from now on.
+    /// Sets the timeout of locks.
     pub(super) fn set_patience(&self, patience: Duration) {
         let retries = c_int::try_from(patience.as_millis() / RETRY.as_millis()).unwrap_or(c_int::MAX);
         self.0.watch.retries.store(retries, Ordering::Relaxed);
     }
 
-    /// What stops a query from outside.
+    /// The handle that interrupts a query from another thread.
     pub(super) fn interrupt(&self) -> InterruptHandle {
         InterruptHandle(self.0.clone())
     }
 
-    /// Forgets that something was to be stopped.
+    /// Resets the interrupt.
     pub(super) fn arm(&self) {
         self.0.watch.stop.store(false, Ordering::Release);
     }
 
-    /// Compiles the first statement of `sql`. Gives what follows it, and `None` if there are only comments and white space.
+    /// Compiles the first statement of `sql`. Returns it and the text after it; `None` instead of the statement if
+    /// there are only comments and white space.
     pub(super) fn prepare<'s>(&self, sql: &'s str) -> Result<(Option<SqliteStatement<'_>>, &'s str), Error> {
         let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
         let length = c_int::try_from(sql.len()).map_err(|_| fault::error(ffi::SQLITE_TOOBIG, "", Stage::Prepare))?;
@@ -140,13 +141,13 @@ impl Database {
         Ok((statement, rest))
     }
 
-    /// Whether BEGIN was said, and its end was not.
+    /// Whether a transaction is open.
     pub(super) fn in_transaction(&self) -> bool {
         // SAFETY: the connection is open.
         unsafe { ffi::sqlite3_get_autocommit(self.raw()) == 0 }
     }
 
-    /// Rows that the last statement changed.
+    /// The number of rows that the last statement changed.
     pub(super) fn changes(&self) -> u64 {
         // SAFETY: the connection is open.
         u64::try_from(unsafe { ffi::sqlite3_changes64(self.raw()) }).unwrap_or_default()
@@ -170,7 +171,7 @@ pub(super) struct SqliteStatement<'d> {
     database: &'d Database,
 }
 
-/// The row that a statement stands on.
+/// The current row of a statement.
 pub(super) struct Row<'s> {
     raw: NonNull<ffi::sqlite3_stmt>,
     columns: usize,
@@ -178,7 +179,7 @@ pub(super) struct Row<'s> {
 }
 
 impl SqliteStatement<'_> {
-    /// Number of columns; 0 if it returns no rows.
+    /// The number of columns; 0 if it returns no rows.
     pub(super) fn columns(&self) -> usize {
         usize::try_from(self.columns).unwrap_or_default()
     }
@@ -189,19 +190,19 @@ impl SqliteStatement<'_> {
         unsafe { text(ffi::sqlite3_column_name(self.raw.as_ptr(), column as c_int)) }.unwrap_or_default()
     }
 
-    /// The type that a column of a table was declared with; `None` for expressions, and for columns without one.
+    /// The declared type of a table's column; `None` for expressions, and for columns without one.
     pub(super) fn declared(&self, column: usize) -> Option<String> {
         // SAFETY: as above.
         unsafe { text(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column as c_int)) }
     }
 
-    /// The name of the column of a table that a column is; `None` for expressions.
+    /// The name of the table's column; `None` for expressions.
     pub(super) fn origin(&self, column: usize) -> Option<String> {
         // SAFETY: as above.
         unsafe { text(ffi::sqlite3_column_origin_name(self.raw.as_ptr(), column as c_int)) }
     }
 
-    /// Whether it leaves all databases as they are.
+    /// Whether it changes no database.
     pub(super) fn only_reads(&self) -> bool {
         // SAFETY: the statement is valid.
         unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
@@ -213,13 +214,13 @@ impl SqliteStatement<'_> {
         unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) }
     }
 
-    /// A placeholder as the statement writes it, counted from 1; `None` for `?`.
+    /// The text of a placeholder, counted from 1; `None` for `?`.
     pub(super) fn parameter(&self, place: c_int) -> Option<String> {
         // SAFETY: as above; the text stays as long as the statement.
         unsafe { text(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), place)) }
     }
 
-    /// Gives a placeholder its value, of a statement that has not begun.
+    /// Binds a value to a placeholder, before the statement starts.
     pub(super) fn bind(&mut self, place: c_int, atom: &Atom<'_>) -> Result<(), Error> {
         let (raw, copied) = (self.raw.as_ptr(), ffi::SQLITE_TRANSIENT());
         // SAFETY: the statement is valid, and the library copies texts and bytes of the given lengths.
@@ -277,14 +278,14 @@ unsafe fn text(start: *const c_char) -> Option<String> {
     (!start.is_null()).then(|| unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned())
 }
 
-/// Stops a statement that runs if not zero.
+/// Stops the running statement if the result is not zero.
 extern "C" fn progress(watch: *mut c_void) -> c_int {
     // SAFETY: `Database::open` gave a `Watch` that outlives the connection.
     let watch = unsafe { &*watch.cast::<Watch>() };
     c_int::from(watch.stop.load(Ordering::Acquire))
 }
 
-/// Tries once more for a lock if not zero; `attempts` were made for this one.
+/// Repeats the attempt at a lock if the result is not zero; `attempts` attempts have failed.
 extern "C" fn busy(watch: *mut c_void, attempts: c_int) -> c_int {
     // SAFETY: as above.
     let watch = unsafe { &*watch.cast::<Watch>() };
@@ -301,7 +302,7 @@ pub(super) fn version() -> String {
     unsafe { text(ffi::sqlite3_libversion()) }.unwrap_or_default()
 }
 
-/// A name for the library, if it holds no NUL.
+/// A name for the library, unless it has a NUL.
 pub(super) fn c_string(name: &str) -> Option<CString> {
     CString::new(name).ok()
 }

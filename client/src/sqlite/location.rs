@@ -8,19 +8,19 @@ use super::library;
 use crate::file_uri::{FileUri, MEMORY};
 use crate::{Access, Error, ErrorKind};
 
-/// How long to wait for another process's lock, if the URI does not say.
+/// The default timeout of another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which file to read, and how.
+/// The file, and how it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The file, or `:memory:`.
     pub path: String,
-    /// How long to wait for another process's lock.
+    /// The timeout of another process's lock.
     pub patience: Duration,
-    /// The caller knows that nobody writes to it: no locks, and no write-ahead log.
+    /// The caller guarantees that nobody writes to the file: no locks, and no write-ahead log.
     pub immutable: bool,
-    /// On whose behalf.
+    /// For a gateway's clients, or for this program.
     pub access: Access,
     uri: FileUri,
 }
@@ -65,7 +65,7 @@ impl Location {
         Ok(())
     }
 
-    /// What errors and statistics call the source.
+    /// The name of the source in errors and statistics.
     pub(super) fn name(&self) -> String {
         self.uri.name()
     }
@@ -75,7 +75,7 @@ impl Location {
         (self.path != MEMORY).then_some(&self.path)
     }
 
-    /// What SQLite is to open, and whether that is a URI of SQLite's own.
+    /// The name for SQLite, and whether it is a URI of SQLite.
     pub(super) fn file(&self) -> Result<(CString, bool), Error> {
         let name = if self.immutable { self.immutable_uri() } else { self.path.clone() };
         let name = library::c_string(&name).ok_or_else(|| usage("the URI holds a NUL character"))?;
@@ -96,7 +96,7 @@ impl Location {
         uri + "?immutable=1"
     }
 
-    /// That there is a file which can be read: SQLite itself says only that it could not open it.
+    /// Checks that there is a file that can be read. SQLite only reports that it could not open it.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.path == MEMORY { Ok(()) } else { self.uri.check() }
     }

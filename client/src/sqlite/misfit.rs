@@ -1,30 +1,30 @@
-//! What to say of a value that has no place in its column.
+//! The errors of values that do not fit into their column.
 
 use super::column::{ColumnBuilder, Values};
 use super::kind::ColumnKind;
 use super::value::Cell;
 use crate::{Error, ErrorKind};
 
-/// Why a value has no place in its column.
+/// A value that does not fit into its column.
 #[derive(Debug)]
 pub(super) struct Misfit {
     sqlstate: &'static str,
-    /// Fits behind "row 7: ".
+    /// The text after "row 7: ".
     what: String,
     hint: String,
-    /// Rows of the batch before it, if it is not the last one.
+    /// The rows of the batch before it, if it is not the last row.
     pub(super) row: Option<usize>,
 }
 
 impl Misfit {
-    /// The library could not make text of a value.
+    /// The library had no memory to convert a value to text.
     #[cold]
     pub(super) fn no_memory() -> Self {
         let hint = "read fewer or smaller values at a time".to_owned();
         Self { sqlstate: "53200", what: "SQLite has no memory left".to_owned(), hint, row: None }
     }
 
-    /// As an error that names the column and the row, counted from 1.
+    /// The error, which names the column and the row, counted from 1.
     #[cold]
     pub(super) fn at(self, name: &str, row: u64) -> Error {
         Error::new(ErrorKind::Database, format!("column {name:?}, row {row}: {}", self.what))
@@ -34,7 +34,7 @@ impl Misfit {
 }
 
 impl ColumnBuilder {
-    /// What to say of a value that does not fit.
+    /// The description of a value that does not fit.
     #[cold]
     pub(super) fn misfit(&self, cell: Cell<'_>) -> Misfit {
         let value = match cell {
@@ -54,25 +54,25 @@ impl ColumnBuilder {
         };
         let (sqlstate, what) = match (&self.values, cell) {
             (Values::Float(_), Cell::Integer(_)) => {
-                ("22003", "an INTEGER beyond 2^53 which a double may not hold".to_owned())
+                ("22003", "an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
             (Values::Integer(_), Cell::Real(_)) if self.open => {
-                ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not hold,".to_owned())
+                ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
             (Values::Bool(_), Cell::Integer(_)) => ("22003", "an INTEGER other than 0 and 1".to_owned()),
             (Values::Decimal(_, precision, scale), Cell::Integer(_) | Cell::Real(_)) => (
                 "22003",
                 format!(
-                    "{value} that is no decimal of {precision} digits, {scale} of them behind the point, and at most 15 if it is REAL,"
+                    "{value} that is not a decimal of {precision} digits, {scale} of them behind the point, and at most 15 if it is REAL,"
                 ),
             ),
-            (Values::Date(_), Cell::Text(_)) => ("22008", "a TEXT that is no date (YYYY-MM-DD)".to_owned()),
-            (Values::Time(_), Cell::Text(_)) => ("22008", "a TEXT that is no time (HH:MM:SS.ffffff)".to_owned()),
+            (Values::Date(_), Cell::Text(_)) => ("22008", "a TEXT that is not a date (YYYY-MM-DD)".to_owned()),
+            (Values::Time(_), Cell::Text(_)) => ("22008", "a TEXT that is not a time (HH:MM:SS.ffffff)".to_owned()),
             (Values::Timestamp(_), Cell::Text(_)) => {
-                ("22008", "a TEXT that is no timestamp (YYYY-MM-DD HH:MM:SS.ffffff, without a zone)".to_owned())
+                ("22008", "a TEXT that is not a timestamp (YYYY-MM-DD HH:MM:SS.ffffff, without a zone)".to_owned())
             }
             (Values::Instant(_), Cell::Text(_)) => {
-                ("22008", "a TEXT that is no timestamp with a zone (YYYY-MM-DD HH:MM:SS.ffffff+HH:MM)".to_owned())
+                ("22008", "a TEXT that is not a timestamp with a zone (YYYY-MM-DD HH:MM:SS.ffffff+HH:MM)".to_owned())
             }
             _ => ("22005", format!("{value} value")),
         };
@@ -90,7 +90,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// What to say of texts of which one is not UTF-8.
+    /// The description of text that is not UTF-8.
     #[cold]
     pub(super) fn not_utf8(&self, offsets: &[i32], data: &[u8]) -> Misfit {
         let bad = |pair: &[i32]| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err();
@@ -103,7 +103,7 @@ impl ColumnBuilder {
     }
 }
 
-/// What values decided that a column is; only these kinds can be.
+/// The type that values have decided; only these kinds are possible.
 fn decided(values: &Values) -> &'static str {
     match values {
         Values::Integer(_) => "INTEGER",

@@ -1,11 +1,12 @@
-//! Values for a statement's placeholders, which SQLite finds itself. <https://www.sqlite.org/lang_expr.html#parameters>
+//! Binds values to the placeholders that SQLite finds in a statement.
+//! <https://www.sqlite.org/lang_expr.html#parameters>
 
 use super::library::{Database, SqliteStatement};
 use crate::literal::sqlite::atom;
 use crate::parameter::unused;
 use crate::{Error, ErrorKind, Parameters, Value};
 
-/// Compiles the first statement of `sql` and gives its placeholders their values. Gives what follows it, too.
+/// Compiles the first statement of `sql` and binds its values. Returns it and the text after it.
 ///
 /// # Errors
 /// The statement is wrong; a placeholder without a value, or a value without a placeholder.
@@ -31,7 +32,7 @@ pub(super) fn prepare<'d, 's>(
     Ok((statement, rest))
 }
 
-/// The value for the placeholder of this name, `$` and all; `?` has none.
+/// The value for the placeholder of this name, including `$`; `?` has no name.
 fn find<'p>(parameters: Option<&'p Parameters>, name: Option<&str>) -> Result<(usize, &'p Value), Error> {
     let name = name.and_then(|name| name.strip_prefix('$'));
     let (Some(parameters), Some(name)) = (parameters, name) else {

@@ -1,9 +1,10 @@
 //! Parts of one result over several connections, which see one state of the file.
 //!
-//! All siblings are in a transaction that reads, until they are closed. With a rollback journal the first one's lock keeps writers from
-//! committing (<https://www.sqlite.org/lockingv3.html>). With a write-ahead log writers go on; whether one has committed between the
-//! first sibling's start and the last one's is what one connection more is asked (<https://www.sqlite.org/pragma.html#pragma_data_version>).
-//! The log's index would tell too, but to open and close a file of SQLite's takes its locks away.
+//! All siblings are in a transaction that reads, until they are closed. With a rollback journal, the first sibling's
+//! lock blocks commits of writers (<https://www.sqlite.org/lockingv3.html>). With a write-ahead log, writers continue.
+//! Another connection then reports whether one has committed between the first and the last sibling's start
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>). The index of the log would tell too, but opening and
+//! closing an SQLite file in a process releases the process's locks on it.
 
 mod rowid;
 
@@ -21,14 +22,14 @@ use crate::partition::key::{self, unsupported};
 use crate::partition::{PartitionSplit, Partitioning, balance, text};
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// How often siblings are started anew because somebody has written meanwhile.
+/// How often siblings are restarted because another process has written.
 const ATTEMPTS: usize = 50;
-/// Keys that are looked at to make the parts equally large.
+/// The keys in a sample.
 const SAMPLE: usize = 1000;
-/// What a connection must not have if others are to stand in for it.
+/// Questions about state of a connection that siblings cannot have.
 const TEMPORARY: &str = "SELECT count(*) FROM temp.sqlite_schema";
 const ATTACHED: &str = "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')";
-/// What gives another value each time. Also the text `'now'`.
+/// Functions that are not deterministic, and the text `'now'`.
 const UNSTEADY: [&str; 8] = [
     "random",
     "randomblob",
@@ -95,7 +96,7 @@ impl Partitioning for SqliteConnection {
         let Some(key) = &split.key else { return self.rowid_parts(plain, split, keep) };
         let described = format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS);
         let columns = self.work(keep, move |database| columns(database, &described))?;
-        // SQLite's names are the same in other letters.
+        // SQLite compares names without letter case.
         let column = key::find(&columns, key, |column| &column.name, str::eq_ignore_ascii_case)?;
         if let (Ok(plain), Some(origin)) = (&plain, &column.origin)
             && self.is_rowid(plain.text.from(), &quote::identifier(origin, Dialect::Sqlite), keep)?
@@ -124,29 +125,29 @@ impl Partitioning for SqliteConnection {
 const CONSISTENT: &str =
     "pass consistent=False to let each part see the state at its own start, or read without partition_num";
 
-/// Begins a transaction on each, all of which see the same state. The observer tells whether somebody has committed meanwhile,
-/// where that can be.
+/// Begins a transaction on each sibling. All of them see the same state. With a write-ahead log, the observer reports
+/// whether another process has committed meanwhile.
 fn begin_together(siblings: &[Database], observer: Option<&Database>) -> Result<(), Error> {
     let version = || observer.map(|observer| ask(observer, "PRAGMA data_version")).transpose();
-    let mut reason = "somebody writes to it all the time".to_owned();
+    let mut reason = "it is written to all the time".to_owned();
     for _ in 0..ATTEMPTS {
         let before = version()?;
         match begin(siblings) {
             Ok(()) if before == version()? => return Ok(()),
             Ok(()) => {}
-            // The writer goes first.
+            // The connection that may write goes first.
             Err(error) if error.sqlstate() == Some("55P03") => error.message().clone_into(&mut reason),
             Err(error) => return Err(error),
         }
         for sibling in siblings {
-            // Those that had none are as they should be.
+            // Siblings without a transaction are in the right state.
             let _ = ask(sibling, "ROLLBACK");
         }
     }
     Err(unsupported(&format!("the file cannot show one state to several connections: {reason}")).with_hint(CONSISTENT))
 }
 
-/// Only the first one waits for others: a writer that waits for it would let no other begin however long that waited.
+/// Only the first sibling waits for locks: a writer that waits for its lock would let no other sibling begin.
 fn begin(siblings: &[Database]) -> Result<(), Error> {
     for (index, sibling) in siblings.iter().enumerate() {
         if index > 0 {
@@ -157,15 +158,15 @@ fn begin(siblings: &[Database]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first read takes the lock, or the snapshot.
+/// The first read takes the lock or the snapshot.
 const BEGIN: &str = "BEGIN; SELECT count(*) FROM sqlite_schema";
 
-/// The first column of the rows of statements, as text.
+/// The first column of the rows of several statements, as text.
 fn ask(database: &Database, sql: &str) -> Result<Vec<String>, Error> {
     ask_for(database, sql, 0)
 }
 
-/// One column of the rows of statements, which have as many, as text.
+/// One column of the rows of several statements with the same number of columns, as text.
 fn ask_for(database: &Database, sql: &str, column: usize) -> Result<Vec<String>, Error> {
     let (mut rest, mut answer) = (sql, Vec::new());
     while !rest.is_empty() {
@@ -200,7 +201,7 @@ fn check_steady(query: &str) -> Result<(), Error> {
 struct Described {
     name: String,
     kind: ColumnKind,
-    /// The name of the table's column that it is.
+    /// The name of the table's column.
     origin: Option<String>,
 }
 
@@ -221,8 +222,8 @@ impl SqliteConnection {
         self.work(keep, move |database| ask(database, &sql))
     }
 
-    /// Cuts that make the parts about equally large. The database sorts the sample as it compares the column, which is why any type
-    /// will do; a text's literal would end at a NUL.
+    /// Cuts for parts of about equal size. The database sorts the sample as it compares the column, so any type is
+    /// possible. The literal of a text would end at a NUL.
     fn balanced_cuts(&self, query: &str, key: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         let alias = text::ALIAS;
         let sample = format!(
@@ -250,7 +251,7 @@ impl SqliteConnection {
         let steps = 1..count;
         let mut cuts = match (kind, low.parse::<i64>(), high.parse::<i64>(), low.parse::<f64>(), high.parse::<f64>()) {
             (ColumnKind::Date | ColumnKind::Timestamp { .. }, ..) => {
-                // A rounded cut shares the rows out as well: all of them are compared with the same text.
+                // A rounded cut also divides the rows, because all of them are compared with the same text.
                 let form = if matches!(kind, ColumnKind::Date) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%f" };
                 let at = format!(
                     "strftime('{form}', julianday({l}) + (julianday({h}) - julianday({l})) * i / {count})",

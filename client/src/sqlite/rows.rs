@@ -11,29 +11,30 @@ use super::library::{Database, InterruptHandle, SqliteStatement};
 use crate::arrays::Length;
 use crate::{Error, ErrorKind, Parameters, QueryOptions};
 
-/// Rows of a batch at most, and bytes after which it ends, unless the query's options say otherwise.
+/// The most rows of a batch, and the bytes at which it ends, unless the query's options say otherwise.
 const ROWS: usize = 65_536;
 const BYTES: usize = 4 << 20;
-/// More would not do: with the value that fills a batch, which has at most 10^9 bytes (SQLITE_MAX_LENGTH), offsets stay below 2^31.
+/// With the last value, which has at most 10^9 bytes (SQLITE_MAX_LENGTH), offsets then stay below 2^31.
 const MOST_BYTES: usize = 1 << 30;
-/// Batches in which a column without a declared type may have nothing but NULL before it becomes a column of NULLs.
+/// The batches with only NULL after which a column without a declared type becomes a column of NULLs.
 const OPENING: usize = 16;
 
-/// The answer to a query. The first batch is made at once, because its values decide the types that nothing declares.
+/// The answer to a query. The first batch is made at once, because its values decide the types of columns without a
+/// declared type.
 pub(super) struct StatementRows<'d> {
     statement: SqliteStatement<'d>,
     interrupt: InterruptHandle,
     columns: Vec<ColumnBuilder>,
     schema: SchemaRef,
-    /// Batches that are made already.
+    /// Batches that are complete.
     ready: VecDeque<RecordBatch>,
-    /// Rows taken from the statement.
+    /// Rows that were read from the statement.
     taken: u64,
     ended: bool,
     rows: usize,
     bytes: usize,
     length: Length,
-    /// Bytes of a row without its strings' data.
+    /// The bytes of a row without the data of its strings.
     width: usize,
 }
 
@@ -41,7 +42,7 @@ impl<'d> StatementRows<'d> {
     /// Starts the query.
     ///
     /// # Errors
-    /// The statement is wrong, is not one, returns no rows or meets a value that it cannot deliver.
+    /// The statement is wrong, is empty, returns no rows or has a value that cannot be delivered.
     pub(super) fn open(
         database: &'d Database,
         sql: &str,
@@ -61,7 +62,7 @@ impl<'d> StatementRows<'d> {
         let schema = Arc::new(Schema::empty());
         let interrupt = database.interrupt();
         let width = columns.len() * size_of::<u64>();
-        // The opening has a size of its own: what the types are must not depend on how a result is cut.
+        // The first batch has a fixed size, so that types do not depend on the query's options.
         let mut opening = Self {
             statement,
             interrupt,
@@ -94,7 +95,7 @@ impl<'d> StatementRows<'d> {
         }
     }
 
-    /// Reads until every column has a type, cuts that into batches of `limit` rows, and so knows the schema.
+    /// Reads until every column has a type, and cuts the rows into batches of `limit` rows. Then the schema is known.
     fn decide(&mut self, limit: usize) -> Result<(), Error> {
         let mut held = Vec::new();
         while held.len() < OPENING {
@@ -141,7 +142,7 @@ impl<'d> StatementRows<'d> {
             bytes += self.width;
             self.taken += 1;
         }
-        // The library looks at its interrupt only now and then, and not at all in short statements.
+        // SQLite checks its interrupt rarely, and in short statements never.
         if self.interrupt.is_stopped() {
             return Err(Error::new(ErrorKind::Database, "the query was cancelled").with_sqlstate("57014"));
         }
@@ -162,7 +163,7 @@ impl<'d> StatementRows<'d> {
     }
 }
 
-/// The one statement of `sql`, if it returns rows.
+/// The only statement of `sql`, if it returns rows.
 fn only_statement<'d>(
     database: &'d Database,
     sql: &str,

@@ -11,7 +11,7 @@ pub(super) enum Cell<'r> {
     Null,
     Integer(i64),
     Real(f64),
-    /// In UTF-8, if it is well-formed.
+    /// In UTF-8, unless it is damaged.
     Text(&'r [u8]),
     Blob(&'r [u8]),
 }
@@ -26,15 +26,15 @@ pub(super) enum StorageClass {
     Blob,
 }
 
-/// A value of the current row, not looked at yet.
+/// A value of the current row that was not read yet.
 #[derive(Clone, Copy)]
 pub(super) struct RawValue<'r> {
     raw: *mut ffi::sqlite3_value,
     row: PhantomData<&'r ()>,
 }
 
-// This thread alone uses the connection, so the values are protected enough to be read: their functions save the lock that those
-// of the columns take. <https://www.sqlite.org/c3ref/value_blob.html>
+// Only this thread uses the connection, so the value can be read without protection, which saves the locks of the
+// functions for columns. <https://www.sqlite.org/c3ref/value_blob.html>
 impl<'r> RawValue<'r> {
     /// # Safety
     /// `raw` is a value of a row on which its statement stands as long as `'r`.
@@ -43,7 +43,7 @@ impl<'r> RawValue<'r> {
         Self { raw, row: PhantomData }
     }
 
-    /// What kind of value it is.
+    /// The storage class of the value.
     #[inline]
     pub(super) fn storage(self) -> StorageClass {
         // SAFETY: the value is the current row's.
@@ -68,7 +68,7 @@ impl<'r> RawValue<'r> {
         unsafe { ffi::sqlite3_value_double(self.raw) }
     }
 
-    /// In UTF-8, if it is well-formed. `None` if there was no memory to make text of it.
+    /// In UTF-8, unless it is damaged. `None` if there was no memory for the text.
     #[inline]
     pub(super) fn text(self) -> Option<&'r [u8]> {
         // SAFETY: as above; text is asked for before its length, as the manual wants it, and stays until the next step.
@@ -83,12 +83,12 @@ impl<'r> RawValue<'r> {
         unsafe {
             let start = ffi::sqlite3_value_blob(self.raw).cast::<u8>();
             let length = ffi::sqlite3_value_bytes(self.raw);
-            // An empty one has no address.
+            // An empty blob has no address.
             if length == 0 { Some(&[]) } else { bytes(start, length) }
         }
     }
 
-    /// Kind and value. `None` if there was no memory to make text of it.
+    /// The value with its storage class. `None` if there was no memory for its text.
     pub(super) fn cell(self) -> Option<Cell<'r>> {
         Some(match self.storage() {
             StorageClass::Null => Cell::Null,

@@ -1,4 +1,4 @@
-//! From a source's options to rustls's configuration.
+//! Makes rustls's configuration of a source's options.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -14,44 +14,44 @@ use rustls::version::{TLS12, TLS13};
 use super::verifier::CertificateVerifier;
 use crate::{Error, ErrorKind};
 
-/// What of the server's certificate is checked.
+/// The check of the server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Check {
-    /// Nothing: whoever answers is believed. Keeps out who only listens.
+    /// None. This protects only against passive listeners.
     #[default]
     Nothing,
-    /// That a trusted authority has signed it.
+    /// A trusted authority must have signed it.
     Chain,
-    /// That, and that it is for the host that was asked for.
+    /// In addition, it must be for the host of the connection.
     Name,
 }
 
-/// Who is trusted to sign certificates.
+/// The trusted authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Roots {
     #[default]
     Nobody,
     /// The certificates of a PEM file.
     File(PathBuf),
-    /// Whom the system trusts.
+    /// The system's trusted authorities.
     System,
 }
 
-/// A certificate of the client's, and its key: PEM files.
+/// The client's certificate and its key: PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// Versions of the protocol, in their order.
+/// Versions of TLS, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     Tls12,
     Tls13,
 }
 
-/// How a database's users call these options, for errors.
+/// The database's names of these options, for errors.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TlsOptionNames {
     pub(crate) mode: &'static str,
@@ -61,25 +61,25 @@ pub(crate) struct TlsOptionNames {
     pub(crate) revoked: &'static str,
 }
 
-/// What a source's user has asked for.
+/// The options that a user has given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsOptions {
     pub(crate) check: Check,
     pub(crate) roots: Roots,
     pub(crate) identity: Option<Identity>,
-    /// Lists of revoked certificates, in PEM. Every certificate of a chain must then be covered by one.
+    /// Lists of revoked certificates, in PEM. They must cover every certificate of a chain.
     pub(crate) revoked: Option<PathBuf>,
-    /// The oldest and the newest version that may be spoken.
+    /// The oldest and the newest allowed version.
     pub(crate) versions: (Version, Version),
-    /// Whether the server is told the host's name.
+    /// Whether the client sends the host's name.
     pub(crate) name_indication: bool,
-    /// Protocols to agree on within the handshake (RFC 7301), by their registered names.
+    /// The protocols to negotiate in the handshake (RFC 7301), by their registered names.
     pub(crate) protocols: Vec<Vec<u8>>,
     pub(crate) words: &'static TlsOptionNames,
 }
 
 impl TlsOptions {
-    /// No check, no certificate of the client's, any version.
+    /// No check, no client certificate, any version.
     pub(crate) fn new(words: &'static TlsOptionNames) -> Self {
         Self {
             check: Check::Nothing,
@@ -94,12 +94,12 @@ impl TlsOptions {
     }
 }
 
-/// What a handshake needs to know; made once, used by every connection to the same server.
+/// The configuration of handshakes, shared by all connections to the same server.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsConfig {
     client: Arc<ClientConfig>,
     check: Check,
-    /// Whether nobody else can have the certificate that is accepted.
+    /// Whether an accepted certificate proves the server's identity.
     pub(super) identifies: bool,
     pub(super) words: &'static TlsOptionNames,
 }
@@ -108,7 +108,7 @@ impl TlsConfig {
     /// Reads the files that the options name.
     ///
     /// # Errors
-    /// A file that cannot be read, holds nothing of what it should, or a key that does not belong to its certificate.
+    /// A file cannot be read or lacks the expected content, or a key does not belong to its certificate.
     pub(crate) fn new(options: &TlsOptions) -> Result<Self, Error> {
         let words = options.words;
         let revoked = match &options.revoked {
@@ -144,7 +144,7 @@ impl TlsConfig {
         client.enable_sni = options.name_indication;
         client.alpn_protocols.clone_from(&options.protocols);
         client.resumption = Resumption::disabled();
-        // Anybody can get a certificate for a name of his own from an authority that everybody trusts.
+        // Everybody can get a certificate for a name from a public authority.
         let identifies = match options.check {
             Check::Nothing => false,
             Check::Chain => matches!(options.roots, Roots::File(_)),
@@ -153,10 +153,10 @@ impl TlsConfig {
         Ok(Self { client: Arc::new(client), check: options.check, identifies, words })
     }
 
-    /// The start of a connection to a host.
+    /// Starts a connection to a host.
     ///
     /// # Errors
-    /// The host's name is to be checked but cannot be any certificate's.
+    /// The host's name must be checked, but no certificate can have it.
     pub(super) fn connection(&self, host: &str) -> Result<UnbufferedClientConnection, Error> {
         let name = match ServerName::try_from(host.to_owned()) {
             Ok(name) => name,
@@ -190,7 +190,7 @@ fn roots(roots: &Roots, words: &TlsOptionNames) -> Result<Vec<CertificateDer<'st
     }
 }
 
-/// All items of one kind in a PEM file; at least one.
+/// All items of one kind in a PEM file, at least one.
 fn certificates<T: PemObject>(file: &Path, word: &str) -> Result<Vec<T>, Error> {
     let items: Result<Vec<T>, pem::Error> = T::pem_file_iter(file).and_then(Iterator::collect);
     match items {
@@ -204,7 +204,7 @@ fn unread(word: &str, file: &Path, error: &pem::Error) -> Error {
     let why = match error {
         pem::Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
         pem::Error::Io(cause) => crate::socket::plain(cause),
-        pem::Error::NoItemsFound => "it holds none, or an encrypted one, in PEM".to_owned(),
+        pem::Error::NoItemsFound => "it has none in PEM, or an encrypted one".to_owned(),
         error => format!("it is not PEM: {error}"),
     };
     Error::new(ErrorKind::Usage, format!("{word} {} cannot be used: {why}", file.display()))

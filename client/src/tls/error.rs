@@ -1,4 +1,4 @@
-//! What went wrong in a handshake, in words that say what to do.
+//! Errors of a handshake, with hints.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,7 +10,7 @@ use super::verifier::Refusal;
 use crate::socket::plain;
 use crate::{Error, ErrorKind};
 
-/// A handshake that failed.
+/// A failed handshake.
 pub(super) fn handshake(cause: io::Error, config: &TlsConfig, host: &str) -> Error {
     let words = config.words;
     let Some(error) = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
@@ -18,7 +18,7 @@ pub(super) fn handshake(cause: io::Error, config: &TlsConfig, host: &str) -> Err
             io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
             _ => plain(&cause),
         };
-        return Error::new(ErrorKind::Connect, format!("no TLS connection came about: {why}")).with_cause(cause);
+        return Error::new(ErrorKind::Connect, format!("the TLS connection failed: {why}")).with_cause(cause);
     };
     let made = match error {
         rustls::Error::InvalidCertificate(reason) => {
@@ -28,12 +28,12 @@ pub(super) fn handshake(cause: io::Error, config: &TlsConfig, host: &str) -> Err
         }
         rustls::Error::AlertReceived(alert) => alerted(*alert, config),
         rustls::Error::PeerIncompatible(_) => {
-            Error::new(ErrorKind::Connect, format!("no TLS connection came about: {error}"))
+            Error::new(ErrorKind::Connect, format!("the TLS connection failed: {error}"))
                 .with_hint("the server must speak TLS 1.2 or 1.3 and know a cipher that is not outdated")
         }
         rustls::Error::InvalidMessage(_) => Error::new(ErrorKind::Connect, "the server's answer to TLS is not TLS")
             .with_hint(format!("choose another {}", words.mode)),
-        error => Error::new(ErrorKind::Connect, format!("no TLS connection came about: {error}")),
+        error => Error::new(ErrorKind::Connect, format!("the TLS connection failed: {error}")),
     };
     made.with_cause(cause)
 }
@@ -65,12 +65,12 @@ fn advice(refusal: &Refusal, config: &TlsConfig, host: &str) -> String {
         Refusal::Expired | Refusal::NotYetValid => {
             "renew the server's certificate, or check this machine's clock".into()
         }
-        Refusal::Old => "have the server's certificate made anew, with the names of its host (subjectAltName)".into(),
-        Refusal::Revoked => "have the server's certificate made anew".into(),
+        Refusal::Old => "issue a new certificate for the server, with the names of its host (subjectAltName)".into(),
+        Refusal::Revoked => "issue a new certificate for the server".into(),
         Refusal::RevocationUnknown => {
             format!("add the current lists of all its issuers to the file of {}", words.revoked)
         }
-        Refusal::Malformed | Refusal::Other(_) => "have the server's certificate looked at".into(),
+        Refusal::Malformed | Refusal::Other(_) => "check the server's certificate".into(),
     }
 }
 
@@ -86,9 +86,9 @@ fn told(alert: AlertDescription) -> &'static str {
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::CertificateUnknown
         | AlertDescription::DecryptError => "it does not accept the client's certificate",
-        AlertDescription::ProtocolVersion => "it speaks no version of TLS that is allowed here",
-        AlertDescription::NoApplicationProtocol => "it knows no TLS without asking for it first",
-        _ => "it gives no reason that helps",
+        AlertDescription::ProtocolVersion => "it supports no version of TLS that is allowed here",
+        AlertDescription::NoApplicationProtocol => "it does not support sslnegotiation=direct",
+        _ => "its reason is of no help",
     }
 }
 
@@ -111,7 +111,8 @@ fn asked(alert: AlertDescription, config: &TlsConfig) -> String {
     }
 }
 
-/// A refusal that came after the handshake: with TLS 1.3 the client is done before the server has looked at its certificate.
+/// A refusal after the handshake: in TLS 1.3 the client's handshake ends before the server checks the client's
+/// certificate.
 pub(crate) fn refused(error: &Error, config: &TlsConfig) -> Option<Error> {
     let cause = StdError::source(error)?.downcast_ref::<io::Error>()?;
     match cause.get_ref()?.downcast_ref::<rustls::Error>()? {

@@ -13,36 +13,36 @@ use crate::Error;
 use crate::feed::POLL;
 use crate::socket::Socket;
 
-/// Bytes that are received at a time: a few records, which are decrypted while they are in the cache. It also holds the largest handshake
-/// message that rustls takes, 64 KiB.
+/// The bytes of one receive: a few records, which are decrypted while they are in the cache. It also holds the largest
+/// handshake message that rustls accepts, 64 KiB.
 const INCOMING: usize = 128 << 10;
 /// Bytes that are encrypted at a time.
 const OUTGOING: usize = 64 << 10;
 
-/// An encrypted connection. Sockets and buffers are ours: rustls, used unbuffered, decrypts in place what one receive of the socket has
-/// brought, and what it decrypts is copied once from there to where the caller wants it.
+/// An encrypted connection with its own socket and buffers. rustls, used unbuffered, decrypts the received bytes in
+/// place. The decrypted bytes are copied once, to the caller's memory.
 pub(crate) struct TlsStream {
     socket: Socket,
     tls: UnbufferedClientConnection,
     incoming: Box<[u8]>,
-    /// What of `incoming` has come and is not yet decrypted.
+    /// The received bytes that were not decrypted yet.
     start: usize,
     end: usize,
-    /// Decrypted, but the caller had no room, from `taken` on.
+    /// Decrypted bytes for which the caller had no room, from `taken` on.
     rest: Vec<u8>,
     taken: usize,
     outgoing: Vec<u8>,
-    /// The peer has said that nothing more comes.
+    /// The peer has announced that no further bytes come.
     closed: bool,
-    /// Nothing can be believed or said any more.
+    /// The connection has failed, and nothing more is read or sent.
     broken: bool,
-    /// The server's certificate was verified.
+    /// Whether the server's certificate was verified.
     verified: bool,
 }
 
-/// How far one step has come.
+/// The result of one step.
 enum Step {
-    /// Something was decrypted, or a handshake's message is on its way: there may be more to do.
+    /// Bytes were decrypted, or a handshake message was sent: there may be more to do.
     Again,
     /// The handshake needs more bytes from the peer.
     Handshake,
@@ -52,11 +52,12 @@ enum Step {
 }
 
 impl TlsStream {
-    /// Shakes hands with the server that is called `host`, and checks what it shows as the configuration says. `wait` is asked whenever
-    /// something came, or nothing in the socket's timeout; an error of it ends the handshake.
+    /// Performs the handshake with the server of the name `host`, and checks its certificate by the configuration.
+    /// `wait` is called after each receive or timeout; its error ends the handshake.
     ///
     /// # Errors
-    /// The server does not speak TLS or no version of it that is allowed, shows a certificate that is not trusted, or refuses ours.
+    /// The server does not speak TLS or no allowed version, its certificate is not trusted, or it refuses the client's
+    /// certificate.
     pub(crate) fn open(
         socket: Socket,
         config: &TlsConfig,
@@ -78,7 +79,7 @@ impl TlsStream {
             verified: config.identifies,
         };
         let refused = |cause: io::Error| error::handshake(cause, config, host);
-        // A server may speak first: behind its last message of the handshake.
+        // A server may send data directly after its last handshake message.
         let mut early = Vec::new();
         loop {
             match stream.step(&[], &mut |bytes| early.extend_from_slice(bytes)) {
@@ -105,7 +106,7 @@ impl TlsStream {
             let mut rest = std::mem::take(&mut self.rest);
             let sent = loop {
                 match self.step(part, &mut |bytes| rest.extend_from_slice(bytes)) {
-                    // What came meanwhile waits to be received; no more of it than was received already.
+                    // Bytes that arrived meanwhile stay in the buffer, which does not grow.
                     Ok(Step::Again) => {}
                     Ok(Step::Ready) => break Ok(()),
                     Ok(Step::Handshake | Step::Closed) => {
@@ -124,7 +125,8 @@ impl TlsStream {
     /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing came in the socket's timeout; `InvalidData` when what came is not what the peer sent.
+    /// `WouldBlock` when nothing came in the socket's timeout; `InvalidData` when the received bytes were changed on
+    /// the way.
     ///
     /// # Safety
     /// `to` may be written to for `room` bytes.
@@ -147,14 +149,14 @@ impl TlsStream {
                 Ok(Step::Ready | Step::Handshake) if room.filled > 0 && !whole => break Ok(room.filled),
                 Ok(Step::Ready | Step::Handshake) => match self.fill() {
                     Ok(0) => self.closed = true,
-                    // A record that comes byte by byte must not keep the caller from asking whether to go on.
+                    // A record that arrives byte by byte must not prevent the caller from checking for interruption.
                     Ok(_) if Instant::now() >= *until.get_or_insert_with(|| Instant::now() + POLL) => match room.filled
                     {
                         0 => break Err(io::ErrorKind::WouldBlock.into()),
                         filled => break Ok(filled),
                     },
                     Ok(_) => {}
-                    // As MSG_WAITALL does: what has come is not held back by a wait that is over.
+                    // As with MSG_WAITALL, bytes that have arrived are returned when the wait ends.
                     Err(_) if room.filled > 0 => break Ok(room.filled),
                     Err(error) => break Err(error),
                 },
@@ -165,22 +167,22 @@ impl TlsStream {
         result
     }
 
-    /// What lies below.
+    /// The socket.
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// The certificate that the server has shown, in DER.
+    /// The server's certificate in DER.
     pub(crate) fn certificate(&self) -> Option<&[u8]> {
         self.tls.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
-    /// Whether the server's certificate was verified, so that nobody can pose as the server.
+    /// Whether the server's certificate was verified, which proves its identity.
     pub(crate) fn is_verified(&self) -> bool {
         self.verified
     }
 
-    /// Whether the server has chosen one of the protocols that were offered.
+    /// Whether the server has chosen one of the offered protocols.
     pub(crate) fn has_agreed(&self) -> bool {
         self.tls.alpn_protocol().is_some()
     }
@@ -193,8 +195,8 @@ impl TlsStream {
         }
     }
 
-    /// Looks at what has come, up to one record of data, which goes to `sink`, and sends what the protocol has to say to it; then, when the
-    /// connection is ready and nothing is left to look at, sends `data`.
+    /// Processes received bytes, up to one record of data, which is passed to `sink`, and sends the protocol's
+    /// answers. If the connection is ready and no bytes are left, it sends `data`.
     fn step(&mut self, data: &[u8], sink: &mut dyn FnMut(&[u8])) -> io::Result<Step> {
         if self.broken {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -202,7 +204,7 @@ impl TlsStream {
         let stepped = self.advance(data, sink);
         if let Err(error) = &stepped {
             self.broken = true;
-            // The alert that was made with the error, so that the peer's log says why too. rustls must not be asked again afterwards.
+            // The alert for the error, so that the peer's log shows the reason. rustls must not be used afterwards.
             if error.kind() == io::ErrorKind::InvalidData && self.advance(&[], &mut |_| {}).is_ok() {
                 let _ = self.socket.send(&self.outgoing);
             }
@@ -251,14 +253,14 @@ impl TlsStream {
             }
             ConnectionState::PeerClosed | ConnectionState::Closed => Step::Closed,
             ConnectionState::BlockedHandshake => Step::Handshake,
-            // Early data, which is never asked for.
+            // Early data, which is never requested.
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };
         self.start += discard;
         Ok(step)
     }
 
-    /// Receives what has come. 0 means that the peer has closed.
+    /// Receives bytes. 0 means that the peer has closed.
     fn fill(&mut self) -> io::Result<usize> {
         if self.start > 0 {
             self.incoming.copy_within(self.start..self.end, 0);
@@ -275,7 +277,7 @@ impl TlsStream {
     }
 }
 
-/// Where a caller wants bytes to go: `to` may be written to for `len` bytes.
+/// The caller's memory: `to` may be written to for `len` bytes.
 struct Room {
     to: *mut u8,
     len: usize,
@@ -283,7 +285,7 @@ struct Room {
 }
 
 impl Room {
-    /// Copies what there is room for, and gives the rest.
+    /// Copies as many bytes as fit, and returns the rest.
     fn put<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let (part, rest) = bytes.split_at(bytes.len().min(self.len - self.filled));
         // SAFETY: `to` has room for `len` bytes, and `filled` with the part is no more; `bytes` lie elsewhere.

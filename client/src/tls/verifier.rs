@@ -1,4 +1,4 @@
-//! Whether a server's certificate is trusted.
+//! Decides whether a server's certificate is trusted.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -16,18 +16,18 @@ use webpki::{
 use super::Certificate;
 use super::config::{Check, Version};
 
-/// Why a certificate is not trusted; found again in rustls's error.
+/// Why a certificate is not trusted. It is recovered from rustls's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     UnknownIssuer,
-    /// It is an authority's own, as self-signed ones are, and not one of those that are trusted.
+    /// It is that of an authority, such as a self-signed one, and is not trusted.
     Authority,
     Expired,
     NotYetValid,
     Revoked,
-    /// No current list of revocations covers it.
+    /// No current revocation list covers it.
     RevocationUnknown,
-    /// It is for these names.
+    /// It is for other names, which are these.
     Name(Vec<String>),
     /// X.509 of before 1996, which has no extensions.
     Old,
@@ -38,15 +38,15 @@ pub(super) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownIssuer => "no authority that is trusted here has signed it",
-            Self::Authority => "it is an authority's own, or self-signed, and not trusted itself",
+            Self::UnknownIssuer => "no authority that is trusted has signed it",
+            Self::Authority => "it is self-signed, or that of an authority, and is not trusted",
             Self::Expired => "it has expired",
             Self::NotYetValid => "it is not valid yet",
             Self::Revoked => "it has been revoked",
             Self::RevocationUnknown => "no current list of revoked certificates covers it and its issuers",
             Self::Name(names) if names.is_empty() => "it is for no name at all",
             Self::Name(names) => return write!(f, "it is for {}", names.join(", ")),
-            Self::Old => "it is one of X.509's first version, which says too little to be verified",
+            Self::Old => "it has X.509's first version, which has too few fields to be verified",
             Self::Malformed => "it is malformed",
             Self::Other(why) => why,
         })
@@ -74,7 +74,7 @@ impl From<webpki::Error> for Refusal {
 
 impl From<Refusal> for rustls::Error {
     fn from(refusal: Refusal) -> Self {
-        // What the alert says to the server follows from these.
+        // The alert that is sent to the server follows from these.
         Self::InvalidCertificate(match refusal {
             Refusal::UnknownIssuer => CertificateError::UnknownIssuer,
             Refusal::Expired => CertificateError::Expired,
@@ -86,7 +86,7 @@ impl From<Refusal> for rustls::Error {
     }
 }
 
-/// Decides by [`Check`].
+/// Verifies by [`Check`].
 #[derive(Debug)]
 pub(super) struct CertificateVerifier {
     check: Check,
@@ -98,7 +98,7 @@ pub(super) struct CertificateVerifier {
 
 impl CertificateVerifier {
     /// # Errors
-    /// None of the roots, or not all of the lists, can be read.
+    /// None of the roots can be read, or one of the lists cannot be read.
     pub(super) fn new(
         check: Check,
         roots: Vec<CertificateDer<'static>>,
@@ -106,7 +106,7 @@ impl CertificateVerifier {
         algorithms: WebPkiSupportedAlgorithms,
     ) -> Result<Self, webpki::Error> {
         let read: Vec<_> = roots.iter().map(|root| anchor_from_trusted_cert(root).map(|a| a.to_owned())).collect();
-        // A system's collection may hold one that cannot be read; it trusts nobody then.
+        // A system's collection may contain a certificate that cannot be read. It is then not trusted.
         if let (true, Some(Err(error))) = (read.iter().all(Result::is_err), read.first()) {
             return Err(error.clone());
         }
@@ -122,7 +122,7 @@ impl CertificateVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<(), Refusal> {
-        // A server's own certificate may be trusted as it is, as self-signed ones are; the path needs no building then.
+        // A trusted certificate may be that of the server itself, such as a self-signed one. Then no path is needed.
         if self.roots.iter().any(|root| root.as_ref() == shown.as_ref()) {
             return match Certificate::parse(shown).ok_or(Refusal::Malformed)?.validity {
                 (from, _) if now.as_secs() < from => Err(Refusal::NotYetValid),
@@ -150,8 +150,9 @@ impl CertificateVerifier {
         Ok(())
     }
 
-    /// The signature under the handshake, by the key of a certificate of any version of X.509. A scheme stands for one or several
-    /// algorithms; in TLS 1.3 for the first alone, and RSA's older schemes for none (RFC 8446 §4.2.3).
+    /// Checks the handshake's signature by the key of a certificate of any X.509 version. A scheme may mean several
+    /// algorithms; in TLS 1.3 it means only the first one, and the older schemes of RSA are not allowed (RFC 8446
+    /// §4.2.3).
     fn signature(
         &self,
         message: &[u8],
@@ -179,8 +180,8 @@ impl CertificateVerifier {
     }
 }
 
-/// Whether a certificate is for a host. One that names no host in its extensions does so in its subject, as those of PostgreSQL's
-/// documentation do and as libpq accepts it (RFC 6125 §6.4.4).
+/// Whether a certificate is for a host. If its extensions name no host, the subject's name counts, as libpq accepts it
+/// and as in PostgreSQL's documentation (RFC 6125 §6.4.4).
 fn name(shown: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Refusal> {
     let certificate = Certificate::parse(shown).ok_or(Refusal::Malformed)?;
     if !certificate.has_alternative_names {
@@ -191,7 +192,7 @@ fn name(shown: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Refusal
     }
     match EndEntityCert::try_from(shown)?.verify_is_valid_for_subject_name(host) {
         Err(webpki::Error::CertNotValidForName(context)) => {
-            // They come as `DnsName("db.example")`.
+            // They have the form `DnsName("db.example")`.
             let bare = |name: &String| name.split('"').nth(1).unwrap_or(name).to_owned();
             Err(Refusal::Name(context.presented.iter().map(bare).collect()))
         }
@@ -199,7 +200,7 @@ fn name(shown: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Refusal
     }
 }
 
-/// Whether a subject's common name, perhaps with `*` for its first label, is a host's.
+/// Whether a subject's common name, which may have `*` as its first label, is that of the host.
 fn covers(name: &str, host: &str) -> bool {
     let same = |one: &str, other: &str| !one.is_empty() && one.eq_ignore_ascii_case(other);
     match name.strip_prefix("*.") {

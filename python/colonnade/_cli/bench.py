@@ -1,4 +1,4 @@
-"""`colonnade bench`: how long a query of one's own takes to become a dataframe, here and by the libraries beside us."""
+"""`colonnade bench`: the time of a user's query into a dataframe, with Colonnade and with other libraries."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .terminal import say
 if TYPE_CHECKING:
     import argparse
 
-#: What each client needs of what is installed.
+#: The modules that each client needs.
 _CLIENTS = {
     "colonnade": (),
     "connectorx": ("connectorx",),
     "adbc": ("adbc_driver_manager",),
     "pandas": ("pandas", "sqlalchemy"),
 }
-#: Columns of the table, and how wide they are.
+#: The columns of the table.
 _HEADER = ("", "seconds", "rows/s", "CPU s", "peak MB", "rows", "columns")
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What one process took: seconds, bytes; or why it failed."""
+    """The cost of one process in seconds and bytes, or its error."""
 
     wall: float = 0.0
-    #: Of the client, user and system.
+    #: User and system time of the client.
     cpu: float = 0.0
-    #: Of the whole process.
+    #: The peak of the process's memory.
     peak: int = 0
     rows: int = 0
     columns: int = 0
@@ -49,12 +49,12 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser = subparsers.add_parser(
         "bench",
         help=summary,
-        description=f"{summary[0].upper() + summary[1:]}. Each reading has a process of its own and connects anew; "
-        "clients take turns, and medians are shown. CPU and memory are the client's. The last line says in which state "
-        "the machine's memory was.",
+        description=f"{summary[0].upper() + summary[1:]}. Each reading is a new process with a new connection. "
+        "The clients take turns, and the table shows medians. CPU and memory are the client's. The last line describes "
+        "the state of the machine's memory.",
     )
     parser.add_argument(
-        "uri", metavar="URI", help="as all of the libraries take it: postgresql://…, mysql://…, sqlite:///…"
+        "uri", metavar="URI", help="in the form of all libraries: postgresql://…, mysql://…, sqlite:///…"
     )
     parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
     parser.add_argument("--rounds", metavar="N", type=int, default=3, help="readings of each client (default: 3)")
@@ -70,9 +70,9 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints; the exit status: 1 if Colonnade itself could not read it."""
+    """Measures and prints. Returns the exit status: 1 if Colonnade could not read the result."""
     if args.rounds < 1:
-        raise ValueError("--rounds is to be 1 or more")
+        raise ValueError("--rounds must be at least 1")
     asked = {
         "uri": args.uri,
         "query": sys.stdin.read() if args.query == "-" else args.query,
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> None:
-    """What is done now, on a terminal."""
+    """Shows the current step, on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -105,7 +105,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _measure(asked: dict[str, Any]) -> _Reading:
-    # The question has a password in it, which a command line would show to everybody.
+    # The URI may have a password, which a command line would show to all users.
     command = [sys.executable, "-m", "colonnade._cli.bench_client"]
     found = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
     hidden = secrets({"uri": asked["uri"]})
@@ -117,7 +117,7 @@ def _measure(asked: dict[str, Any]) -> _Reading:
 
 
 def _table(readings: dict[str, list[_Reading]]) -> list[str]:
-    """A line for each client. A result of another shape than the first one's has no time."""
+    """A line for each client. A result whose shape differs from the first one has no time."""
     known = [reading for found in readings.values() for reading in found if not reading.error]
     first = known[0] if known else _Reading()
     lines: list[tuple[str, ...]] = [_HEADER]

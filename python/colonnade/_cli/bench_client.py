@@ -1,5 +1,5 @@
-"""One reading of `colonnade bench`, in a process of its own: the question is JSON on the standard input, and so is the
-answer on the standard output. A reader yields once when all is imported, and then what it has read."""
+"""One reading of `colonnade bench`, in its own process. Input and output are JSON. A reader yields once after its
+imports, and then the result."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from colonnade._libraries import require
 
 
 def peak_bytes() -> int:
-    """The most memory of this process. What getrusage tells may be that of the process which started it, so that is
-    asked only where there is no /proc."""
+    """The peak of this process's memory. Without /proc it is getrusage's, which may count the parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -28,7 +27,7 @@ def peak_bytes() -> int:
 
 
 def _read(asked: dict[str, Any]) -> dict[str, Any]:
-    """The reading itself, in a process of its own. Imports are outside the clock, connecting is inside."""
+    """Measures one reading, including the connection but not the imports."""
     reader = _READERS[asked["client"]](asked)
     next(reader)
     cpu, start = time.process_time(), time.perf_counter()
@@ -52,7 +51,7 @@ def _connectorx(asked: dict[str, Any]) -> Any:
     _require(asked["return_type"])
     uri = asked["uri"]
     if uri.startswith("sqlite:"):
-        # It takes what follows two slashes as the path.
+        # ConnectorX reads the text after two slashes as the path.
         uri = f"sqlite://{quote(_sqlite_path(uri))}"
     yield
     yield connectorx.read_sql(uri, asked["query"], return_type=asked["return_type"], **_parts(asked))
@@ -64,7 +63,7 @@ def _adbc(asked: dict[str, Any]) -> Any:
     dbapi = import_module(f"adbc_driver_{kind}.dbapi")
     _require(asked["return_type"])
     yield
-    # SQLite's driver wants a path.
+    # SQLite's driver needs a path.
     address = _sqlite_path(asked["uri"]) if kind == "sqlite" else asked["uri"]
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         cursor.execute(asked["query"])
@@ -72,14 +71,14 @@ def _adbc(asked: dict[str, Any]) -> Any:
 
 
 def _pandas(asked: dict[str, Any]) -> Any:
-    """`pandas.read_sql` over SQLAlchemy, whatever is to be made: it makes a frame."""
+    """`pandas.read_sql` over SQLAlchemy, which always returns a frame."""
     import pandas as pd
     import sqlalchemy
 
     scheme, _, rest = asked["uri"].partition("://")
     driver = {"postgres": "postgresql", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}.get(scheme, scheme)
     if asked["uri"].startswith("sqlite:"):
-        # It does not decode a path's escapes.
+        # SQLAlchemy does not decode escapes in a path.
         engine = sqlalchemy.create_engine(f"sqlite:///{_sqlite_path(asked['uri'])}")
     else:
         engine = sqlalchemy.create_engine(f"{driver}://{rest}")
@@ -89,7 +88,7 @@ def _pandas(asked: dict[str, Any]) -> Any:
 
 
 def _sqlite_path(uri: str) -> str:
-    """The file that an SQLite URI names."""
+    """The file of an SQLite URI."""
     _, path, _ = file_uri(uri)
     return path
 
@@ -99,12 +98,12 @@ def _parts(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require(return_type: str) -> None:
-    """Imports what is to be made, outside the clock."""
+    """Imports the library of the result before the measurement."""
     require({"arrow": "pyarrow"}.get(return_type, return_type), "colonnade bench")
 
 
 def _made(table: Any, return_type: str) -> Any:
-    """The frame of a pyarrow.Table."""
+    """A pyarrow.Table in the requested form."""
     if return_type == "polars":
         return require("polars", "colonnade bench").from_arrow(table)
     return table.to_pandas() if return_type == "pandas" else table
@@ -116,6 +115,6 @@ if __name__ == "__main__":
     try:
         answer = _read(json.load(sys.stdin))
     except BaseException as error:
-        # A library's panic is no Exception. The cause may be in any line of the message.
+        # A panic of a library is not an Exception. The cause may be in any line of the message.
         answer = {"error": " ".join("".join(traceback.format_exception_only(error)).split())}
     print(json.dumps(answer))

@@ -40,7 +40,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Makes the file; the exit status."""
+    """Makes the file. Returns the exit status."""
     if args.rows < 1:
         raise ValueError(f"--rows {args.rows} is too small: give at least 1")
     if os.path.lexists(args.file):
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             for table in _TABLES:
                 given = {"rows": args.rows, "customers": _CUSTOMERS}
                 connection.execute(table, {name: value for name, value in given.items() if f"${name}" in table})
-        # Unlike a rename, a link never replaces a file that somebody else has made meanwhile.
+        # Unlike a rename, a link never replaces a file that another process has made meanwhile.
         os.link(unfinished, args.file)
     say(f"{args.file}: orders ({args.rows:,} rows), customers ({_CUSTOMERS:,} rows)")
     return 0

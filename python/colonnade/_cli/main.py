@@ -15,7 +15,7 @@ from .terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
+    """Runs the command. Returns the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
@@ -36,26 +36,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line. The reference in the documentation is made from it."""
+    """The command line. The documentation's reference is generated from it."""
     parser = argparse.ArgumentParser(
         prog="colonnade", description="Large query results into dataframes and files, as fast as the link allows."
     )
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    read.add_arguments(subparsers)
-    serve.add_arguments(subparsers)
-    bench.add_arguments(subparsers)
-    user.add_arguments(subparsers)
-    demo.add_arguments(subparsers)
+    for command in (read, serve, bench, user, demo):
+        command.add_arguments(subparsers)
     for subparser in subparsers.choices.values():
-        # After the subcommand too; a missing one must not undo the one before it.
+        # The option may follow the subcommand. If it does not, it must not reset the option before the subcommand.
         subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")
     return parser
 
 
 def _one_line(error: BaseException) -> str:
-    """What happened and what to do, without the database's drawing of the place."""
+    """The error and its hint, without the lines in which the database marks the place in the query."""
     if isinstance(error, Error):
         text = error.message.partition("\n")[0].rstrip()
         if error.sqlstate is not None:

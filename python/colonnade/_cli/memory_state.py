@@ -1,4 +1,4 @@
-"""The state of the machine's memory: what is free, and in how large blocks. The cost of page faults depends on it."""
+"""The state of the machine's memory: its free blocks and their sizes. The cost of page faults depends on it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FRAGMENTED_BELOW = 0.5
 
 @dataclass(frozen=True)
 class MemoryState:
-    """What Linux says in /proc/meminfo, /proc/buddyinfo and /sys/kernel/mm. Sizes are in bytes."""
+    """Facts of /proc/meminfo, /proc/buddyinfo and /sys/kernel/mm. Sizes are in bytes."""
 
     total: int
     free: int
     #: Contents of files, which the kernel drops when it needs memory. Shared memory is not counted.
     page_cache: int
-    #: Share of the free memory in contiguous blocks of at least 2 MiB, from 0 to 1; None if the kernel does not say.
+    #: Share of the free memory in contiguous blocks of at least 2 MiB, from 0 to 1; None if it is unknown.
     in_huge_blocks: float | None
     #: The mode of transparent huge pages: `always`, `madvise` or `never`; None if the kernel has none.
     huge_pages: str | None
 
     @property
     def names(self) -> list[str]:
-        """`fragmented` and `full of page cache`, as far as they are true; otherwise `fresh`."""
+        """`fragmented` and `full of page cache` if they are true; otherwise `fresh`."""
         found = []
         if self.in_huge_blocks is not None and self.in_huge_blocks < FRAGMENTED_BELOW:
             found.append("fragmented")
@@ -47,9 +47,8 @@ class MemoryState:
 
 def memory_state(root: Path = Path("/")) -> MemoryState | None:
     """The state now; None where the system is not Linux. `root` is the directory with `proc` and `sys`."""
-    try:
-        meminfo = (root / "proc/meminfo").read_text()
-    except OSError:
+    meminfo = _read(root / "proc/meminfo")
+    if meminfo is None:
         return None
     sizes = {name: int(size) << 10 for name, size in re.findall(r"^(\w+):\s+(\d+) kB", meminfo, re.MULTILINE)}
     return MemoryState(
@@ -67,13 +66,9 @@ def memory_report(root: Path = Path("/")) -> str:
 
 
 def _in_huge_blocks(buddyinfo: Path) -> float | None:
-    """A line of the file has a zone's numbers of free blocks, of 1, 2, 4 … pages."""
-    try:
-        lines = buddyinfo.read_text().splitlines()
-    except OSError:
-        return None
+    """Each line of the file has the numbers of a zone's free blocks of 1, 2, 4 … pages."""
     free = huge = 0
-    for line in lines:
+    for line in (_read(buddyinfo) or "").splitlines():
         # `Node 0, zone   Normal   4707   4084 …`
         for order, count in enumerate(map(int, line.split()[4:])):
             block = mmap.PAGESIZE << order
@@ -83,9 +78,13 @@ def _in_huge_blocks(buddyinfo: Path) -> float | None:
 
 
 def _selected(switch: Path) -> str | None:
-    """A switch of the kernel marks its value by brackets: `always [madvise] never`."""
+    """The kernel marks the value of a switch by brackets: `always [madvise] never`."""
+    found = re.search(r"\[(\w+)\]", _read(switch) or "")
+    return found[1] if found else None
+
+
+def _read(path: Path) -> str | None:
     try:
-        found = re.search(r"\[(\w+)\]", switch.read_text())
+        return path.read_text()
     except OSError:
         return None
-    return found[1] if found else None

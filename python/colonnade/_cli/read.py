@@ -11,7 +11,7 @@ from colonnade._connection import connect
 from colonnade._errors import InterfaceError
 from colonnade._frames.output import WRITERS, write, writer_of
 from colonnade._libraries import require
-from colonnade._options.query import AS_TEXT_SOURCES, QueryOptions
+from colonnade._options.query import QueryOptions
 from colonnade._read import partition
 from colonnade._serve.settings import size
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from colonnade._frames.result import Result, Stats
 
-#: Rows that are shown where no file is asked for.
+#: The rows that are shown if there is no output file.
 _SHOWN = 20
-#: Seconds between two states of the progress bar.
+#: Seconds between two updates of the progress line.
 _PULSE = 0.1
 
 
@@ -63,22 +63,16 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         metavar="NAME",
         action="append",
         default=[],
-        help=f"{AS_TEXT_SOURCES}: a column that arrives as the database's text for it; may be repeated",
+        help="PostgreSQL, MySQL, SQLite and ODBC: a column that arrives as the database's text for it; may be repeated",
     )
     parser.add_argument(
-        "--numeric",
-        metavar="P,S",
-        type=_precision,
-        help="PostgreSQL: make decimals of this precision and scale of numerics that have neither",
+        "--numeric", metavar="P,S", type=_precision, help="PostgreSQL: precision and scale of numerics without them"
     )
     parser.add_argument(
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
     parser.add_argument(
-        "--max-result-bytes",
-        metavar="BYTES",
-        type=size,
-        help="a result whose columns take more memory, such as 2GB, is an error",
+        "--max-result-bytes", metavar="BYTES", type=size, help="a result of more memory, such as 2GB, is an error"
     )
     parser.add_argument(
         "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"
@@ -88,7 +82,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Reads; the exit status."""
+    """Reads. Returns the exit status."""
     sql = sys.stdin.read() if args.query == "-" else args.query
     output: Path | None = args.output
     writer = writer_of(output) if output is not None else None
@@ -117,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
-    """A name is an identifier before the first `=`; all or none of the values have one."""
+    """The values of --param, in order or by name. A name is an identifier before the first `=`."""
     pairs = [text.partition("=") for text in given]
     named = [bool(separator) and name.isidentifier() for name, separator, _ in pairs]
     if not given:
@@ -125,12 +119,12 @@ def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
     if all(named):
         return {name: value for name, _, value in pairs}
     if any(named) and not all(named):
-        raise InterfaceError("either all --param have a NAME= or none has")
+        raise InterfaceError("only some --param have a name: write NAME=VALUE for all of them, or VALUE for all")
     return given
 
 
 def _dtypes(given: list[str]) -> dict[str, str]:
-    """The name ends at the first `=`: a type may have one."""
+    """The values of --dtype. The name ends at the first `=`, because a type may contain another."""
     pairs = [text.partition("=") for text in given]
     wrong = [text for text, (name, _, dtype) in zip(given, pairs, strict=True) if not (name and dtype)]
     if wrong:
@@ -144,7 +138,7 @@ def _precision(text: str) -> tuple[int, int]:
 
 
 def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
-    """The batches; beside them, on a terminal, rows, bytes and rate, and how the server encodes at the moment."""
+    """The batches. A terminal shows the progress and, with `verbose`, the configuration of the last chunk."""
     if not sys.stderr.isatty():
         yield from result
         return
@@ -191,7 +185,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _show(result: Result) -> None:
-    """The first rows, as a table. More are not fetched."""
+    """Shows the first rows as a table. Further rows are not fetched."""
     header = [_cell(name) for name in result.column_names]
     rows: list[list[str]] = []
     more = False
@@ -212,6 +206,6 @@ def _show(result: Result) -> None:
 
 
 def _cell(value: object) -> str:
-    """One line."""
+    """The value as one line of at most 60 characters."""
     text = shown("NULL" if value is None else str(value))
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,4 +1,4 @@
-"""Values as the terminal shows them, those included that Python has no object for."""
+"""Values for the terminal, including those that Python's types cannot represent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from colonnade._libraries import require
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Infinite dates and timestamps, by their bits (spec/TYPES.md).
+#: The number of an infinite date or timestamp, by its bits (spec/TYPES.md).
 _INFINITY = {32: 2**31 - 1, 64: 2**63 - 1}
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 #: Days of the Gregorian calendar's cycle of 400 years, and from 0000-03-01 to 1970-01-01.
@@ -18,7 +18,7 @@ _CYCLE, _EPOCH = 146_097, 719_468
 
 
 def values(array: pa.Array) -> list[Any]:
-    """An object for each value: Python's, or a text where Python has none."""
+    """An object for each value: Python's, or text if Python has no object for one of them."""
     pa = require("pyarrow", "colonnade read")
     if unrepresentable(pa.table([array], names=["v"]), midnight=True) is None:
         try:
@@ -63,7 +63,7 @@ def _moment(days: int, part: int, per_second: int, bits: int) -> str:
 
 
 def _day(days: int, time: str = "") -> str:
-    """The date so many days after 1970-01-01, by the calendar's cycles; a year has its end in February here."""
+    """The date `days` days after 1970-01-01, by the cycles of the calendar. Here a year begins in March."""
     cycles, day = divmod(days + _EPOCH, _CYCLE)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100

@@ -1,4 +1,4 @@
-"""Output to the terminal. Text of databases is escaped, so that it cannot control the terminal."""
+"""Output to the terminal. Control characters are escaped, so that text of a database cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from colonnade._core import printable
 
 
 def shown(text: str, *, lines: bool = False) -> str:
-    """The text with escapes for control characters and for what turns the direction of text."""
-    # What is no Unicode, such as a file's name, has surrogates.
+    """The text with escapes for control characters and for characters that change the direction of text."""
+    # Surrogates represent bytes that are not Unicode, such as those of a file's name.
     return printable(text.encode("utf-8", "backslashreplace").decode("utf-8"), lines=lines)
 
 

@@ -42,7 +42,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_add(args: argparse.Namespace) -> int:
     if args.connections is not None and args.connections < 1:
-        raise ValueError("--connections is at least 1; remove the user to keep it out")
+        raise ValueError("--connections must be at least 1; to deny access, remove the user")
     is_new = add_user(
         args.users, args.name, password(args.name), read_only=args.read_only, connections=args.connections
     )
@@ -51,7 +51,7 @@ def run_add(args: argparse.Namespace) -> int:
 
 
 def password(name: str) -> str:
-    """Never from the command line, which others can see."""
+    """Reads the password, which never comes from the command line, because other users can see that."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     first = getpass.getpass(f"Password for {name}: ")
@@ -63,7 +63,7 @@ def password(name: str) -> str:
 def run_remove(args: argparse.Namespace) -> int:
     if not remove_user(args.users, args.name):
         raise ValueError(f"there is no user {args.name} in {args.users}")
-    print(f"removed {args.name}; sessions that are open stay open, and a running server has to be told: SIGHUP")
+    print(f"removed {args.name}; open sessions stay open; send SIGHUP to a running server")
     return 0
 
 

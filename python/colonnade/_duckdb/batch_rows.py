@@ -1,4 +1,4 @@
-"""How many rows of a DuckDB result make a batch."""
+"""The number of rows in a batch of a DuckDB result."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from duckdb.sqltypes import DuckDBPyType
 
-# DuckDB's own unit of work; a batch of fewer rows costs more than it saves.
+# The rows that DuckDB processes at once. A smaller batch costs more time than it saves memory.
 VECTOR_ROWS = 2048
-# Bytes of a value in Arrow; what varies is guessed, which is good enough for the size of a batch.
+# Bytes of a value in Arrow. For values of varying length this is an estimate, which is enough to size a batch.
 WIDTHS = {"boolean": 1, "tinyint": 1, "utinyint": 1, "smallint": 2, "usmallint": 2, "enum": 2}
 WIDTHS |= dict.fromkeys(("integer", "uinteger", "float", "date"), 4)
 WIDTHS |= dict.fromkeys(("hugeint", "decimal", "interval"), 16)
@@ -25,7 +25,7 @@ def row_bytes(types: Sequence[DuckDBPyType]) -> int:
 
 
 def rows_per_batch(row_bytes: int, batch_rows: int, batch_bytes: int) -> int:
-    """How many rows stay within both limits, in whole vectors where that is possible."""
+    """The rows of a batch within both limits: whole vectors, unless `batch_rows` is less than one vector."""
     fitting = batch_bytes // row_bytes
     vectors = max(VECTOR_ROWS, fitting // VECTOR_ROWS * VECTOR_ROWS)
     return min(batch_rows, vectors)
@@ -40,6 +40,6 @@ def width(type_: DuckDBPyType) -> int:
 
 
 def children(type_: DuckDBPyType) -> list[DuckDBPyType]:
-    """The types nested in one; an array's size is not among them."""
+    """The types nested in a type, without an array's size, which DuckDB lists among them."""
     parts = (part[1] for part in type_.children)
     return [part for part in parts if not isinstance(part, (int, list))]

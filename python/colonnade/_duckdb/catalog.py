@@ -1,8 +1,9 @@
-"""PostgreSQL's catalog beside the served database: how it is made, found, and shown to clients."""
+"""PostgreSQL's catalog beside the served database: it is created, put on the search path, and shown to clients."""
 
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from .fences import ReadOnlyConnection
 
-#: The database that holds what `catalog.sql` and its companions make.
+#: The name of the database with the catalog.
 CATALOG = "colonnade_catalog"
-# Read before the process gives up its access to files.
+# They are read on import, because the process gives up its access to files later.
 CATALOG_SQL = [
     Path(__file__).with_name(part).read_text()
     for part in ("catalog.sql", "catalog_functions.sql", "information_schema.sql")
@@ -34,24 +35,20 @@ CATALOG_SQL = [
 def attach_catalog(
     root: DuckDBPyConnection, database: str, home: str, fence: Fence | None, scratch: Path | None = None
 ) -> None:
-    """Make PostgreSQL's catalog, for all sessions to come and none of them to change: memory cannot be attached
-    read-only, a file can. `home` is what `main` is called there. With a fence, files are hidden there. In `scratch` it
-    stays for the next process."""
-    if scratch is not None:
-        path = scratch / "catalog.duckdb"
+    """Attach PostgreSQL's catalog read-only, so that no session changes it. It is a file, because a database in memory
+    cannot be attached read-only. `home` is the name of `main` in the catalog. With a fence, the catalog hides files. In
+    `scratch`, the next process finds the file again.
+    """
+    with nullcontext(scratch) if scratch is not None else tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
+        path = Path(directory) / "catalog.duckdb"
         if not path.exists():
             make_catalog(root, database, home, path, fence)
-        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
-        return
-    with tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
-        path = Path(directory) / "catalog.duckdb"
-        make_catalog(root, database, home, path, fence)
-        # Open files stay where their names do not.
+        # A temporary file stays open after its directory is removed.
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
 def make_catalog(root: DuckDBPyConnection, database: str, home: str, path: Path, fence: Fence | None) -> None:
-    # Under another name until it is whole: the process may die meanwhile.
+    # The file gets its name only when it is complete, because the process may die before.
     draft = path.with_name("draft.duckdb")
     draft.unlink(missing_ok=True)
     root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
@@ -72,22 +69,22 @@ def search_path(connection: DuckDBPyConnection | ReadOnlyConnection) -> str:
 
 
 def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
-    """Put PostgreSQL's catalog at the end of the search path, if it is not there."""
+    """Append PostgreSQL's catalog to the search path, if it is missing there."""
     path = search_path(connection)
     if f"{CATALOG}.main" not in path:
         path = path or "main"
         connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.main')}")
 
 
-#: The catalog's type of functions (`catalog.sql`).
+#: The type of functions in `catalog.sql`.
 REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
-#: DuckDB's types of the catalog's vectors and arrays of names (`catalog.sql`), which users' lists can have, too, and
-#: PostgreSQL's names of them.
+#: PostgreSQL's names of the catalog's vectors and arrays of names, by their DuckDB types in `catalog.sql`. Users' lists
+#: can have the same DuckDB types.
 LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "VARCHAR[]": "name[]"}
-#: Those that leave as texts.
+#: The types of `LISTS` that clients receive as text.
 VECTORS = ("USMALLINT[]", "UINTEGER[]")
-#: With these variables vectors are arrays of a fixed size, and names are JSON. A user's list stays what it is, and so
-#: does a list of a vector's items.
+#: With these variables set, the catalog's vectors are arrays of a fixed size, and its names are JSON. A user's list
+#: keeps its type, and so does a list of a vector's items.
 PROBES = {
     "colonnade_vectors": "[0]::USMALLINT[1]",
     "colonnade_oids": "[0]::UINTEGER[1]",
@@ -99,9 +96,9 @@ PROBES = {
 class CatalogColumns:
     """The columns of a statement that have types of PostgreSQL's catalog."""
 
-    #: Positions and DuckDB's types of those that leave as texts.
+    #: The columns that clients receive as text: positions and DuckDB types.
     texts: dict[int, str] = field(default_factory=dict)
-    #: Positions and PostgreSQL's types of all.
+    #: All of these columns: positions and PostgreSQL types.
     types: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -112,7 +109,7 @@ class CatalogColumns:
         types: Sequence[DuckDBPyType],
         values: dict[str, object] | None,
     ) -> CatalogColumns:
-        """Those of a statement that DuckDB has bound with these `types`. It does not run."""
+        """The columns of a statement that DuckDB has bound with these `types`. The statement does not run."""
         names = list(map(str, types))
         found = cls()
         for position, name in enumerate(names):
@@ -128,11 +125,11 @@ class CatalogColumns:
         return found
 
     def shown(self, types: Iterable[object]) -> tuple[str, ...]:
-        """The types of all columns as clients are told of them."""
+        """The types of all columns, as clients see them."""
         return tuple(self.types.get(position, str(type_)) for position, type_ in enumerate(types))
 
     def as_texts(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
-        """The same rows, with the texts."""
+        """The same rows, with the columns of `texts` as text."""
         if not self.texts:
             return relation
         columns = enumerate(relation.columns)
@@ -144,7 +141,7 @@ class CatalogColumns:
             case None:
                 return source
             case type_ if type_ in VECTORS:
-                # Numbers with spaces between them.
+                # PostgreSQL's text of a vector: its numbers, separated by spaces.
                 return f"CASE WHEN {source} IS NOT NULL THEN coalesce(array_to_string({source}, ' '), '') END"
             case _:
                 return f"CAST({source} AS VARCHAR)"
@@ -153,7 +150,7 @@ class CatalogColumns:
 def other_types(
     connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
 ) -> list[str] | None:
-    """The types of a statement's columns if the catalog's were others; None if DuckDB does not take it then."""
+    """The types of a statement's columns when the catalog has the types of `PROBES`; None if DuckDB then refuses it."""
     for name, value in PROBES.items():
         connection.execute(f"SET VARIABLE {name} = {value}")
     types, failed = None, None

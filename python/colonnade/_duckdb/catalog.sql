@@ -1,17 +1,17 @@
--- PostgreSQL's catalog as its clients ask for it, of the database that is current. DuckDB's own views of these names have other type
--- numbers, and all databases at once.
+-- PostgreSQL's catalog of the current database, as PostgreSQL's clients query it. DuckDB's own views with these names have other type
+-- numbers, and show all databases together.
 
 CREATE TYPE name AS VARCHAR;
 CREATE TYPE jsonb AS JSON;
--- Lists that count from 0; clients see numbers with spaces between them. DuckDB forgets what a type was called, and a user's list may have
--- the same type. So the type of the catalog's vectors, and of nothing else, depends on variables: `catalog.py` sets them to find their columns.
--- Likewise names, since an array of them has a type of its own.
+-- Lists that count from 0. Clients see numbers separated by spaces. DuckDB does not keep the name of a type, and a user's list may have
+-- the same type. So only the type of the catalog's vectors depends on variables, which `catalog.py` sets to find their columns. The same is
+-- done for names, because an array of names has its own type.
 CREATE TYPE int2vector AS USMALLINT[];
 CREATE TYPE oidvector AS UINTEGER[];
 CREATE MACRO as_int2vector(numbers) AS coalesce(numbers::USMALLINT[], getvariable('colonnade_vectors'));
 CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_names'));
 CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
--- A function: text that is compared with numbers, too. Clients see the name (`engine.py`). No function has the number 0, and none any other.
+-- A function: text that can also be compared with numbers. Clients see the name (`catalog.py`). No function has a number.
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
 CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
 
@@ -54,15 +54,15 @@ INSERT INTO types VALUES
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
 
--- How clients see a schema. `home` is what they call DuckDB's `main` (`engine.py`): `public`, unless there is another schema of this name.
+-- The name of a schema for clients. `home` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
 CREATE MACRO shown(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
--- The other way, for names that clients give.
+-- The reverse, for names that clients give.
 CREATE MACRO meant(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
 
--- Where tables are that end with the session; the other database that a client is shown.
+-- Clients see two databases: the current one, and the one with temporary tables.
 CREATE MACRO is_shown(database) AS database = current_database() OR database = 'temp';
 
--- The user's types that clients can be told of: enumerations.
+-- The types of users that clients can see: enumerations.
 CREATE VIEW enums AS
 SELECT type_oid AS oid, type_name AS name, schema_oid AS namespace, schema_name AS schema, labels,
        'ENUM(' || array_to_string(['''' || replace(label, '''', '''''') || '''' for label in labels], ', ') || ')' AS duckdb
@@ -79,7 +79,7 @@ SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, 
        NULL::VARCHAR[] AS typacl
 FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
              0::BIGINT AS typelem, typarray,
-             -- What PostgreSQL's functions of a type begin with.
+             -- The first part of the names of a type's functions in PostgreSQL.
              CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
                                    'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
       FROM colonnade_catalog.main.types
@@ -90,11 +90,11 @@ CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
 FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, len(labels) + 1)) AS position FROM colonnade_catalog.main.enums);
 
--- By DuckDB's names, without what is in parentheses, and by PostgreSQL's.
+-- Types by DuckDB's names, without the part in parentheses, and by PostgreSQL's names.
 CREATE TABLE by_duckdb AS SELECT unnest(duckdb) AS known, oid, typarray FROM types;
 CREATE TABLE by_sql AS SELECT oid, sql_name AS known FROM types UNION ALL SELECT typarray, sql_name || '[]' FROM types WHERE typarray > 0;
 
--- DuckDB's columns with the numbers of their types: text where PostgreSQL has nothing like it.
+-- DuckDB's columns with the numbers of their types; text if PostgreSQL has no such type.
 CREATE VIEW numbered_columns AS
 SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
        CASE WHEN data_type LIKE 'DECIMAL(%)' THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
@@ -103,7 +103,7 @@ LEFT JOIN colonnade_catalog.main.by_duckdb t ON t.known = split_part(regexp_repl
 LEFT JOIN colonnade_catalog.main.enums e ON e.duckdb = c.data_type
 WHERE colonnade_catalog.main.is_shown(c.database_name) AND NOT c.internal;
 
--- Names as PostgreSQL writes them: in quotes where they must be (its reserved words, from the manual's appendix "SQL Key Words").
+-- Names in PostgreSQL's notation, with quotes where they are necessary (reserved words are in the manual's appendix "SQL Key Words").
 CREATE MACRO quote_ident(word) AS
     CASE WHEN regexp_full_match(word, '[a-z_][a-z0-9_$]*') AND NOT regexp_full_match(word,
         'all|analyse|analyze|and|any|array|as|asc|asymmetric|both|case|cast|check|collate|column|constraint|create|'
@@ -136,7 +136,7 @@ UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 CREATE MACRO schema_number(place) AS
     (SELECT min(oid)::BIGINT FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = place);
 
--- A constraint's number is also its index's. DuckDB has none for either; these are beyond its own numbers, and tell the table's.
+-- A constraint and its index have the same number. DuckDB has no such numbers. These exceed DuckDB's own numbers, and contain the table's.
 CREATE MACRO table_of(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
 CREATE VIEW declared AS
 SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
@@ -169,20 +169,20 @@ FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
 UNION ALL
 SELECT index_oid, index_name, database_name = 'temp', schema_oid, schema_name, table_oid, table_name, is_primary, is_unique,
        [coalesce(list_position(names, colonnade_catalog.main.unquoted(element)), 0) for element in elements], elements
-FROM (SELECT i.*, -- Expressions are in parentheses, and those that are more than a call in another pair.
+FROM (SELECT i.*, -- Expressions are in parentheses; those that are not a call are in two pairs.
              [regexp_replace(CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END, '^\((\w+\([^()]*\))\)$', '\1')
               for element in expressions::VARCHAR[]] AS elements,
              (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c WHERE c.table_oid = i.table_oid) AS names
       FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_shown(database_name));
 
--- The catalog's own relations that others speak of, with PostgreSQL's numbers.
+-- The catalog's own relations to which other relations refer, with PostgreSQL's numbers.
 CREATE TABLE own_relations (oid BIGINT, name VARCHAR);
 INSERT INTO own_relations VALUES
     (1213, 'pg_tablespace'), (1247, 'pg_type'), (1249, 'pg_attribute'), (1255, 'pg_proc'), (1259, 'pg_class'), (1262, 'pg_database'),
     (2601, 'pg_am'), (2604, 'pg_attrdef'), (2606, 'pg_constraint'), (2608, 'pg_depend'), (2609, 'pg_description'), (2610, 'pg_index'),
     (2615, 'pg_namespace'), (2616, 'pg_opclass'), (2618, 'pg_rewrite'), (2620, 'pg_trigger'), (3501, 'pg_enum'), (2224, 'pg_sequence');
 
--- All that has a number and a name like a table.
+-- Everything with a number in pg_class.
 CREATE VIEW relations AS
 SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
        estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
@@ -233,13 +233,13 @@ SELECT oid::BIGINT AS oid, name AS conname, namespace::BIGINT AS connamespace, k
        CASE kind WHEN 'f' THEN referenced_columns END::SMALLINT[] AS confkey, expression AS conbin
 FROM colonnade_catalog.main.constraints;
 
--- Which key a foreign key depends on.
+-- The key on which a foreign key depends.
 CREATE VIEW pg_depend AS
 SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGINT AS refclassid, key::BIGINT AS refobjid, 0 AS refobjsubid,
        'n' AS deptype
 FROM colonnade_catalog.main.constraints WHERE kind = 'f';
 
--- Comments on functions are left out: DuckDB takes its time to list its own thousands.
+-- Without comments on functions, because listing DuckDB's thousands of functions is slow.
 CREATE VIEW pg_description AS
 SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
 FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
@@ -261,7 +261,7 @@ SELECT table_oid::BIGINT AS attrelid, colonnade_catalog.main.as_name(column_name
        'i' AS attalign, false AS attbyval, -1 AS attcacheoff, '' AS attcompression
 FROM colonnade_catalog.main.numbered_columns
 UNION ALL
--- Those of indexes.
+-- The columns of indexes.
 SELECT i.oid, colonnade_catalog.main.as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
        false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
 FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM colonnade_catalog.main.indexes) i
@@ -313,7 +313,7 @@ CREATE VIEW pg_roles AS
 SELECT 10::BIGINT AS oid, current_user AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb,
        true AS rolcanlogin, -1 AS rolconnlimit, NULL::TIMESTAMP AS rolvaliduntil, false AS rolreplication, false AS rolbypassrls;
 CREATE VIEW pg_auth_members AS SELECT 0::BIGINT AS roleid, 0::BIGINT AS member, 0::BIGINT AS grantor, false AS admin_option LIMIT 0;
--- `tableoid` is the number of the relation itself, which PostgreSQL shows only to those who ask for it.
+-- `tableoid` is the number of the relation itself. In PostgreSQL, `*` does not include it.
 CREATE VIEW pg_language AS
 SELECT 14::BIGINT AS oid, 'sql' AS lanname, 10::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
        0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid;

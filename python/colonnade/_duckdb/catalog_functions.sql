@@ -1,26 +1,20 @@
--- PostgreSQL's functions about its catalog, and the views of it that are meant for people, over what `catalog.sql` has made.
+-- PostgreSQL's functions for its catalog, and its views for people. They use the relations of `catalog.sql`.
 
 CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
--- Whose session this is, as `engine.py` and the server say in the beginning. It may say otherwise itself; nothing depends on it.
+-- The session's user and process, which `engine.py` and the server set at its start. A client can change them, but no permission depends on them.
 CREATE MACRO current_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
--- In FROM, where PostgreSQL takes any function.
+-- PostgreSQL allows these functions in FROM too.
 CREATE MACRO current_schema() AS colonnade_catalog.main.shown(system.main.current_schema());
 CREATE MACRO current_schema() AS TABLE SELECT colonnade_catalog.main.shown(system.main.current_schema()) AS current_schema;
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
 CREATE MACRO pg_get_userbyid(role) AS current_user;
 CREATE MACRO pg_table_is_visible(number) AS
     colonnade_catalog.main.table_of(number) IN (
-        SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
-        UNION ALL
-        SELECT view_oid FROM duckdb_views() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
-        UNION ALL
-        SELECT sequence_oid FROM duckdb_sequences() WHERE database_name = current_database() AND schema_name = system.main.current_schema() OR temporary
-        UNION ALL
-        SELECT index_oid FROM duckdb_indexes() WHERE database_name = current_database() AND schema_name = system.main.current_schema()
-        UNION ALL FROM (SELECT oid FROM colonnade_catalog.main.own_relations));
+        SELECT oid FROM colonnade_catalog.main.relations
+        WHERE CASE WHEN temporary THEN kind <> 'i' ELSE schema IN (system.main.current_schema(), 'pg_catalog') END);
 CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
      FROM duckdb_views() WHERE view_oid = number);
@@ -35,7 +29,7 @@ CREATE MACRO pg_get_function_result(function) AS
     (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
--- UTF8 is the only encoding here; -1 is PostgreSQL's answer to a name that it does not know.
+-- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.
 CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
 CREATE MACRO getdatabaseencoding() AS 'UTF8';
 CREATE MACRO pg_collation_is_visible(collation) AS true;
@@ -63,13 +57,13 @@ CREATE MACRO obj_description(number, catalog) AS
 CREATE MACRO col_description(number, place) AS
     (SELECT min(description) FROM colonnade_catalog.main.pg_description WHERE objoid = number AND objsubid = place);
 CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
--- In a list of relations as psql has it, WITH ORDINALITY.
+-- psql's list of relations uses it WITH ORDINALITY.
 CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS relid, 1 AS depth;
 CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
 CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 
--- What the parser makes of casts to regclass and its like (duckdb/src/catalog/casts.rs). Of two relations with a name, that in the
--- current schema is meant, or else that of the catalog.
+-- The functions to which casts to regclass and similar types are rewritten (duckdb/src/catalog/casts.rs). If several relations have the
+-- name, the one in the current schema is meant, or else the one in the catalog.
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
      for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
@@ -96,7 +90,7 @@ CREATE MACRO regtype_number(given) AS
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
          ELSE coalesce(colonnade_catalog.main.format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
--- Of arrays of types' numbers, as functions have them here.
+-- The names of a function's argument types.
 CREATE MACRO regtype_list(numbers) AS
     [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
 CREATE MACRO regnamespace_number(given) AS
@@ -107,7 +101,7 @@ CREATE MACRO regnamespace_number(given) AS
 CREATE MACRO regnamespace_name(number) AS
     coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
              number::VARCHAR);
--- Functions of the catalog's types are known by their names alone.
+-- Functions of the catalog's types have a name but no number.
 CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
 CREATE MACRO regproc_oid(given) AS
     coalesce(try_cast(given AS BIGINT),
@@ -126,12 +120,12 @@ CREATE MACRO regprocedure_name(given) AS
     CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
          ELSE coalesce((SELECT min(proname || '(' || array_to_string(['text' for name in proargnames], ',') || ')')
                         FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
--- The search path without this catalog, which is the last.
+-- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
     || [colonnade_catalog.main.shown(place) for place in system.main.current_schemas(false)[:-2]];
 
--- Sizes that DuckDB does not tell are NULL.
+-- Sizes that DuckDB does not report are NULL.
 CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT, (relation, fork) AS NULL::BIGINT;
 CREATE MACRO pg_table_size(relation) AS NULL::BIGINT;
 CREATE MACRO pg_indexes_size(relation) AS NULL::BIGINT;
@@ -141,8 +135,8 @@ CREATE MACRO pg_database_size(database) AS
     (SELECT min(block_size * total_blocks) FROM pragma_database_size()
      WHERE database_name = coalesce((SELECT min(database_name) FROM duckdb_databases() WHERE database_oid = try_cast(database AS BIGINT)),
                                     database::VARCHAR));
--- By PostgreSQL's rule (dbsize.c): the first unit in which there are fewer than 10,240 bytes or, rounded, 10,240 of it. `halves` are halves of a kB,
--- rounded to zero.
+-- PostgreSQL's rule (dbsize.c): the first unit in which the size is less than 10,240 bytes or, rounded, less than 10,240 units. `halves` is
+-- the size in halves of a kB, rounded towards zero.
 CREATE MACRO pg_size_rounded(halves, sign) AS
     CASE WHEN halves < 20479 THEN sign || (halves + 1) // 2 || ' kB'
          WHEN halves // 1024 < 20479 THEN sign || (halves // 1024 + 1) // 2 || ' MB'
@@ -174,8 +168,8 @@ CREATE MACRO pg_blocking_pids(process) AS []::INTEGER[];
 CREATE MACRO txid_current() AS current_transaction_id()::BIGINT;
 CREATE MACRO to_regproc(given) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_proc WHERE proname = colonnade_catalog.main.words(given)[-1]);
 
--- Templates of PostgreSQL's for dates and times (its manual, "Data Type Formatting Functions") as DuckDB's: what is not known here is an
--- error, and not a letter of the result.
+-- PostgreSQL's templates for dates and times (its manual, "Data Type Formatting Functions") as DuckDB's formats. An unknown pattern is an
+-- error, and is not copied into the result.
 CREATE MACRO known_template(template) AS
     CASE WHEN regexp_matches(regexp_replace(template, '(?i:IYYY|IW|YYYY|YY|DDD|DD|HH24|HH12|HH|MI|MM|SS|MS|US)|AM|PM|FMMonth|FMDay|Mon|Dy|"[^"%A-SU-Ya-z]*"', '', 'g'), '[A-Za-z%"]')
          THEN error('to_char and to_timestamp know no template "' || template
@@ -216,7 +210,7 @@ CREATE MACRO current_setting(setting_name) AS
     coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
              CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
 
--- DuckDB's macros have no arguments in any number.
+-- A macro of DuckDB cannot have any number of arguments.
 CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b),
     (a, b, c, d) AS json_object(a::VARCHAR, b, c::VARCHAR, d),
     (a, b, c, d, e, f) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f),
@@ -225,7 +219,7 @@ CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b),
     (a, b, c, d, e, f, g, h, i, j, k, l) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l),
     (a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l, m::VARCHAR, n);
 
--- What is listed for people.
+-- Views for people.
 CREATE VIEW pg_tables AS
 SELECT nspname AS schemaname, relname AS tablename, current_user AS tableowner, NULL::VARCHAR AS tablespace, relhasindex AS hasindexes,
        false AS hasrules, false AS hastriggers, false AS rowsecurity
@@ -253,7 +247,7 @@ SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper
        rolbypassrls AS usebypassrls, NULL::VARCHAR AS passwd, rolvaliduntil AS valuntil, NULL::VARCHAR[] AS useconfig
 FROM colonnade_catalog.main.pg_roles;
 
--- What there is none of: for tools that list it.
+-- Views without rows, for tools that query them.
 CREATE VIEW pg_replication_slots AS
 SELECT '' AS slot_name, '' AS plugin, '' AS slot_type, 0::BIGINT AS datoid, '' AS database, false AS temporary, false AS active, 0 AS active_pid,
        0::BIGINT AS xmin, 0::BIGINT AS catalog_xmin, '' AS restart_lsn, '' AS confirmed_flush_lsn, '' AS wal_status, 0::BIGINT AS safe_wal_size,
@@ -304,7 +298,7 @@ SELECT '' AS schemaname, '' AS tablename, '' AS attname, 0::FLOAT AS null_frac, 
 CREATE VIEW pg_statistic AS SELECT 0::BIGINT AS starelid, 0 AS staattnum, 0::FLOAT AS stanullfrac, 0 AS stawidth LIMIT 0;
 CREATE VIEW pg_largeobject_metadata AS SELECT 0::BIGINT AS oid, 10::BIGINT AS lomowner LIMIT 0;
 
--- This session alone: what others do is theirs.
+-- Only this session: a client must not see those of others.
 CREATE VIEW pg_stat_activity AS
 SELECT min(oid) AS datid, current_database() AS datname, colonnade_catalog.main.pg_backend_pid() AS pid, 10::BIGINT AS usesysid, current_user AS usename,
        '' AS application_name, NULL::VARCHAR AS client_addr, NULL::VARCHAR AS client_hostname, NULL::INTEGER AS client_port,

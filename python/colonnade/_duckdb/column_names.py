@@ -1,7 +1,7 @@
-"""PostgreSQL's names of columns without an alias (`count`, `int4`, `?column?`), where DuckDB writes the expression.
+"""PostgreSQL's names of columns without an alias (`count`, `int4`, `?column?`), which DuckDB names by the expression.
 
-The rules are those of PostgreSQL's FigureColname (src/backend/parser/parse_target.c), over the statement as DuckDB has
-parsed it. What has an alias, or is a column, keeps the name that DuckDB gives it.
+The rules are those of PostgreSQL's FigureColname (src/backend/parser/parse_target.c), applied to DuckDB's parse tree. A
+column with an alias, or of a table, keeps the name that DuckDB gives it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 UNNAMED = "?column?"
-#: A longer statement keeps DuckDB's names: its tree would be some forty times as long.
+#: A longer statement keeps DuckDB's names, because its parse tree as JSON would be about 40 times as long.
 LONGEST = 65_536
-#: Names that DuckDB gives to constants and to columns of VALUES; all others that it makes up have signs in them.
+#: DuckDB's names of constants and of the columns of VALUES. All its other generated names contain punctuation.
 MADE_UP = re.compile("NULL|true|false|col[0-9]+")
 
-#: PostgreSQL's names of types, where DuckDB's parser has others.
+#: PostgreSQL's names of types, where DuckDB's parser has other names.
 TYPES = {
     "BOOLEAN": "bool",
     "TINYINT": "int2",
@@ -37,9 +37,9 @@ TYPES = {
     "TIME WITH TIME ZONE": "timetz",
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
-#: Calls that casts have become (duckdb/src/catalog/casts.rs).
+#: The functions to which casts are rewritten (duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
-#: What DuckDB calls a function that has its own syntax, by the word that is written, and what PostgreSQL calls it.
+#: Functions with their own syntax: the written word and DuckDB's function, and PostgreSQL's name.
 SPELLED = {
     ("count", "count_star"): "count",
     ("extract", "date_part"): "extract",
@@ -47,24 +47,24 @@ SPELLED = {
     ("trim", "ltrim"): "ltrim",
     ("trim", "rtrim"): "rtrim",
 }
-#: Functions that stand for syntax without a name.
+#: DuckDB's functions for syntax without a function name, and PostgreSQL's names.
 SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
 OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
-#: How the server writes its cast of a parameter (duckdb/src/placeholder.rs).
+#: The beginning of a cast that the server adds to a parameter (duckdb/src/placeholder.rs).
 OWN_CAST = b"CAST(($"
 
-#: How much a name says (FigureColname's strength): nothing, a type or `case`, or what the value is.
+#: FigureColname's strength of a name: none, a type or `case`, or a name of the value.
 NOTHING, WEAK, STRONG = range(3)
 
 
 def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns of a query, given those that DuckDB has for them."""
+    """The names of a query's columns. `columns` are DuckDB's names."""
     if all(map(is_chosen, columns)) or len(sql) > LONGEST:
         return tuple(columns)
     try:
         found = tree_names(parser, sql, len(columns))
     except (RecursionError, LookupError, duckdb.Error):
-        # A statement that runs is not to fail for its names: its tree is too deep, or has parts unknown here.
+        # The tree is too deep or has unknown parts. The statement must run nevertheless.
         return tuple(columns)
     return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))
 
@@ -74,24 +74,24 @@ def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | N
     ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
     tree = json.loads(text)
     if tree["error"]:
-        # DuckDB shows the trees of queries only.
+        # DuckDB serializes only queries.
         return [None] * count
     return Tree(sql.encode()).columns(tree["statements"][-1]["node"], count)
 
 
 def is_chosen(name: str) -> bool:
-    """Whether a name is no expression's text for certain."""
+    """Whether a name is certainly not the text of an expression."""
     return name.isidentifier() and MADE_UP.fullmatch(name) is None
 
 
 class Tree:
-    """The tree of a statement, beside its text."""
+    """The parse tree of a statement, with its text."""
 
     def __init__(self, sql: bytes) -> None:
         self._sql = sql
 
     def columns(self, node: dict[str, Any], count: int) -> list[str | None]:
-        """The names of a query's `count` columns; None for those that keep theirs."""
+        """The names of a query's `count` columns; None for a column that keeps its name."""
         if node["type"] == "SET_OPERATION_NODE":
             return self.columns(node["children"][0], count)
         unknown: list[str | None] = [None] * count
@@ -111,25 +111,24 @@ class Tree:
         return names[:first] + middle + behind
 
     def of_star(self, node: dict[str, Any], star: dict[str, Any], count: int) -> list[str | None]:
-        """The names of the columns that a star stands for: those of VALUES or of a query in FROM."""
+        """The names of a star's `count` columns, if FROM is VALUES or a query; otherwise None for each."""
         source = node.get("from_table", {})
         plain = {"class", "type", "query_location", "query_location_length", "relation_name"}
-        if star["class"] != "STAR" or not set(star) <= plain or source.get("column_name_alias"):
-            return [None] * count
-        if source.get("type") == "EXPRESSION_LIST":
+        is_plain = star["class"] == "STAR" and set(star) <= plain and not source.get("column_name_alias")
+        if is_plain and source.get("type") == "EXPRESSION_LIST":
             return [f"column{at + 1}" for at in range(count)]
-        if source.get("type") == "SUBQUERY":
+        if is_plain and source.get("type") == "SUBQUERY":
             return self.columns(source["subquery"]["node"], count)
         return [None] * count
 
     def name(self, item: dict[str, Any]) -> str | None:
-        """The name of a column; None if it keeps its own."""
+        """The name of a column; None if it keeps its name."""
         if item.get("alias") or item["class"] in ("COLUMN_REF", "POSITIONAL_REFERENCE"):
             return None
         return self.figure(item)[1] or UNNAMED
 
     def figure(self, item: dict[str, Any]) -> tuple[int, str]:
-        """The name that an expression suggests, and how much it says."""
+        """The strength and the name that FigureColname finds for an expression."""
         kind, type_ = item["class"], item["type"]
         if kind == "COLUMN_REF":
             return STRONG, item["column_names"][-1]
@@ -188,18 +187,18 @@ class Tree:
         return STRONG, first.get("alias") or self.figure(first)[1] or UNNAMED
 
     def text(self, item: dict[str, Any]) -> bytes:
-        """What an expression is written as."""
+        """The text of an expression."""
         start = item.get("query_location", 0)
         return self._sql[start : start + item.get("query_location_length", 0)]
 
     def called(self, item: dict[str, Any]) -> str:
-        """The name of the function as it is written, if that is how the expression begins."""
+        """The function's name as written, if the expression begins with a call; otherwise nothing."""
         called = re.match(rb'(?:[\w\x80-\xff]+\s*\.\s*|"[^"]*"\s*\.\s*)*([\w\x80-\xff]+|"[^"]*")\s*\(', self.text(item))
         return called[1].decode().strip('"').lower() if called else ""
 
 
 def type_name(type_: dict[str, Any]) -> str:
-    """PostgreSQL's name of a type; of an array that of its items."""
+    """PostgreSQL's name of a type; for an array, the name of its items' type."""
     while type_["type_name"].lower() in ("list", "array") and type_.get("children"):
         type_ = type_["children"][0]
     name: str = type_["type_name"]
@@ -207,12 +206,12 @@ def type_name(type_: dict[str, Any]) -> str:
 
 
 def gives_several(item: dict[str, Any]) -> bool:
-    """Whether an expression may stand for several columns: a star, or what has one in it, or unnest of a struct."""
+    """Whether an expression may become several columns: it contains a star, or unnest, which expands structs."""
     return any(part.get("type") == "STAR" or part.get("function_name") == "unnest" for part in parts(item))
 
 
 def parts(item: object) -> Iterator[dict[str, Any]]:
-    """An expression and all that it is made of, but not what is in its subqueries."""
+    """An expression and all expressions within it, without those of subqueries."""
     pending = [item]
     while pending:
         part = pending.pop()

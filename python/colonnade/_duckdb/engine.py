@@ -1,7 +1,6 @@
-"""DuckDB as the server's engine: sessions on one database, statements to Arrow streams.
+"""DuckDB as the server's engine: sessions run statements and return Arrow streams.
 
-`python/src/serve.rs` calls this and takes the streams; everything that carries rows happens there, without the
-interpreter lock.
+`python/src/serve.rs` calls this module and reads the streams without the interpreter lock.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from colonnade._core import Refused
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
-from .exact import AS_THEY_ARE, cast_target, check, exact, literal, quoted
+from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 
 try:
-    # Loaded before the first client comes, since it takes longer than most statements, and all sessions wait for it.
+    # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
     import pyarrow
 except ImportError:
     pyarrow = None
@@ -40,13 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a statement was when it last ran: one that only reads, and whose columns leave as they are.
+    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
 
-    DuckDB binds a statement anew whenever it runs. If its columns are others then, since somebody has changed a table
-    or this session its settings, it is looked at and run again, which of those that only read nobody can tell.
+    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
+    the statement is checked and run again. That has no visible effect, because the statement only reads.
     """
 
-    #: DuckDB's own, of names and types.
+    #: DuckDB's names and types of the columns.
     description: Sequence[tuple[object, ...]]
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -55,36 +54,36 @@ class Seen:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a statement gave: a stream of rows, or the number of rows it changed, or neither."""
+    """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
 
     stream: ArrowStream | None = None
     changed: int | None = None
-    #: The name of each column, as clients are to see it (`column_names.py`).
+    #: The name of each column, as clients see it (`column_names.py`).
     names: tuple[str, ...] = ()
     #: The DuckDB type of each column.
     types: tuple[str, ...] = ()
-    #: Positions of the columns that were cast to text, since Arrow has no exact form of their type.
+    #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Description:
-    """A statement's parameters and columns, each with its DuckDB type; no columns if it gives no rows."""
+    """A statement's parameters and columns, each with its DuckDB type. `columns` is None if it returns no rows."""
 
     parameters: list[tuple[str, str]] = field(default_factory=list)
     columns: list[tuple[str, str]] | None = None
-    #: Whether the columns are known only once it has run.
+    #: Whether the columns are unknown until the statement runs.
     late: bool = False
 
 
-#: A session remembers so many statements, none longer or with more columns than this: some 100 KB.
+#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 SEEN = 32
 SEEN_CHARACTERS = 2048
 SEEN_COLUMNS = 64
 
 
 class Capsule:
-    """A stream that has begun."""
+    """A running stream with Arrow's PyCapsule interface."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -94,7 +93,7 @@ class Capsule:
 
 
 class Registered:
-    """A table whose memory is given back while DuckDB still knows its name."""
+    """A table that can be released while DuckDB still has its name."""
 
     def __init__(self, table: ArrowStream) -> None:
         self._table: ArrowStream | None = table
@@ -104,51 +103,39 @@ class Registered:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         if self._table is None:
-            raise LookupError("the rows are no longer there")
+            raise LookupError("the rows have been released")
         return self._table.__arrow_c_stream__()
 
 
 class Engine:
-    """One database, opened once."""
+    """One database, which all sessions share."""
 
     def __init__(
         self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
     ) -> None:
         self._fences = fences or Fences()
-        self._is_in_memory = path == ":memory:"
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
-        #: Whether there is a schema `public`. If not, `main` is called so, and nobody makes one.
-        self._has_public = ("public",) in self._root.execute(query).fetchall()
+        has_public = ("public",) in self._root.execute(query).fetchall()
+        self.version = f"DuckDB {duckdb.__version__}"
+        #: The name that clients must use for the database; None for a database in memory, which accepts any name.
+        self.database = None if path == ":memory:" else self._database
+        #: The name of the database, and whether it has a schema `public`. If not, clients see `main` as `public`.
+        self.home = (self._database, has_public)
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
-        home = "main" if self._has_public else "public"
+        home = "main" if has_public else "public"
         attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
 
-    @property
-    def version(self) -> str:
-        return f"DuckDB {duckdb.__version__}"
-
-    @property
-    def database(self) -> str | None:
-        """The name of the database that clients may name; one in memory answers to any."""
-        return None if self._is_in_memory else self._database
-
-    @property
-    def home(self) -> tuple[str, bool]:
-        """The name of the database, and whether it has a schema `public`."""
-        return self._database, self._has_public
-
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
-        """A connection of its own, for a user who may only read or for one who may write, too."""
+        """A new connection for a user, who may write unless `read_only` is set."""
         with self._lock:
             connection, parser = self._root.cursor(), self._root.cursor()
-        # Names that the database lacks are looked up in PostgreSQL's catalog.
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
-        # What current_user says. Who may do what is not decided by it.
+        # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
         return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
 
@@ -157,17 +144,17 @@ class Engine:
 
 
 class Session:
-    """One client's connection. Only `interrupt` may be called while a statement runs."""
+    """One client's connection. While a statement runs, only `interrupt` may be called."""
 
     def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
-        #: What only shows the trees of statements, whatever state the session's transaction is in.
+        #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
         self._path = search_path(connection)
-        #: By their text, the one that was added first at the beginning.
+        #: By the statement's text; the oldest entry is the first.
         self._seen: dict[str, Seen] = {}
-        #: What `preview` has found in order last, with its text, until it runs. Its transaction is open until then.
+        #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._passed: tuple[str, Statement | None] | None = None
 
     def execute(
@@ -178,10 +165,10 @@ class Session:
         parameters: dict[str, object] | None,
         gives_rows: bool = False,
     ) -> Answer:
-        """Run one statement; rows come while DuckDB still works on the next ones, in batches within both limits.
+        """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
 
-        Parameters are texts that the statement casts, bytes, lists of such, or None. If it must give rows and does not,
-        nothing happens.
+        Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
+        that returns no rows is refused and does not run.
         """
         limits = (batch_rows, batch_bytes)
         passed, self._passed = self._passed, None
@@ -211,11 +198,12 @@ class Session:
                 self._connection.execute(sql)
             return Answer()
         if statement.is_query:
-            catalog = self._catalog_columns(statement, sql, parameters)
+            types = [] if statement.is_late else statement.types
+            catalog = CatalogColumns.of(self._connection, sql, types, parameters)
             if is_plain(statement, catalog):
                 return self._stream(statement, sql, limits, parameters, catalog)
             if not statement.is_late:
-                # A statement that also writes has done so when its rows are looked at.
+                # The types are checked before the statement runs, because it may also write.
                 columns = enumerate(zip(statement.columns, statement.types, strict=True))
                 check(column for position, column in columns if position not in catalog.texts)
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
@@ -232,34 +220,28 @@ class Session:
         parameters: dict[str, object] | None,
         catalog: CatalogColumns,
     ) -> Answer:
-        """Run a query whose columns leave as they are, and remember it."""
+        """Run a query whose columns need no conversion, and remember it."""
         bytes_ = row_bytes(statement.types)
-        # DuckDB's own relations run with this; its public ways bind a statement twice, or copy the rows.
+        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
         self._remember(sql, Seen(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
-    def _catalog_columns(self, statement: Statement, sql: str, parameters: dict[str, object] | None) -> CatalogColumns:
-        types = [] if statement.is_late else statement.types
-        return CatalogColumns.of(self._connection, sql, types, parameters)
-
     def _rows(
         self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int], catalog: CatalogColumns
     ) -> Answer:
-        """The rows of a query some of whose columns may leave in another form."""
+        """The rows of a query. Columns that need it are converted."""
         if relation is None:
             return Answer()
         types = catalog.shown(relation.types)
         names = column_names(self._parser, sql, relation.columns)
-        exported = exact(catalog.as_texts(relation))
-        return Answer(
-            stream=reader(exported.relation, limits), names=names, types=types, cast=tuple(exported.cast_from)
-        )
+        converted, cast_from = exact(catalog.as_texts(relation))
+        return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
 
     def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
-        """Run a statement that was seen before and is still what it was; most of the work of a short one is to find
-        that out. Otherwise None, and nothing has happened."""
+        """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
+        checks, which take most of the time of a short statement."""
         seen = self._seen.get(sql)
         if seen is None:
             return None
@@ -278,57 +260,58 @@ class Session:
         self._seen[sql] = seen
 
     def preview(self, sql: str) -> Answer | None:
-        """The columns of a query that changes the database, with no rows; it does not run. None for other statements,
-        and if only running it tells."""
+        """The columns of a query that changes the database, without rows. The query does not run. None for other
+        statements, and if the columns are unknown until it runs."""
         self.finish()
         if sql in self._seen:
             return None
         statement = self._gate.check(self._connection, sql, None)
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
-            # It runs next, whatever its columns are.
+            # `execute` runs it next, without another check.
             self._passed = (sql, statement)
             return None
-        catalog = self._catalog_columns(statement, sql, None)
+        catalog = CatalogColumns.of(self._connection, sql, statement.types, None)
         columns = enumerate(zip(statement.columns, statement.types, strict=True))
         types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
         nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
         return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, (1, 1), CatalogColumns())
 
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
-        """What a statement takes and, with these values, what it will give. The statement does not run."""
+        """The parameters of a statement and, with these values, its columns. The statement does not run."""
         statement = self._gate.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
         columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
-        # DuckDB's way to say that it needs the values first.
+        # DuckDB describes a statement so if its columns depend on the values of parameters.
         is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
         if columns is not None and not is_late:
             names = column_names(self._parser, sql, statement.columns)
-            catalog = self._catalog_columns(statement, sql, parameters)
+            catalog = CatalogColumns.of(self._connection, sql, statement.types, parameters)
             columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
-        """Run an INSERT that reads `batch` under `name`; the number of rows. In a transaction, an error ends it."""
+        """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
+        client's transaction, if there is one."""
         import pyarrow as pa
 
-        # What is inserted is there only while it is; until then DuckDB cannot say what it thinks of the statement.
+        # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
         self._gate.check_insert(sql)
         registered = Registered(pa.RecordBatchReader.from_stream(batch).read_all())
-        # The view replaces one that an earlier INSERT has left behind because it failed.
+        # This replaces the view of an earlier INSERT that failed.
         self._connection.register(name, registered)
         try:
             changed = self._connection.execute(sql).rowcount
-            # Not by `unregister`: it hides errors, and one for want of memory aborts the transaction.
+            # `unregister` would hide errors, and a lack of memory aborts the transaction.
             self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
         finally:
             registered.release()
         return changed
 
     def _keep_path(self) -> None:
-        """Put PostgreSQL's catalog at the end of the search path, if a setting has lost it. DuckDB's own schema is
-        always behind it: first, it would bring back the functions that `fences.hide_files` hides."""
+        """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
+        there, because its functions would come before the macros of `fences.hide_files`."""
         path = search_path(self._connection)
         if any(part.partition(".")[0].strip('" ').lower() == "system" for part in path.split(",")):
             self._connection.execute(f"SET search_path = {literal(self._path)}")
@@ -337,7 +320,7 @@ class Session:
         self._path = search_path(self._connection)
 
     def finish(self) -> None:
-        """The answer before is read, or given up."""
+        """End the previous statement, whose rows have been read or dropped."""
         if isinstance(self._connection, ReadOnlyConnection):
             self._connection.finish()
 
@@ -350,7 +333,7 @@ class Session:
 
 
 def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
-    """Memory and threads as DuckDB understands them; for None what it takes by itself, by the machine's limits."""
+    """The memory in DuckDB's notation, and the threads. For None, these are DuckDB's defaults on this machine."""
     with duckdb.connect() as connection:
         if memory is not None:
             connection.execute(f"SET memory_limit = {literal(memory)}")
@@ -360,21 +343,19 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
 
 
 def is_plain(statement: Statement, catalog: CatalogColumns) -> bool:
-    """Whether it is a query that only reads, and whose rows leave as DuckDB gives them."""
+    """Whether it is a query that only reads and whose columns need no conversion."""
     if statement.kind != "select" or statement.is_late or statement.changes:
         return False
     columns = enumerate(zip(statement.columns, statement.types, strict=True))
-    return all(position not in catalog.texts and leaves_as_it_is(*column) for position, column in columns)
+    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
 
 
-def leaves_as_it_is(name: str, type_: DuckDBPyType) -> bool:
-    if str(type_) in VECTORS:
-        return False
-    return type_.id in AS_THEY_ARE or (type_.id != "interval" and cast_target(type_, name) is None)
+def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
+    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None
 
 
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
-    """The relation's rows as a stream. Without pyarrow DuckDB alone decides how many rows a batch has."""
+    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
     if pyarrow is None:
         return relation
     return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))

@@ -1,15 +1,14 @@
 """Makes DuckDB's Arrow export exact (spec/TYPES.md).
 
-DuckDB's export drops the offset of TIMETZ, wraps UHUGEINT beyond 2^127 and INTERVAL beyond 292 years of hours, and
-gives BIT and BIGNUM in a private binary form. `arrow_lossless_conversion` mends some of that, but turns every BOOLEAN
-into a byte and HUGEINT into opaque bytes; so it stays off, and the few types concerned are cast in the query instead.
-What cannot be exact is refused by name.
+DuckDB's export drops the offset of TIMETZ, overflows for UHUGEINT beyond 2^127 and for INTERVAL beyond 292 years of
+hours, and has a private binary form of BIT and BIGNUM. DuckDB's setting `arrow_lossless_conversion` corrects some of
+this, but changes every BOOLEAN into a byte and HUGEINT into opaque bytes. So it stays off, and the query casts these
+types. A column without an exact form is refused by its name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,20 +36,17 @@ class UnsupportedType(TypeError):
 
     def __init__(self, column: str, type_name: str, advice: str) -> None:
         super().__init__(f'column "{column}" has type {type_name}, which has no exact Arrow form: {advice}')
-        self.column = column
-        self.type_name = type_name
 
 
-@dataclass(frozen=True)
-class Exact:
-    """A relation whose Arrow export is exact; and the DuckDB type of each column that was cast, by position."""
+class Exact(NamedTuple):
+    """A relation whose Arrow export is exact, and the DuckDB type of each column that was cast, by position."""
 
     relation: DuckDBPyRelation
     cast_from: dict[int, str]
 
 
 def exact(relation: DuckDBPyRelation) -> Exact:
-    """The same rows in the same order. A relation that needs no cast is returned as it is.
+    """The same rows in the same order. A relation that needs no cast is returned unchanged.
 
     Raises `UnsupportedType` for a column that has no exact form.
     """
@@ -79,7 +75,7 @@ def check(columns: Iterable[tuple[str, DuckDBPyType]]) -> None:
 
 
 def cast_target(type_: DuckDBPyType, column: str) -> str | None:
-    """The SQL type to cast to, or None if the export is exact as it is."""
+    """The SQL type to cast to, or None if the export is exact without a cast."""
     kind = type_.id
     if kind in AS_THEY_ARE:
         return None

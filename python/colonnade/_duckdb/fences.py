@@ -1,8 +1,8 @@
-"""What a client of the server may do with DuckDB: the lists of what is allowed, put before every statement.
+"""Limits what clients of the server may do with DuckDB. Every statement is checked before it runs.
 
-`_core.Fence` reads a statement's tokens and says what it may be; DuckDB's own kind of it must be one of those. DuckDB's
-switches (no access to files, locked configuration, read-only transactions) stand behind that, and do not replace it:
-with the switches alone clients could open the files of the database itself.
+`_core.Fence` reads a statement's tokens and returns the kinds that it may have. DuckDB's own kind of the statement must
+be one of these. DuckDB's switches (no access to files, locked configuration, read-only transactions) are a second
+barrier. They are not enough, because they allow clients to open the files of the database itself.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-#: The longest statement. Long values are cheap; many are not, and are counted (duckdb/src/fence/depth.rs).
+#: The longest statement by default. Long values cost little; duckdb/src/fence/depth.rs limits the number of tokens.
 MAX_STATEMENT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
 class Fences:
-    """What the operator lets clients have of the machine; None is DuckDB's default."""
+    """The resources of the machine that clients may use. None is DuckDB's default."""
 
-    #: Whether statements may read and write the files that the server's user may.
+    #: Whether statements may read and write files, with the permissions of the server's process.
     files: bool = False
-    #: In DuckDB's words, such as `4GB`.
+    #: In DuckDB's notation, such as `4GB`.
     memory: str | None = None
     threads: int | None = None
-    #: Where DuckDB puts what does not fit into the memory, and how much of that there may be.
+    #: The directory for data that does not fit into the memory, and the largest size of that data.
     temp_directory: str | None = None
     temp_size: str | None = None
     max_statement_bytes: int = MAX_STATEMENT_BYTES
 
 
-#: What a client may set: it concerns its own session only, which not all of DuckDB's session settings do
-#: (default_order, default_null_order and default_collation reach the others). Drivers set the first ones.
+#: The settings that a client may change, because they affect only its session. Some of DuckDB's session settings affect
+#: other sessions too (default_order, default_null_order and default_collation). Drivers use the first ones.
 OWN_SETTINGS = (
     "TimeZone",
     "schema",
@@ -57,17 +57,17 @@ OWN_SETTINGS = (
 
 
 def configure(root: DuckDBPyConnection, fences: Fences) -> None:
-    """Configure the database, for good: no later statement changes what is not a session's own."""
+    """Configure the database and lock the configuration, except for the settings of a session."""
     settings: dict[str, object] = {
-        # A query must not read this process's Python variables.
+        # Queries must not read Python variables of this process.
         "python_enable_replacements": False,
-        # What the server announces; text forms of times with a zone depend on it.
+        # The server reports this zone to clients, and the text of times with a zone depends on it.
         "TimeZone": "UTC",
         "memory_limit": fences.memory,
         "threads": fences.threads,
         "temp_directory": fences.temp_directory,
         "max_temp_directory_size": fences.temp_size,
-        # Extensions are code: the operator's user would run it.
+        # Extensions are code, which would run with the rights of the server's process.
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "allow_community_extensions": False,
@@ -89,20 +89,20 @@ def in_sql(value: object) -> str:
 
 
 def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
-    """The lists for the engine that runs: what it has and they have not is refused."""
+    """The fence for this version of DuckDB. It refuses DuckDB's functions that are not in its lists."""
     names = root.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'")
     return Fence([name for (name,) in names.fetchall()], max_bytes)
 
 
-#: A table that is not there.
+#: The name of a table that does not exist.
 NO_FILES = "files, which are not allowed"
 
 
 def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
-    """Put macros that fail in front of the functions that open files.
+    """Create macros that fail, with the names of the functions that open files.
 
-    DuckDB reads a table whose name looks like a file's by calling such a function by its name. It finds the macros
-    first: they are in a schema on every session's search path, and DuckDB's own schema comes last.
+    If the name of a table looks like a file's name, DuckDB calls such a function by its name. It finds the macros
+    first, because their schema is on the search path of every session, and DuckDB's own schema comes last.
     """
     root.execute(f"CREATE TABLE {catalog}.main.{quoted(NO_FILES)} (i INT)")
     names = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
@@ -113,30 +113,30 @@ def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
     root.execute(f"DROP TABLE {catalog}.main.{quoted(NO_FILES)}")
 
 
-#: How the server itself writes transaction statements. It reads those of clients and writes them anew.
+#: The transaction statements that the server writes. It never passes on those of clients.
 TRANSACTIONS = frozenset(("BEGIN", "BEGIN TRANSACTION", "BEGIN TRANSACTION READ ONLY", "COMMIT", "ROLLBACK"))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that may run, as DuckDB understood it without running it."""
+    """A statement that may run, as DuckDB has bound it."""
 
     #: DuckDB's name of its kind.
     kind: str
     columns: list[str]
     types: list[Any]
-    #: Names and types.
+    #: Their names and types.
     parameters: list[tuple[str, Any]]
     #: `query_result`, `changed_rows` or `nothing`.
     gives: str
-    #: Whether the columns are known only with values, or once it has run.
+    #: Whether the columns are unknown until parameters have values, or until it runs.
     is_late: bool
-    #: Whether it changes a database: sequences, too, and within a query.
+    #: Whether it changes a database, including sequences, and including changes within a query.
     changes: bool
 
     @property
     def is_query(self) -> bool:
-        """Whether it gives rows of its own, and not DuckDB's word that it is done."""
+        """Whether it returns rows, other than those in which DuckDB reports a statement's success."""
         return self.gives == "query_result"
 
 
@@ -148,19 +148,19 @@ class Gate:
     files: bool
     read_only: bool
 
-    #: An INSERT that is longer is not bound beforehand: that would double the work.
+    #: A longer INSERT is not bound before it runs, because binding takes as long as running it.
     LONG: ClassVar = 65_536
 
     def check(
         self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
     ) -> Statement | None:
-        """The statement, if there is one; raises what keeps it from running."""
+        """The statement, or None for an empty text. Raises the error of a statement that may not or cannot run."""
         kinds, inner, has_returning = self.fence.check(sql, not self.read_only, self.files)
         if not kinds:
             return None
         if kinds == ["transaction"]:
             if sql not in TRANSACTIONS:
-                # The server would have read it as one, and does not know of it.
+                # The server keeps track of transactions, and has not recognized this statement.
                 refuse("a transaction statement in this form")
             return Statement("transaction", [], [], [], "nothing", False, False)
         if len(sql) > self.LONG and kinds == ["insert"] and not has_returning:
@@ -168,26 +168,26 @@ class Gate:
         try:
             if inner is not None:
                 self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
-            # The overload that takes values needs `with_writes`. That a write stays in its role is decided otherwise.
+            # The overload with values needs `with_writes`. The fence has decided whether the client may write.
             bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
         except duckdb.CatalogException as error:
             if f"name {NO_FILES} " not in str(error):
                 raise
-            # A macro of `hide_files`.
-            refuse("a file in the place of a table")
+            # The error of a macro of `hide_files`.
+            refuse("a file in place of a table")
         names, types, parameters, gives, is_late, kind, changes = bound
         self._agree(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
 
     def check_insert(self, sql: str) -> None:
-        """See that a statement of the server's own for a client's rows is an INSERT that the client may send."""
+        """Check that the statement which the server wrote for a client's COPY is an INSERT that the client may run."""
         kinds, _, _ = self.fence.check(sql, not self.read_only, self.files)
         self._agree(kinds, "insert")
 
     @staticmethod
     def _agree(kinds: Iterable[str], kind: str) -> None:
         if kind not in kinds:
-            refuse(f"a statement that DuckDB takes for {kind.upper().replace('_', ' ')}")
+            refuse(f"a statement that DuckDB reads as {kind.upper().replace('_', ' ')}")
 
 
 def refuse(what: str) -> NoReturn:
@@ -195,17 +195,17 @@ def refuse(what: str) -> NoReturn:
 
 
 class ReadOnlyConnection:
-    """A connection on which everything happens in read-only transactions: DuckDB refuses every
-    write in them. A statement outside of a transaction of the client's has one of its own.
+    """A connection that runs every statement in a read-only transaction, in which DuckDB refuses writes. A statement
+    outside a transaction of the client gets its own transaction.
 
-    Only this class begins and ends transactions. That none has ended otherwise is asked of DuckDB.
+    Only this class begins and ends transactions. It asks DuckDB whether one has ended in another way.
     """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        #: Whether this class has begun a transaction for one statement.
+        #: Whether a transaction for one statement is open.
         self._ours = False
-        #: DuckDB's number of the transaction that the client has begun.
+        #: DuckDB's number of the client's transaction, if one is open.
         self._theirs: int | None = None
 
     def transaction(self, sql: str) -> DuckDBPyConnection:
@@ -215,18 +215,18 @@ class ReadOnlyConnection:
             done = self._connection.execute("BEGIN TRANSACTION READ ONLY")
             self._theirs = self._number()
             return done
-        # Whether it succeeds or not, no transaction is left.
+        # No transaction is open afterwards, even if the statement fails.
         self._theirs = None
         return self._connection.execute(sql)
 
     def check(self) -> None:
-        """See that the client's transaction is the one that was begun; otherwise the session is over."""
+        """Check that the client's transaction is still the same. If not, the session is closed."""
         if self._theirs is None:
             return
         try:
             number = self._number()
         except duckdb.TransactionException:
-            # It has failed, so it is there, and nothing can be done in it.
+            # The transaction has failed. It is still open, but nothing can run in it.
             return
         if number != self._theirs:
             self._broken()
@@ -237,30 +237,30 @@ class ReadOnlyConnection:
 
     def _broken(self) -> NoReturn:
         self._connection.close()
-        refuse("to end the read-only transaction of this session, which is closed now,")
+        refuse("ending the read-only transaction of this session, which is now closed")
 
     def open(self) -> DuckDBPyConnection:
-        """The connection, within a transaction."""
+        """The connection, in a transaction."""
         if self._theirs is None and not self._ours:
-            # It fails if a transaction is open.
+            # This fails if a transaction is open.
             self._connection.execute("BEGIN TRANSACTION READ ONLY")
             self._ours = True
         return self._connection
 
     def finish(self) -> None:
-        """End the transaction of a statement that is done."""
+        """End the transaction of a finished statement."""
         if not self._ours:
             return
         try:
-            # Temporary tables stay.
+            # COMMIT keeps the temporary tables that the statement created.
             self._connection.execute("COMMIT")
         except duckdb.Error:
             try:
                 self._connection.execute("ROLLBACK")
             except duckdb.TransactionException:
-                # It was not there any more.
+                # No transaction was open any more.
                 self._broken()
-        # If memory was short for that, too, the transaction is there, and the next statement ends it first.
+        # If ROLLBACK fails for lack of memory, it raises. Then the transaction is open, and the next statement ends it.
         self._ours = False
 
     def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
@@ -274,5 +274,5 @@ class ReadOnlyConnection:
             self._connection.close()
 
     def __getattr__(self, name: str) -> Any:
-        # Whatever else there is happens inside of a transaction, too.
+        # All other methods run in a transaction too.
         return getattr(self.open(), name)

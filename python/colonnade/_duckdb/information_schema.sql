@@ -1,5 +1,5 @@
--- The information schema (SQL:2016-11; PostgreSQL's manual, "The Information Schema") of the database that is current: DuckDB's own tells of
--- all databases, and has DuckDB's names for types.
+-- The information schema of the current database (SQL:2016-11; PostgreSQL's manual, "The Information Schema"). DuckDB's own one shows all
+-- databases, and has DuckDB's names of types.
 
 CREATE SCHEMA information;
 
@@ -13,7 +13,7 @@ SELECT * REPLACE (current_database() AS table_catalog, colonnade_catalog.informa
 FROM system.information_schema.tables t
 WHERE colonnade_catalog.main.is_shown(t.table_catalog) AND (t.table_type <> 'VIEW' OR t.table_catalog <> 'temp');
 
--- As many columns as DuckDB's has: those that are not here are NULL there.
+-- The columns of DuckDB's view. Those that are NULL here are NULL there too.
 CREATE VIEW information.columns AS
 SELECT current_database() AS table_catalog, colonnade_catalog.information.schema_of(database_name, schema_name) AS table_schema, table_name,
        column_name, column_index AS ordinal_position, column_default, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable,
@@ -49,7 +49,7 @@ FROM system.information_schema.key_column_usage WHERE constraint_catalog = curre
 CREATE VIEW information.referential_constraints AS
 SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema, colonnade_catalog.main.shown(unique_constraint_schema) AS unique_constraint_schema)
 FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
--- Of a foreign key, what it refers to.
+-- For a foreign key, the columns to which it refers.
 CREATE VIEW information.constraint_column_usage AS
 SELECT current_database() AS table_catalog, colonnade_catalog.main.shown(schema) AS table_schema,
        CASE kind WHEN 'f' THEN referenced_table ELSE relation_name END AS table_name,

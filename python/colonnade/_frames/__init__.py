@@ -1,1 +1,1 @@
-"""Destinations: from Arrow streams to dataframes, arrays and files. Nothing here knows where the rows come from."""
+"""Destinations: from Arrow streams to dataframes, arrays and files. Destinations do not know the sources."""

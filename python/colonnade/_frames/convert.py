@@ -1,8 +1,8 @@
-"""From Arrow's interfaces to other libraries, which are imported when they are used."""
+"""Passes Arrow data to other libraries, which are imported on use."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from colonnade._libraries import require
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 def table(data: Any) -> pa.Table:
     """A pyarrow.Table over the same memory."""
     pa = require("pyarrow", "to_arrow()")
-    # pa.table() would look for pandas first and import it.
+    # pa.table() would import pandas.
     return pa.RecordBatchReader.from_stream(data).read_all()
 
 
 def polars(data: Any) -> pl.DataFrame:
     """A DataFrame over the same memory, where polars' types allow that."""
     pl = require("polars", "to_polars()")
-    # polars turns 24:00:00 into NULL, and multiplies seconds without a check for overflow.
+    # polars changes 24:00:00 to NULL, and does not check the multiplication of seconds for overflow.
     gaps.refuse(data, "polars", "cast the column to text in the query", midnight=True, seconds=True)
     return pl.DataFrame(data)
 
 
 def duckdb(table: pa.Table, connection: DuckDBPyConnection | None) -> DuckDBPyRelation:
-    """A relation over the same memory, of the connection given or of DuckDB's own default."""
+    """A relation over the same memory, on this connection or on DuckDB's default connection."""
     module = require("duckdb", "to_duckdb()")
     return module.from_arrow(table) if connection is None else connection.from_arrow(table)
 
 
 def dask(frame: Any, rows: int) -> Any:
-    """A dask.dataframe of at most so many rows a partition, in the frame's order."""
+    """A dask.dataframe in the frame's order, with at most `rows` rows in a partition."""
     dataframe = require("dask.dataframe", "return_type 'dask'")
     return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
 
@@ -46,24 +46,10 @@ def modin(frame: Any) -> Any:
     return require("modin.pandas", "return_type 'modin'").DataFrame(frame)
 
 
-def batch(data: Any) -> Any:
-    """A pyarrow.RecordBatch if pyarrow is installed, otherwise the object itself, which any Arrow library takes."""
-    return _made("record_batch", data)
-
-
-def column(data: Any) -> Any:
-    """A pyarrow.ChunkedArray if pyarrow is installed, otherwise the object itself."""
-    return _made("chunked_array", data)
-
-
-def schema(data: Any) -> Any:
-    """A pyarrow.Schema if pyarrow is installed, otherwise an object with `__arrow_c_schema__`."""
-    return _made("schema", data)
-
-
-def _made(function: str, data: Any) -> Any:
+def as_pyarrow(kind: Literal["record_batch", "chunked_array", "schema"], data: Any) -> Any:
+    """A pyarrow object over the same memory, or without pyarrow `data` itself, which any Arrow library reads."""
     try:
         import pyarrow as pa
     except ModuleNotFoundError:
         return data
-    return getattr(pa, function)(data)
+    return getattr(pa, kind)(data)

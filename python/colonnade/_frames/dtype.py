@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from colonnade._core import Stream
     from colonnade._options.query import QueryOptions
 
-#: A column's number, its new type as the extension module takes it, and whether values may change.
+#: A column's number, its new type in the extension module's form, and whether values may change.
 Conversion: TypeAlias = "tuple[int, str | ArrowSchema, bool]"
 
-#: What else a type is called, by Python, NumPy and pandas.
+#: Other names of types in Python, NumPy and pandas.
 _ALIASES = {
     "int": "int64",
     "boolean": "bool",
@@ -36,7 +36,7 @@ _PYTHON = {
     datetime.datetime: "timestamp(us)",
     datetime.time: "time64(us)",
 }
-#: pandas' names of types that know NULL; every type does here.
+#: pandas' names of nullable types. In Arrow, every type is nullable.
 _NULLABLE = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)}
 
 
@@ -52,7 +52,7 @@ def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
 
 
 def requested(options: QueryOptions) -> frozenset[str] | None:
-    """The columns whose types were asked for, which keep them; None means all of them."""
+    """The columns with requested types, which they keep; None means all columns."""
     dtype, as_text = options.get("dtype"), options.get("as_text") or ()
     if dtype is None:
         return frozenset(as_text)
@@ -60,7 +60,7 @@ def requested(options: QueryOptions) -> frozenset[str] | None:
 
 
 def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
-    """For each column that gets another type: its number, the type, and whether values may change."""
+    """The conversions of the columns that `dtype` names."""
     if not isinstance(dtype, Mapping):
         dtype = dict.fromkeys(names, dtype)
     unknown = [name for name in dtype if name not in names]
@@ -73,7 +73,7 @@ def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
 
 
 def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
-    """The type as the extension module takes it, and whether values may change."""
+    """The type in the extension module's form, and whether values may change."""
     if isinstance(dtype, Lossy):
         return _read(dtype.dtype)[0], True
     # pandas.ArrowDtype
@@ -82,7 +82,7 @@ def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
         return cast("ArrowSchema", dtype), False
     if isinstance(dtype, type):
         return _PYTHON.get(dtype, dtype.__name__), False
-    # NumPy's and pandas' types say their names.
+    # The text of NumPy's and pandas' types is their name.
     name = dtype if isinstance(dtype, str) else str(dtype)
     may_change, name = name.startswith("lossy:"), name.removeprefix("lossy:")
     if name in _NULLABLE:
@@ -93,12 +93,12 @@ def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
 
 
 def checked_backend(backend: str) -> Backend:
-    """The back-end, if there is one of this name."""
+    """The back-end of this name, or a ValueError."""
     if backend not in get_args(Backend):
         raise ValueError(f"dtype_backend {backend!r} is none of {', '.join(get_args(Backend))}")
     return backend  # type: ignore[return-value]
 
 
 def is_object(dtype: Dtype) -> bool:
-    """Whether it is the type of Python's objects, which no other library has."""
+    """Whether it is the type of Python objects, which Arrow lacks."""
     return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"

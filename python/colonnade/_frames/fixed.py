@@ -1,7 +1,7 @@
-"""Numbers, booleans and moments of a result in NumPy arrays that grow with it.
+"""Numbers, booleans, dates and timestamps of a result in NumPy arrays that grow with it.
 
-Large memory grows where it is (mremap). The peak is the column itself and a batch, where joining chunks at the end
-would need all of it twice. A wide table has few rows a batch: what is done once a batch must be little.
+Large arrays grow in place (mremap). So the peak of memory is the column and one batch; joining chunks at the end would
+need twice the column. The work for each batch must be small, because the batches of a wide table have few rows.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from colonnade._options.dtype import Backend
 
-#: Rows of the first allocation.
+#: The rows of the first allocation.
 _FIRST = 1024
 _DAY_MILLISECONDS = 86_400_000
-#: Floats have room for every integer up to this one.
+#: A float64 represents every integer up to this one exactly.
 _FLOAT_INTEGERS = 2**53
 _INT64_MAX = 2**63 - 1
 
 
 def column(field: pa.Field, backend: Backend, *, widens: bool) -> Growing | None:
-    """A column that grows, if NumPy has such a type. With `widens`, numbers get 64 bits, and NULLs are kept as pandas
-    keeps them."""
+    """The growing column of a field, or None if NumPy lacks its type. With `widens`, numbers get 64 bits, and NULLs
+    get pandas' form."""
     kind = field.type
-    #: Whether the type knows NULL although there is none.
+    #: Whether the column gets a nullable type even without NULLs.
     masks = backend in ("numpy_nullable", "connectorx")
     if pa.types.is_integer(kind):
         prefix = "UInt" if pa.types.is_unsigned_integer(kind) else "Int"
@@ -37,7 +37,7 @@ def column(field: pa.Field, backend: Backend, *, widens: bool) -> Growing | None
             return Integers("int64", masks=masks, source=str(kind))
         if widens and backend != "connectorx":
             return Integers(str(kind), masks=masks)
-        # A float has no room for every integer, and NumPy no integer for NULL.
+        # A float does not represent every integer, and NumPy's integers have no NULL.
         return Growing(str(kind), f"{prefix}{kind.bit_width}", always=masks)
     if pa.types.is_boolean(kind):
         return Flags() if widens and not masks else Growing("bool", "boolean", always=masks)
@@ -55,8 +55,8 @@ def column(field: pa.Field, backend: Backend, *, widens: bool) -> Growing | None
 
 
 class Buffer:
-    """An array that grows where it is: the system moves pages, nothing is copied, and room that is never used costs no
-    memory. What holds objects, and other systems than Linux, have to do with NumPy's own way. New values are 0."""
+    """An array that grows in place: the system moves pages instead of copying, and unused room costs no memory. Arrays
+    of objects, and systems other than Linux, use NumPy's resize. New values are 0."""
 
     def __init__(self, dtype: str) -> None:
         self.values: np.ndarray = np.empty(0, dtype)
@@ -78,7 +78,7 @@ class Buffer:
             return
         dtype = self.values.dtype
         size = max(rows, 1) * dtype.itemsize
-        # A map that an array looks at keeps its size.
+        # A map cannot be resized while an array uses it.
         self.values = np.empty(0, dtype)
         if self._map is None:
             self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -88,9 +88,8 @@ class Buffer:
 
 
 class Growing:
-    """One column. `masked` is pandas' type for values with NULLs beside them, which is used if there are any, or
-    `always`; without one, NULL is NaN or NaT. `source` is the type of Arrow's values, if it is another one, and
-    `factor` what they are multiplied with."""
+    """One column. `masked` is pandas' nullable type, which is used if there are NULLs, or `always`. Without it, NULL is
+    NaN or NaT. `source` is the type of Arrow's values if it differs, which are multiplied by `factor`."""
 
     def __init__(
         self, dtype: str, masked: str | None, *, always: bool = False, source: str | None = None, factor: int = 1
@@ -125,11 +124,11 @@ class Growing:
             null = np.empty(len(array), "bool")
             _find_nulls(array, null)
             blank = np.array("NaT", target.dtype) if target.dtype.kind == "M" else float("nan")
-            # Where NULLs are many, this is several times an assignment to target[null].
+            # With many NULLs, this is several times faster than an assignment to target[null].
             np.putmask(target, null, blank)
 
     def _plain(self, array: pa.Array) -> Any:
-        """The values as they lie in the array, with anything where it is NULL."""
+        """The values in the array's memory, which are arbitrary where the array is NULL."""
         if self._source == "bool":
             return array.fill_null(False).to_numpy(zero_copy_only=False)
         if len(array) == 0:
@@ -148,9 +147,8 @@ class Growing:
 
 
 class Integers(Growing):
-    """Integers of 64 bits as pandas.read_sql keeps them: with NULLs as floats, and unsigned only if one of them is
-    beyond the signed ones. Where a float has no room for one of them, they stay integers, in pandas' type that knows
-    NULL; with `masks` they always do."""
+    """Integers of 64 bits in the types of pandas.read_sql: unsigned only if a value exceeds int64, and float64 if there
+    are NULLs. With `masks`, or if float64 does not represent a value exactly, they have pandas' nullable type."""
 
     def __init__(self, dtype: str, *, masks: bool, source: str | None = None) -> None:
         super().__init__(dtype, dtype.replace("i", "I").replace("u", "U"), always=masks, source=source)
@@ -174,7 +172,7 @@ class Integers(Growing):
 
 
 class Flags(Growing):
-    """Booleans as pandas.read_sql keeps them: with NULLs as objects, True, False and None."""
+    """Booleans in the types of pandas.read_sql: if there are NULLs, the objects True, False and None."""
 
     def __init__(self) -> None:
         super().__init__("bool", "boolean")
@@ -188,7 +186,7 @@ class Flags(Growing):
 
 
 def _find_nulls(array: pa.Array, to: np.ndarray) -> None:
-    """Says of each row of an array with NULLs whether it is one. Arrow's bits say the opposite, from the lowest on."""
+    """Sets `to` where the array is NULL. Arrow's bits are set where it is not NULL, beginning with the lowest bit."""
     first, skipped = divmod(array.offset, 8)
     bits = np.frombuffer(array.buffers()[0], "uint8")[first:]
     np.equal(np.unpackbits(bits, count=skipped + len(array), bitorder="little")[skipped:], 0, out=to)

@@ -1,5 +1,4 @@
-"""Values that a destination cannot represent are refused, by their column's name. The destination's own library would
-change some of them silently."""
+"""Refuses values that a destination cannot represent, some of which its library would change silently."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ def refuse(
     seconds: bool = False,
     only_nested: bool = False,
 ) -> None:
-    """Raises for the first column of a table with a value that the destination has no form for.
+    """Raises DataError for the first column with a value that the destination cannot represent.
 
-    `midnight` is the time 24:00:00; `years` are those that dates and timestamps may have, which infinite ones do not;
-    `seconds` are timestamps of that unit that do not fit into milliseconds. With `only_nested`, this is so only within
-    lists, structs and maps.
+    `midnight` refuses the time 24:00:00. `years` refuses infinite dates and timestamps, and those outside these years.
+    `seconds` refuses timestamps in seconds that do not fit into milliseconds. With `only_nested`, only values within
+    lists, structs and maps are checked.
     """
     found = unrepresentable(data, midnight=midnight, years=years, seconds=seconds, only_nested=only_nested)
     if found is not None:

@@ -12,9 +12,9 @@ from .values import of_column, require_names
 
 
 def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
-    """An array for each column of the only table in the list, which is taken out of it."""
+    """An array for each column of the only table in the list. The table is removed from the list to free its memory."""
     table = held.pop()
-    # What is nested becomes Python's objects.
+    # Nested values become Python objects.
     way_out = "cast the column to text in the query, or use return_type 'arrow'"
     gaps.refuse(table, "Python", way_out, midnight=True, years=gaps.PYTHON_YEARS, only_nested=True)
     names, columns = table.column_names, list(table.columns)
@@ -33,18 +33,18 @@ def _array(name: str, column: pa.ChunkedArray) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         return _maybe_masked(column, kind.to_pandas_dtype())
     if pa.types.is_date32(kind):
-        return _moments(column, pa.int32(), "datetime64[D]")
+        return _moments(column, "datetime64[D]")
     if pa.types.is_date64(kind):
-        return _moments(column, pa.int64(), "datetime64[ms]")
+        return _moments(column, "datetime64[ms]")
     if pa.types.is_timestamp(kind):
-        return _moments(column, pa.int64(), f"datetime64[{kind.unit}]")
+        return _moments(column, f"datetime64[{kind.unit}]")
     if pa.types.is_time(kind):
-        # Python's times end before 24:00:00, which SQL has; and arrays of objects are slow.
-        return _moments(column, pa.int32() if kind.bit_width == 32 else pa.int64(), f"timedelta64[{kind.unit}]")
+        # Not Python's times, which lack 24:00:00, and are slow as objects.
+        return _moments(column, f"timedelta64[{kind.unit}]")
     made = np.empty(len(column), dtype=object)
     row = 0
     for chunk in column.chunks:
-        # One by one: NumPy takes lists for further dimensions.
+        # One by one, because NumPy reads lists as further dimensions.
         for value in of_column(name, chunk):
             made[row] = value
             row += 1
@@ -52,7 +52,7 @@ def _array(name: str, column: pa.ChunkedArray) -> Any:
 
 
 def _maybe_masked(column: pa.ChunkedArray, dtype: Any) -> Any:
-    """With a mask where there are NULLs: no number stands for NULL, not even NaN."""
+    """A masked array if there are NULLs. No number represents NULL, not even NaN."""
     if column.null_count == 0:
         values = column.to_numpy()
         return values if values.flags.writeable else values.copy()
@@ -60,8 +60,9 @@ def _maybe_masked(column: pa.ChunkedArray, dtype: Any) -> Any:
     return np.ma.MaskedArray(values, mask=column.is_null().to_numpy())
 
 
-def _moments(column: pa.ChunkedArray, integer: pa.DataType, dtype: str) -> Any:
-    """NULL is NaT, whose number, the smallest of 64 bits, no value has."""
+def _moments(column: pa.ChunkedArray, dtype: str) -> Any:
+    """Dates, timestamps or times. NULL is NaT: the smallest number of 64 bits, which no value has."""
+    integer = pa.int32() if column.type.bit_width == 32 else pa.int64()
     whole = column.cast(integer).cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
     values = whole.to_numpy()
     return (values if values.flags.writeable else values.copy()).view(dtype)

@@ -1,4 +1,4 @@
-"""Columns of Python objects: text, decimals. Equal values of a batch share an object while that saves work."""
+"""Columns of Python objects: text and decimals. Equal values in a batch share an object where that saves time."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import pyarrow as pa
 
 from .fixed import Buffer
 
-#: Rows that have to share a value on average. With fewer, the search for equal values costs more than it saves.
+#: The average number of rows with the same value from which the search for equal values saves time.
 _SHARED = 2
-#: Digits of any decimal that there is: products below are never rounded.
+#: More digits than any decimal has, so that products are never rounded.
 _EXACT = decimal.Context(prec=80)
 
 
 def column(field: pa.Field, *, texts: bool, digits: bool) -> Objects | None:
-    """A column of objects, if it is one of decimals or, with `texts`, of text. With `digits`, its text is that of
-    decimals."""
+    """The column of a field of decimals or, with `texts`, text; otherwise None. `digits` makes decimals of text."""
     if pa.types.is_decimal128(field.type) or ((texts or digits) and pa.types.is_string(field.type)):
         return Objects(decimals=digits)
     return None
 
 
 class Objects:
-    """One column. `decimals` makes decimals of text."""
+    """One column. With `decimals`, text becomes decimals."""
 
     def __init__(self, *, decimals: bool = False) -> None:
         self._decimals = decimals
@@ -69,7 +68,7 @@ def _objects(array: pa.Array) -> np.ndarray:
     if integers is None:
         return array.to_numpy(zero_copy_only=False)
     made = np.empty(len(array), object)
-    # Half the time of pyarrow's own way, which goes through text.
+    # This takes half the time of pyarrow's conversion, which uses text.
     unit = decimal.Decimal(1).scaleb(-array.type.scale)
     with decimal.localcontext(_EXACT):
         made[:] = list(map(unit.__mul__, integers.tolist()))
@@ -79,7 +78,7 @@ def _objects(array: pa.Array) -> np.ndarray:
 
 
 def _unscaled(array: pa.Array) -> Any:
-    """The integers behind decimals, as NumPy's of 64 bits, if they all fit; anything where there is NULL."""
+    """The unscaled integers of decimals, which are arbitrary for NULL; None if one exceeds 64 bits."""
     values = array.buffers()[1]
     if values is None or array.type.scale < 0:
         return None

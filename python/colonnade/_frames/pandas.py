@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
     from .dtype import Conversion
 
-#: Types that a database has and the wire has not: the field's metadata names them (spec/TYPES.md).
+#: The key in a field's metadata that names a type of the database which Arrow lacks (spec/TYPES.md).
 _TYPE_KEY = b"colonnade.type"
-#: Those whose text is the digits of a number.
+#: The types of the database whose text is a number.
 _DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
-#: Units of numbers that pandas' parse_dates reads as moments.
+#: The units of numbers that pandas' parse_dates accepts.
 _UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
-#: Batches are joined until they have so many rows, because each batch costs a call for each column, or so many bytes.
+#: Batches are joined up to this size, because each batch costs a call for each column.
 _JOINED_ROWS = 4_096
 _JOINED_BYTES = 16 << 20
 _WAY_OUT = "use dtype_backend 'pyarrow', or cast the column to text in the query"
-#: Days of an interval at most that is a length of time in microseconds, some 270,000 years.
+#: The most days of an interval that becomes a timedelta in microseconds: about 270,000 years.
 _LONGEST = 100_000_000
 _DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the columns of a frame are kept."""
+    """The types of a frame's columns."""
 
     backend: Backend = "numpy"
     #: Whether decimals become the nearest float; None leaves it to the back-end.
     coerce_float: bool | None = None
-    #: Columns whose types were asked for, by name; None means all of them.
+    #: The columns with requested types, by name; None means all columns.
     requested: frozenset[str] | None = frozenset()
 
     @property
@@ -56,11 +56,11 @@ class Layout:
         return self.backend != "exact" if self.coerce_float is None else self.coerce_float
 
     def keeps(self, column: str) -> bool:
-        """Whether a column keeps the type that it has."""
+        """Whether a column keeps its type."""
         return self.requested is None or column in self.requested
 
     def conversions(self, schema: pa.Schema) -> list[Conversion]:
-        """The types that columns get before they arrive here: their number, the type, whether values may change."""
+        """The conversions that the extension module makes before the rows arrive."""
         found: list[Conversion] = []
         for index, field in enumerate(schema):
             target = None if self.keeps(field.name) else self._target(field)
@@ -73,7 +73,7 @@ class Layout:
             return _connectorx(field)
         if _is_decimal(field) and self.coerces:
             return "lossy:float64"
-        # What the values of an enumeration are, and in which order, is text for pandas.
+        # pandas.read_sql gives enumerations as text.
         if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
             return "utf8" if pa.types.is_string(field.type.value_type) else None
         return None
@@ -90,7 +90,7 @@ def _is_digits(field: pa.Field) -> bool:
 
 
 def _connectorx(field: pa.Field) -> str | None:
-    """What ConnectorX would have made of it, where that is not what pandas gets anyway, or by a wider copy."""
+    """The type in which ConnectorX delivers a column, if it needs a conversion here."""
     kind = field.type
     if _is_decimal(field):
         return "lossy:float64"
@@ -102,7 +102,7 @@ def _connectorx(field: pa.Field) -> str | None:
 
 
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
-    """A frame of the batches, each of which may go once its rows are in place."""
+    """A frame of the batches. The memory of each batch is freed when its rows are copied."""
     columns = [_column(field, layout) for field in schema]
     rows = 0
     for batch in _joined(batches):
@@ -113,7 +113,7 @@ def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) 
     made = pd.DataFrame(
         {index: column.finish() for index, column in enumerate(columns)}, index=pd.RangeIndex(rows), copy=False
     )
-    # Names may repeat, as they may in SQL.
+    # The names are set at the end, because they may repeat, as in SQL.
     made.columns = pd.Index(schema.names) if schema.names else pd.Index([], dtype=object)
     return made
 
@@ -146,7 +146,7 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
 
 
 class _Chunks:
-    """A column that is converted as a whole, or stays Arrow's."""
+    """A column that is converted as a whole, or remains in Arrow's form."""
 
     def __init__(self, field: pa.Field, layout: Layout) -> None:
         self._field = field
@@ -155,8 +155,7 @@ class _Chunks:
 
     def add(self, array: pa.Array) -> None:
         if self._layout.backend != "pyarrow":
-            # A column keeps the memory of its whole batch, and that of the other columns is to go. Joined with nothing,
-            # it is a copy.
+            # A column would keep the memory of its whole batch. Concatenating with an empty array copies it.
             array = pa.concat_arrays([array, array.slice(0, 0)])
         self._arrays.append(array)
 
@@ -167,7 +166,7 @@ class _Chunks:
 
 
 def _series(field: pa.Field, held: list[Any], layout: Layout) -> Any:
-    """One column; the list holds it, so that it goes when it was converted."""
+    """One column. The list holds the only reference to it, so that its memory is freed during the conversion."""
     kind, backend = field.type, layout.backend
     if backend == "pyarrow":
         return pd.Series(pd.arrays.ArrowExtensionArray(held.pop()), copy=False)
@@ -199,7 +198,7 @@ def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
     """One column of lists, structs or maps."""
     is_exact = layout.backend == "exact"
     as_objects = not is_exact or any(map(_changes, held[0].chunks))
-    # NumPy's moments, which lists have otherwise, have more years than Python's.
+    # Otherwise lists have NumPy's dates and timestamps, which have more years than Python's.
     years = gaps.PYTHON_YEARS if as_objects or _has_fields(field.type) else None
     gaps.refuse_in_column(field.name, held[0], "Python", _WAY_OUT, midnight=True, years=years, only_nested=True)
     if as_objects:
@@ -208,8 +207,8 @@ def _nested(field: pa.Field, held: list[Any], layout: Layout) -> Any:
 
 
 def _lengths(column: pa.ChunkedArray) -> Any:
-    """Intervals as lengths of time, with days of 24 hours as in PostgreSQL's own comparisons; None if a month is among
-    them, whose length is unknown, or if one is too long."""
+    """Intervals as timedeltas, with days of 24 hours as in PostgreSQL's comparisons. None if an interval is too long,
+    or has months, whose length is unknown."""
     parts = []
     for chunk in column.chunks:
         fields = np.dtype([("months", "int32"), ("days", "int32"), ("nanoseconds", "int64")])
@@ -226,7 +225,7 @@ def _lengths(column: pa.ChunkedArray) -> Any:
 
 
 def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
-    """Python's lists, with `floats` in place of decimals."""
+    """Python lists. With `floats`, decimals in lists become floats."""
     kind = column.type
     if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
         return [
@@ -237,8 +236,11 @@ def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
 
 
 def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
-    """Whether pyarrow would change values within: it makes floats of integers where some of them are NULL, NaN of
-    floats that are NULL, and in structs and maps integers of nanoseconds and datetime.datetime of dates."""
+    """Whether pyarrow would change values within an array.
+
+    It converts integers to floats if some are NULL, and NULL floats to NaN. In structs and maps, it converts timestamps
+    in nanoseconds to integers, and dates to datetime.datetime.
+    """
     kind = array.type
     if pa.types.is_struct(kind):
         return any(_changes(part, in_field=True) for part in array.flatten())
@@ -254,14 +256,14 @@ def _changes(array: pa.Array, *, in_field: bool = False) -> bool:
 
 
 def _has_fields(kind: pa.DataType) -> bool:
-    """Whether there is a struct or a map in it."""
+    """Whether the type contains a struct or a map."""
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         return True
     return pa.types.is_nested(kind) and _has_fields(kind.value_type)
 
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
-    """The frame with pandas' own types where they were asked for; NumPy's are there already, or know NULL."""
+    """The frame with the requested types that only pandas has. The other types are there already."""
     if not isinstance(dtype, Mapping):
         return made.astype(dtype) if _is_pandas(dtype) else made
     own = {name: kind for name, kind in dtype.items() if _is_pandas(kind)}
@@ -269,22 +271,22 @@ def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
 
 
 def _is_pandas(dtype: Dtype) -> bool:
-    """Whether it is that, or a type of pandas' own."""
+    """Whether it is `object`, or a type that only pandas has."""
     try:
         return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
     except TypeError:
-        # A name of spec/TYPES.md, or another library's object.
+        # It is a name of spec/TYPES.md, or an object of another library.
         return False
 
 
 def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
-    """A column as moments, by pandas' rules: a unit of numbers (seconds if nothing is said), a format, or arguments of
-    pandas.to_datetime. What is no moment is NaT, unless these arguments say otherwise."""
+    """A column parsed as dates by pandas' rules. `how` is the unit of numbers (seconds by default), a format, or the
+    arguments of pandas.to_datetime. Values that cannot be parsed become NaT, unless these arguments say otherwise."""
     if isinstance(how, Mapping):
         return pd.to_datetime(series, **how)
     kind = pd.api.types.infer_dtype(series, skipna=True)
     if kind == "decimal":
-        # As in pandas, whose decimals are floats here.
+        # As in pandas, which reads decimals as floats here.
         series = series.astype("float64")
     if how is None and kind in ("integer", "floating", "decimal"):
         how = "s"

@@ -1,4 +1,4 @@
-"""The answer to a query."""
+"""`Result`: the answer to a query."""
 
 from __future__ import annotations
 
@@ -79,24 +79,22 @@ class Result:
     """
 
     def __init__(self, stream: Stream, options: QueryOptions, *, in_parts: bool = False) -> None:
-        """`options` are those of the query; the ones that all sources have are applied here."""
+        """`options` are those of the query. This class applies the ones that all sources have."""
         limit, dtype = options.get("max_result_bytes"), options.get("dtype")
         stream = converted(stream if limit is None else stream.limited(limit), dtype)
         self._stream: Stream | None = stream
-        #: Columns whose types were asked for, which the stream has already; None means all.
+        #: The columns with requested types, which the stream has already; None means all columns.
         self._requested = requested(options)
-        #: Whether batches may arrive in another order than that of the rows.
+        #: Whether batches may arrive in another order than the rows.
         self._in_parts = in_parts
         self._names = stream.names
         self._schema: pa.Schema | None = None
-        #: What `column` has received, still encoded.
+        #: The whole result, encoded, once `column` has received it.
         self._kept: Table | None = None
         self._columns: dict[int, pa.ChunkedArray] = {}
-        #: How the stream was used, for the error of a second use.
+        #: The first use of the stream, for the error of a second use.
         self._used: str | None = None
         self._source = stream
-
-    # --- what it is ---------------------------------------------------------------------------------------------
 
     @property
     def schema(self) -> pa.Schema:
@@ -105,7 +103,7 @@ class Result:
         Without pyarrow, it is an object with `__arrow_c_schema__`.
         """
         if self._schema is None:
-            self._schema = convert.schema(self._source)
+            self._schema = convert.as_pyarrow("schema", self._source)
         return self._schema
 
     @property
@@ -130,8 +128,6 @@ class Result:
     def stats(self) -> Stats:
         """Rows, bytes and seconds up to now, and the encodings that were used."""
         return Stats(**self._source.stats())
-
-    # --- all of it ----------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
         """Reads the result into a pyarrow.Table, with the exact types of the database (spec/TYPES.md)."""
@@ -163,7 +159,7 @@ class Result:
             stats = self._source.stats()
             again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
             again = again.converted(conversions)
-            return frame(convert.schema(again), self._batches(again, "column()"), layout)
+            return frame(convert.as_pyarrow("schema", again), self._batches(again, "column()"), layout)
         self._retype(conversions, "to_pandas()")
         return frame(self.schema, self._each("to_pandas()"), layout)
 
@@ -214,19 +210,17 @@ class Result:
         """The names and types of the columns, for a library that reads Arrow's PyCapsule interface."""
         return self._source.__arrow_c_schema__()
 
-    # --- parts of it --------------------------------------------------------------------------------------------
-
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields batches as they arrive: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
         if self._kept is not None:
             kept = self._kept
-            return (convert.batch(kept.batch(index)) for index in range(kept.num_batches))
+            return (convert.as_pyarrow("record_batch", kept.batch(index)) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
     def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
         while (batch := stream.next()) is not None:
-            yield convert.batch(batch)
-            # Its memory is needed for the next one.
+            yield convert.as_pyarrow("record_batch", batch)
+            # This frees its memory before the next batch arrives.
             del batch
         self._used = use
 
@@ -248,7 +242,7 @@ class Result:
         if index not in self._columns:
             if self._kept is None:
                 self._kept = self._take("column()").read(False)
-            self._columns[index] = convert.column(self._kept.column(index))
+            self._columns[index] = convert.as_pyarrow("chunked_array", self._kept.column(index))
         return self._columns[index]
 
     def _index(self, name: str | int) -> int:
@@ -263,8 +257,6 @@ class Result:
             raise InterfaceError(f"the result has {trouble} named {name!r}: give the number, or one of {self._names}")
         return found[0]
 
-    # --- its end ------------------------------------------------------------------------------------------------
-
     def close(self) -> None:
         """Cancels the query if it still runs. Data that was read stays valid."""
         if self._stream is not None:
@@ -273,7 +265,7 @@ class Result:
             self._stream = None
 
     def __del__(self) -> None:
-        # A consumer of the capsule reads on by itself, and ends the stream when it lets go of it.
+        # A consumer of the capsule continues to read, and ends the stream when it releases the capsule.
         if getattr(self, "_used", "") != "__arrow_c_stream__()" and getattr(self, "_stream", None) is not None:
             self.close()
 
@@ -289,7 +281,7 @@ class Result:
         return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
 
     def _each(self, use: str) -> Iterator[pa.RecordBatch]:
-        """Batch by batch in the order of the rows; none is kept unless `column` did, or parts need an order."""
+        """Yields batches in the order of the rows. They are kept only for `column`, or if parts arrive out of order."""
         if self._kept is None and self._in_parts:
             self._kept = self._take(use).read(True)
         if self._kept is not None:
@@ -297,7 +289,7 @@ class Result:
         return self._batches(self._take(use), use)
 
     def _table(self, use: str) -> pa.Table:
-        """All of it; nothing here holds on to its memory unless `column` did."""
+        """The whole result. This object does not keep its memory, unless `column` was used."""
         return convert.table(self._whole(use))
 
     def _retype(self, conversions: list[Conversion], use: str) -> None:
@@ -310,7 +302,7 @@ class Result:
         self._schema = None
 
     def _require_types(self, library: str) -> None:
-        """Refuses what the library, or the kind of file, would fail at, before it is read."""
+        """Refuses, before reading, types that the library or the kind of file lacks."""
         if library == "polars":
             require_names(library, self._names)
         require_types(library, self._names, self._source.uncommon_types)
@@ -319,12 +311,12 @@ class Result:
         return self._kept if self._kept is not None else self._take(use).read(True)
 
     def _take(self, use: str) -> Stream:
-        """The stream, for its one use."""
+        """The stream, which can be used once."""
         if self._used == "close()":
             raise InterfaceError("the result was closed: run the query again")
         if self._stream is None or self._used is not None:
             raise InterfaceError(
-                f"the result was already read by {self._used}: run the query again, or keep what that gave"
+                f"the result was already read by {self._used}: run the query again, or keep the object that it returned"
             )
         self._used = use
         return self._stream

@@ -1,10 +1,10 @@
-"""The result of `read_sql` in the form that its arguments ask for."""
+"""The result of `read_sql` in the form that its arguments request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from colonnade._libraries import require
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from .pandas import Layout
     from .result import Result
 
-RETURN_TYPES = ("pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin")
-#: Those that are made of pandas' frames, and take its arguments; and which module each needs besides.
+ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
+#: The types that are made of pandas' frames and have its arguments, with the module that each needs in addition.
 _PANDAS = {"pandas": None, "dask": "dask.dataframe", "modin": "modin.pandas"}
-#: Rows of a Dask partition at most.
+#: The largest number of rows in a Dask partition.
 _PARTITION_ROWS = 1_000_000
 
-#: A list may name columns that the result does not have, as in pandas; True stands for none.
+#: As in pandas, a list may name columns that the result does not have, and True has no effect.
 ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The arguments of `read_sql` that say what it gives."""
+    """The arguments of `read_sql` that define the form of its result."""
 
     return_type: str
     index_col: str | list[str] | None
@@ -45,8 +45,8 @@ class Shape:
     options: QueryOptions
 
     def __post_init__(self) -> None:
-        if self.return_type not in RETURN_TYPES:
-            raise ValueError(f"return_type {self.return_type!r} is none of {', '.join(RETURN_TYPES)}")
+        if self.return_type not in get_args(ReturnType):
+            raise ValueError(f"return_type {self.return_type!r} is none of {', '.join(get_args(ReturnType))}")
         for name in ("index_col", "dtype_backend", "coerce_float", "parse_dates"):
             if getattr(self, name) is not None and self.return_type not in _PANDAS:
                 raise ValueError(f"{name} needs return_type 'pandas'")
@@ -58,7 +58,7 @@ class Shape:
             raise ValueError("batch_size needs return_type 'arrow_stream', and must be at least 1")
 
     def require(self) -> None:
-        """Raises ImportError before a query runs for nothing."""
+        """Raises ImportError if a library is missing, before the query runs."""
         purpose = f"return_type {self.return_type!r}"
         if self.return_type in _PANDAS:
             require("pandas", purpose)
@@ -70,7 +70,7 @@ class Shape:
 
     @property
     def query_options(self) -> QueryOptions:
-        """The options of the query, without the type `object`: pandas makes objects at the end."""
+        """The options of the query, without the type `object`, which pandas applies at the end."""
         dtype = self.options.get("dtype")
         if self.return_type not in _PANDAS or dtype is None:
             return self.options
@@ -86,7 +86,7 @@ class Shape:
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
-        """The columns to read as moments, and how."""
+        """The columns to parse as dates, and how."""
         match self.parse_dates:
             case None | bool():
                 return {}
@@ -98,7 +98,7 @@ class Shape:
                 return dict.fromkeys(self.parse_dates)
 
     def prepare(self, result: Result) -> Result:
-        """The result with the types that the shape needs, before it is read."""
+        """Gives the result the types that the shape needs, before it is read."""
         if self.return_type in _PANDAS:
             result._retype(self._layout.conversions(result.schema), "read_sql()")
         if self.return_type in ("polars", "duckdb"):
@@ -106,7 +106,7 @@ class Shape:
         return result
 
     def of_result(self, result: Result) -> Any:
-        """All of a result."""
+        """The whole result."""
         if self.return_type == "polars":
             return result.to_polars()
         if self.return_type in _PANDAS:
@@ -114,7 +114,7 @@ class Shape:
         return self.of_table([result._table("read_sql()")])
 
     def of_table(self, held: list[pa.Table]) -> Any:
-        """The only table in the list, which is taken out of it."""
+        """The only table in the list, which is removed from it to free its memory."""
         match self.return_type:
             case "arrow":
                 return held.pop()
@@ -131,13 +131,13 @@ class Shape:
                 return self._frame(table.schema, table.to_batches())
 
     def frames(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pd.DataFrame]:
-        """Frames of `chunksize` rows each, the last with what is left; one empty frame if there is nothing at all."""
+        """Frames of `chunksize` rows each; the last one has the rest. Without rows there is one empty frame."""
         size = self.chunksize or 1
         waiting: list[pa.RecordBatch] = []
         rows = 0
         first = True
         for batch in resliced(batches, size):
-            # A batch of `size` rows at most; the rest of one may complete the frame.
+            # The beginning of the batch may complete this frame. The rest begins the next one.
             room = size - rows
             waiting.append(batch.slice(0, room))
             rows += min(room, batch.num_rows)
@@ -150,7 +150,7 @@ class Shape:
             yield self._frame(schema, waiting)
 
     def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Any:
-        """A frame of the batches, with what was asked for besides."""
+        """A frame of the batches, with the types, dates and index of the arguments."""
         from .pandas import astype, frame, moments, set_index
 
         made = frame(schema, batches, self._layout)
@@ -171,10 +171,7 @@ class Shape:
 
 
 def resliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at most so many."""
+    """The same rows in batches of at most `rows` rows."""
     for batch in batches:
-        if batch.num_rows <= rows:
-            yield batch
-        else:
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+        for start in range(0, batch.num_rows or 1, rows):
+            yield batch.slice(start, rows)

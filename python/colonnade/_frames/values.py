@@ -1,4 +1,4 @@
-"""Python's objects of Arrow's values, and what some libraries have no type for."""
+"""Python objects for Arrow's values, and the types that some libraries lack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
 _INTERVAL = "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"
 _DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"
-#: Kinds of types that a library lacks, and what to write instead.
+#: The kinds of types that a library lacks, and what to write instead.
 _LACKS = {
     "polars": {"interval": _INTERVAL, "decimal256": _DECIMAL},
     "parquet": {"interval": _INTERVAL},
@@ -26,14 +26,13 @@ _LACKS = {
     },
     "duckdb": {"decimal256": _DECIMAL},
 }
-#: What takes every type.
+#: The destinations that have every type.
 _ARROW = "return_type 'arrow'"
 _INSTEAD = {"parquet": "a file that ends in .arrow", "csv": "a file that ends in .arrow"}
 
 
 def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[str]]) -> None:
-    """Raises NotSupportedError for a column that the library has no type for. `kinds` are those of
-    `Stream.uncommon_types`."""
+    """Raises NotSupportedError for a column whose type the library lacks. `kinds` is `Stream.uncommon_types`."""
     for name, within in zip(names, kinds, strict=True):
         for kind in within:
             hint = _LACKS.get(library, {}).get(kind)
@@ -46,12 +45,12 @@ def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[s
 
 
 def require_names(library: str, names: list[str]) -> None:
-    """Raises InterfaceError for columns of one name, where the library tells columns by their names."""
+    """Raises InterfaceError if columns have the same name, for a library that identifies columns by name."""
     for name in names:
         if names.count(name) > 1:
             raise InterfaceError(
-                f"{names.count(name)} columns are called {name!r}, and {library} tells columns by their names:"
-                " name them apart in the query"
+                f"{names.count(name)} columns are called {name!r}, and {library} needs different names:"
+                " give them different names in the query"
             )
 
 
@@ -66,5 +65,5 @@ def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def out_of_range(name: str, error: Exception) -> DataError:
-    """For a value that another library could not take."""
+    """The error for a value that another library refused."""
     return DataError(f"column {name!r} has a value that Python lacks: {error}", hint=_HINT, sqlstate="22008")

@@ -1,1 +1,1 @@
-"""What is asked for besides a query's text: names, types, and checks of options."""
+"""The options of a query: their names, types and checks."""

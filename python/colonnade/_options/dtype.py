@@ -1,4 +1,4 @@
-"""Types that columns are to have."""
+"""The types of columns that a user can request."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ class ArrowSchema(Protocol):
     def __arrow_c_schema__(self) -> object: ...
 
 
-#: A type's name as spec/TYPES.md writes it (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), NumPy's or
-#: pandas' name for it, one of theirs or of pyarrow's objects, or `lossy` of any of these.
+#: A type's name in spec/TYPES.md (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), in NumPy or in pandas, a
+#: type object of NumPy, pandas or pyarrow, or `lossy` of any of these.
 Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | Lossy"
 
 #: One type for all columns, or types of columns by name.
 Dtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"
-
 
 #: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
 #: ConnectorX does. docs/how-to/drop-in.md has the table.
@@ -34,7 +33,7 @@ Backend = Literal["numpy", "numpy_nullable", "pyarrow", "exact", "connectorx"]
 
 @dataclass(frozen=True)
 class Lossy:
-    """A type that values may be changed for; see `lossy`."""
+    """A type to which values may be rounded; see `lossy`."""
 
     dtype: Dtype
 

@@ -1,4 +1,4 @@
-"""Checks of arguments, made before anything is connected to."""
+"""Checks of arguments, before anything is connected to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _is_whole(value: Any) -> bool:
-    """NumPy's integers are taken too."""
+    """Whether it is an integer of Python or NumPy."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
@@ -20,26 +20,26 @@ def _is_several(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _is_pair(value: Any) -> bool:
-    return _is_several(value) and len(value) == 2
-
-
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(map(_is_text, value))
+    return _is_several(value) and all(map(_is_text, value))
+
+
+def _is_text_or_texts(value: Any) -> bool:
+    return _is_text(value) or _is_texts(value)
 
 
 def _is_positive(value: Any) -> bool:
     return _is_whole(value) and 0 < value.__index__() < 1 << 63
 
 
-#: For each argument: whether a value is right, and what to write instead.
+#: For each argument: the check of a value, and what to write instead.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "compression": (_is_text, "a text, such as 'auto' or 'light+zstd-3'"),
     "chunk_rows": (_is_positive, "a number of rows, at least 1"),
     "chunk_bytes": (_is_positive, "a number of bytes, at least 1"),
     "max_message_bytes": (_is_positive, "a number of bytes, at least 1"),
     "numeric": (
-        lambda value: _is_pair(value) and all(map(_is_whole, value)),
+        lambda value: _is_several(value) and len(value) == 2 and all(map(_is_whole, value)),
         "a precision and a scale, such as (38, 10)",
     ),
     "as_text": (_is_texts, "a list of columns, such as ['total']"),
@@ -50,8 +50,8 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "consistent": (lambda value: isinstance(value, bool), "True or False"),
     "chunksize": (_is_whole, "a whole number of rows"),
     "batch_size": (_is_whole, "a whole number of rows"),
-    "index_col": (lambda value: _is_text(value) or _is_texts(value), "the name of a column, or a list of names"),
-    "pre_execution_query": (lambda value: _is_text(value) or _is_texts(value), "a text, or a list of texts"),
+    "index_col": (_is_text_or_texts, "the name of a column, or a list of names"),
+    "pre_execution_query": (_is_text_or_texts, "a text, or a list of texts"),
 }
 
 

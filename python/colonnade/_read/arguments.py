@@ -9,12 +9,12 @@ from typing import Any
 from colonnade._connection import Connection
 from colonnade._errors import InterfaceError, NotSupportedError
 
-#: A scheme and a colon, and no space before it, as no query begins.
+#: A scheme, a colon and no space. No query begins so.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
 
 
 def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
-    """The connection and the query. Their values tell which is which, so that both orders work."""
+    """The connection and the query, which are recognized by their values, so that both orders work."""
     if con is not None:
         # pandas.read_sql(query, con=…): the first argument is the query.
         if conn is not None and query is None and sql is None:
@@ -40,7 +40,7 @@ def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str
 
 
 def _text(value: Any) -> Any:
-    """SQLAlchemy's text() as text; anything else as it is."""
+    """The text of SQLAlchemy's text(); any other value unchanged."""
     kind = type(value)
     if kind.__name__ != "TextClause" or not kind.__module__.startswith("sqlalchemy."):
         return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, TypeVar, Unpack, overload
 
 from colonnade._connection import Connection, connect
 from colonnade._errors import NotSupportedError
@@ -19,47 +20,54 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-#: How a source quotes a name, by the scheme of its URI.
+#: The type of the argument `columns`.
+Columns = TypeVar("Columns")
+Names: TypeAlias = list[str] | None
+
+#: The quotation mark of names, by the scheme of the source's URI.
 _QUOTES = {"postgresql": '"', "postgres": '"', "sqlite": '"', "duckdb": '"', "mysql": "`", "mariadb": "`"}
 
 
+# Each class has the arguments for one type of the result. `columns` depends on the function.
+class _Frame(FrameOptions, Generic[Columns], total=False):
+    columns: Columns
+    return_type: Literal["pandas"]
+    chunksize: None
+
+
+class _Frames(FrameOptions, Generic[Columns], total=False):
+    columns: Columns
+    return_type: Literal["pandas"]
+    chunksize: Required[int]
+
+
+class _Arrow(FrameOptions, Generic[Columns], total=False):
+    columns: Columns
+    return_type: Required[Literal["arrow"]]
+
+
+class _Polars(FrameOptions, Generic[Columns], total=False):
+    columns: Columns
+    return_type: Required[Literal["polars"]]
+
+
+class _Other(FrameOptions, Generic[Columns], total=False):
+    columns: Columns
+    return_type: Required[Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"]]
+
+
+@overload
+def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Frame[None]]) -> pd.DataFrame: ...
 @overload
 def read_sql_query(
-    sql: str,
-    con: Place,
-    index_col: Index = None,
-    *,
-    return_type: Literal["pandas"] = "pandas",
-    chunksize: None = None,
-    **options: Unpack[FrameOptions],
-) -> pd.DataFrame: ...
-@overload
-def read_sql_query(
-    sql: str,
-    con: Place,
-    index_col: Index = None,
-    *,
-    return_type: Literal["pandas"] = "pandas",
-    chunksize: int,
-    **options: Unpack[FrameOptions],
+    sql: str, con: Place, index_col: Index = None, **options: Unpack[_Frames[None]]
 ) -> Iterator[pd.DataFrame]: ...
 @overload
-def read_sql_query(
-    sql: str, con: Place, index_col: Index = None, *, return_type: Literal["arrow"], **options: Unpack[FrameOptions]
-) -> pa.Table: ...
+def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Arrow[None]]) -> pa.Table: ...
 @overload
-def read_sql_query(
-    sql: str, con: Place, index_col: Index = None, *, return_type: Literal["polars"], **options: Unpack[FrameOptions]
-) -> pl.DataFrame: ...
+def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Polars[None]]) -> pl.DataFrame: ...
 @overload
-def read_sql_query(
-    sql: str,
-    con: Place,
-    index_col: Index = None,
-    *,
-    return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
-    **options: Unpack[FrameOptions],
-) -> Any: ...
+def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Other[None]]) -> Any: ...
 def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any) -> Any:
     """Runs a query and returns its result: `read_sql` with the arguments in pandas' order.
 
@@ -80,60 +88,23 @@ def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any
 
 @overload
 def read_sql_table(
-    table_name: str,
-    con: Place,
-    schema: str | None = None,
-    index_col: Index = None,
-    *,
-    columns: list[str] | None = None,
-    return_type: Literal["pandas"] = "pandas",
-    chunksize: None = None,
-    **options: Unpack[FrameOptions],
+    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frame[Names]]
 ) -> pd.DataFrame: ...
 @overload
 def read_sql_table(
-    table_name: str,
-    con: Place,
-    schema: str | None = None,
-    index_col: Index = None,
-    *,
-    columns: list[str] | None = None,
-    return_type: Literal["pandas"] = "pandas",
-    chunksize: int,
-    **options: Unpack[FrameOptions],
+    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frames[Names]]
 ) -> Iterator[pd.DataFrame]: ...
 @overload
 def read_sql_table(
-    table_name: str,
-    con: Place,
-    schema: str | None = None,
-    index_col: Index = None,
-    *,
-    columns: list[str] | None = None,
-    return_type: Literal["arrow"],
-    **options: Unpack[FrameOptions],
+    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Arrow[Names]]
 ) -> pa.Table: ...
 @overload
 def read_sql_table(
-    table_name: str,
-    con: Place,
-    schema: str | None = None,
-    index_col: Index = None,
-    *,
-    columns: list[str] | None = None,
-    return_type: Literal["polars"],
-    **options: Unpack[FrameOptions],
+    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Polars[Names]]
 ) -> pl.DataFrame: ...
 @overload
 def read_sql_table(
-    table_name: str,
-    con: Place,
-    schema: str | None = None,
-    index_col: Index = None,
-    *,
-    columns: list[str] | None = None,
-    return_type: Literal["arrow_stream", "numpy", "duckdb", "modin", "dask"],
-    **options: Unpack[FrameOptions],
+    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Other[Names]]
 ) -> Any: ...
 def read_sql_table(
     table_name: str,
@@ -177,12 +148,12 @@ def read_sql_table(
 
 
 def _quote(con: Place) -> str:
-    """What a name is quoted with where the connection leads."""
+    """The quotation mark of names in the connection's database."""
     name = con.name if isinstance(con, Connection) else con
     scheme = "postgresql" if is_keywords(name) else name.partition(":")[0].partition("+")[0].lower()
     if scheme not in _QUOTES:
         raise NotSupportedError(
-            f"how {scheme} quotes the name of a table is not known here", hint="write the query for read_sql"
+            f"read_sql_table does not know how {scheme} quotes names", hint="use read_sql with a query"
         )
     return _QUOTES[scheme]
 
@@ -208,12 +179,8 @@ def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFra
     require("pyarrow", "get_meta()", "pandas")
     from colonnade._frames.pandas import Layout, frame
 
-    connection = place if isinstance(place, Connection) else connect(place)
-    try:
-        layout = Layout()
-        with connection.query(str(asked)) as result:
-            result._retype(layout.conversions(result.schema), "get_meta()")
-            return frame(result.schema, [], layout)
-    finally:
-        if connection is not place:
-            connection.close()
+    layout = Layout()
+    opened = nullcontext(place) if isinstance(place, Connection) else connect(place)
+    with opened as connection, connection.query(str(asked)) as result:
+        result._retype(layout.conversions(result.schema), "get_meta()")
+        return frame(result.schema, [], layout)

@@ -1,4 +1,4 @@
-"""One result over several connections."""
+"""Reads one result over several connections."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _DEFAULT_PARTS = 8
 
 @dataclass(frozen=True)
 class Split:
-    """How a result is read: in one part, if there is neither a key nor a number."""
+    """How a result is cut into parts. Without a key and a number, it has one part."""
 
     #: The column by whose values the parts are made.
     key: str | None
-    #: How many parts, or how many queries of a list at once.
+    #: The number of parts, or of the queries of a list that run at the same time.
     number: int | None
-    #: Between which keys to cut at equal distances, as texts.
+    #: The keys between which to cut at equal distances, as texts.
     range: tuple[str, str] | None
     #: Whether all parts must see one state of the database.
     consistent: bool
-    #: Statements to run on each connection before.
+    #: Statements to run on each connection before the query.
     before: list[str]
 
     @classmethod
     def checked(
         cls, key: str | None, number: int | None, between: Sequence[Any] | None, *, consistent: bool, before: list[str]
     ) -> Split:
-        """From the arguments of `read_sql`, once they make sense."""
+        """Checks the arguments of `read_sql`."""
         if number is not None and number < 1:
             raise ValueError("partition_num must be at least 1")
         if between is None:
@@ -61,14 +61,14 @@ class Split:
 
     @property
     def parts(self) -> int:
-        """How many parts a query is to have."""
+        """The number of parts of one query."""
         if self.number is None:
             return 1 if self.key is None else min(os.cpu_count() or 1, _DEFAULT_PARTS)
         return self.number
 
 
 def start(source: Source, sql: str, params: Params | None, options: QueryOptions, split: Split) -> Result:
-    """Starts a query, in parts if it is to have any."""
+    """Starts a query, in several parts if `split` says so."""
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = source.query(sql, params, **options)
         _require_column(stream, split.key)
@@ -88,7 +88,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
 def start_each(
     source: Source, queries: list[str], params: Params | None, options: QueryOptions, split: Split
 ) -> Result | None:
-    """Starts all queries as the parts of one result; None if they can only follow one another."""
+    """Starts all queries as the parts of one result; None if they can only run one after another."""
     if not isinstance(source, CoreConnection):
         return None
     stream = source.together(queries, params, split.number, split.before, **options)
@@ -96,7 +96,7 @@ def start_each(
 
 
 def _require_column(stream: Stream, key: str | None) -> None:
-    """Refuses a key that is not a column of the result, although the result is not cut by it."""
+    """Refuses a key that is not a column of the result, also where the result is not cut by it."""
     names = stream.names
     if key is None or any(name.casefold() == key.casefold() for name in names):
         return
@@ -106,7 +106,7 @@ def _require_column(stream: Stream, key: str | None) -> None:
 
 
 def _text(bound: Any) -> str:
-    """The value as text that a database reads, without quotes."""
+    """The value as text for the database, without quotes."""
     if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | date | str):
         raise TypeError(f"partition_range takes numbers, dates, datetimes or their texts, not {type(bound).__name__}")
     # A datetime is a date too.

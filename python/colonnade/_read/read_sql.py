@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from colonnade._connection import Connection
 from colonnade._errors import NotSupportedError
-from colonnade._frames.shape import ParseDates, Shape
+from colonnade._frames.shape import ParseDates, ReturnType, Shape
 from colonnade._options import expected
 from colonnade._options.dtype import Backend
 from colonnade._options.query import Params, QueryOptions
@@ -32,11 +32,10 @@ Conn: TypeAlias = Place | None
 Query: TypeAlias = Queries | Connection | None
 #: The columns that become a frame's index.
 Index: TypeAlias = str | list[str] | None
-ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
 
 
 class FrameOptions(QueryOptions, total=False):
-    """The arguments that `read_sql` and pandas' functions beside it share, and that do not change the result's type."""
+    """The arguments of `read_sql`, `read_sql_query` and `read_sql_table` that do not change the result's type."""
 
     protocol: str | None
     partition_on: str | None
@@ -53,7 +52,7 @@ class FrameOptions(QueryOptions, total=False):
 
 
 class ReadOptions(FrameOptions, total=False):
-    """The arguments of `read_sql` that do not change the result's type."""
+    """All arguments of `read_sql` that do not change the result's type."""
 
     con: Conn
     sql: Queries | None
@@ -65,7 +64,6 @@ class ReadOptions(FrameOptions, total=False):
 _NAMES = ("conn", "query", "return_type", "chunksize", *ReadOptions.__annotations__)
 
 
-# The defaults and the names are those of connectorx.read_sql and of pandas.read_sql: changing the import is enough.
 @overload
 def read_sql(
     conn: Conn = None,
@@ -179,26 +177,22 @@ def read_sql(
         ValueError: An argument has a value that it cannot have.
         ImportError: The library of `return_type` is not installed.
     """
+    # At the beginning, the local variables are the arguments.
+    arguments = {**locals(), **options}
     expected.refuse_unknown("read_sql", options, _NAMES)
-    expected.require(
-        {
-            **options,
-            "partition_on": partition_on,
-            "partition_num": partition_num,
-            "partition_range": partition_range,
-            "consistent": consistent,
-            "index_col": index_col,
-            "pre_execution_query": pre_execution_query,
-            "chunksize": chunksize,
-            "batch_size": batch_size,
-        }
-    )
+    expected.require(arguments)
     place, asked = connection_and_query(conn, query, con, sql)
     if columns is not None:
         why = "it selects from a table that is given by name: name the columns in the query"
         raise NotSupportedError(f"columns is not supported: {why}")
     shape = Shape(return_type, index_col, dtype_backend, coerce_float, parse_dates, chunksize, batch_size, options)
-    queries = _checked(asked, partition_on, strategy)
+    if strategy is not None:
+        raise NotSupportedError("strategy is for federated queries, which are not supported")
+    queries = [asked] if isinstance(asked, str) else asked
+    if not queries:
+        raise ValueError("the list of queries is empty")
+    if partition_on is not None and len(queries) > 1:
+        raise ValueError("a list of queries cannot be partitioned")
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
@@ -207,7 +201,7 @@ def read_sql(
 
     connection = place if isinstance(place, Connection) else Connection(open_source(place, only_reads=True))
     reading = Reading(connection, queries, shape, params, split, owns_connection=connection is not place)
-    # What arrives bit by bit closes the connection at its end.
+    # A result that is read as it arrives closes the connection at its end.
     streams = return_type == "arrow_stream" or chunksize is not None
     try:
         for statement in before:
@@ -219,16 +213,3 @@ def read_sql(
     finally:
         if not streams:
             reading.close()
-
-
-def _checked(query: str | list[str], partition_on: str | None, strategy: str | None) -> list[str]:
-    """The queries, once the arguments make sense."""
-    if strategy is not None:
-        raise NotSupportedError("strategy is for federated queries, which are not supported")
-    if isinstance(query, str):
-        return [query]
-    if not query:
-        raise ValueError("the list of queries is empty")
-    if partition_on is not None and len(query) > 1:
-        raise ValueError("a list of queries cannot be partitioned")
-    return list(query)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """Queries with the same columns, on one connection, and the shape that their rows get."""
+    """Queries with the same columns on one connection, and the shape of their result."""
 
     connection: Connection
     queries: list[str]
@@ -34,7 +34,7 @@ class Reading:
     owns_connection: bool
 
     def whole(self) -> Any:
-        """All rows at once."""
+        """The rows as one object."""
         result = self._parts()
         if result is not None:
             return self.shape.of_result(self.shape.prepare(result))
@@ -48,7 +48,7 @@ class Reading:
         return self.shape.of_table(held)
 
     def stream(self) -> pa.RecordBatchReader | Iterator[pd.DataFrame]:
-        """The rows as they arrive, those of each query after those of the query before."""
+        """The rows as they arrive, in the order of the queries."""
         parts = self._parts() if len(self.queries) == 1 else None
         first = self._query(self.queries[0]) if parts is None else self.shape.prepare(parts)
 
@@ -70,7 +70,7 @@ class Reading:
         return pa.RecordBatchReader.from_batches(first.schema, made)
 
     def close(self) -> None:
-        """Closes the connection, unless it is the caller's."""
+        """Closes the connection, unless it belongs to the caller."""
         if self.owns_connection:
             self.connection.close()
 
@@ -78,7 +78,7 @@ class Reading:
         return self.shape.prepare(self.connection.query(sql, self.params, **self.shape.query_options))
 
     def _parts(self) -> Result | None:
-        """The one result of all queries; None if they can only follow one another."""
+        """One result of all queries; None if they can only run one after another."""
         source = self.connection._source
         if len(self.queries) == 1:
             return partition.start(source, self.queries[0], self.params, self.shape.query_options, self.split)

@@ -1,4 +1,4 @@
-"""What the processes of `colonnade serve` are told."""
+"""The settings of a worker of `colonnade serve`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from colonnade._core import ServerOptions
+    from colonnade._options.server import ServerOptions
 
 
 @dataclass(frozen=True)
 class Database:
-    """A DuckDB database, and what it may use."""
+    """A DuckDB database and its limits. The fields have the names of the command's options."""
 
     #: The file; None is a database in memory.
     path: str | None
@@ -30,12 +30,12 @@ class Database:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the worker serves, and how. It is passed as JSON, because the worker may not read files."""
+    """What a worker serves, and its options. They are passed as JSON, because the worker may not read files."""
 
-    #: A database of its own, or the URI of the database in front of which the server stands, with its password.
+    #: A DuckDB database, or the URI, with its password, of the database in front of which the server runs.
     engine: Database | str
     options: ServerOptions
-    #: A directory of the server's own, which is removed at its end.
+    #: The server's temporary directory, which is removed at its end.
     scratch: str
 
     def to_json(self) -> bytes:
@@ -48,7 +48,7 @@ class Settings:
         return cls(engine if isinstance(engine, str) else Database(**engine), **found)
 
 
-#: Bytes of the stack of each of the engine's own threads: it recurses over statements and values.
+#: Bytes of the stack of each thread of the engine, which recurses over statements and values.
 STACK = 64 << 20
 
 UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -56,7 +56,7 @@ UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def size(text: str) -> int:
-    """The bytes that `10GB` and `1.5 GiB` are. ValueError or KeyError if it is no size."""
+    """The bytes of a size such as `10GB` and `1.5 GiB`. ValueError or KeyError if it is not a size."""
     text = text.lower().replace(" ", "")
     number = text.rstrip("bytekmgi")
     return int(float(number) * UNITS[text.removeprefix(number)])

@@ -1,4 +1,4 @@
-"""The process of `colonnade serve` that listens, and starts the worker that holds the engine."""
+"""The process of `colonnade serve` that listens, and starts the worker with the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .settings import STACK, Settings
 from .worker import ENVIRONMENT
 
 if TYPE_CHECKING:
-    from colonnade._core import Listening, ServerOptions
+    from colonnade._options.server import Listening, ServerOptions
 
     from .settings import Database
 
@@ -27,10 +27,10 @@ WORKER = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from colonnad
 
 
 def serve(engine: Database | str, listening: Listening, options: ServerOptions, *, grace: float, verbose: bool) -> int:
-    """Serve until SIGINT or SIGTERM; the exit status. After SIGTERM, clients have `grace` seconds to finish."""
-    # Blocked before any thread starts, so that all threads leave them to sigwait.
+    """Serve until SIGINT or SIGTERM. Returns the exit status. After SIGTERM, clients have `grace` seconds to finish."""
+    # They are blocked before any thread starts, so that only sigwait receives them.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    # A client takes a descriptor; what a shell allows by default is little.
+    # Each client needs a descriptor, and a shell's default limit is low.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     allow_deep_stacks()
@@ -45,7 +45,7 @@ def serve(engine: Database | str, listening: Listening, options: ServerOptions, 
 
 
 def allow_deep_stacks() -> None:
-    """Have the worker's threads begin with larger stacks; their memory is taken only when they use it."""
+    """Give the worker's threads larger stacks. A stack takes memory only where it is used."""
     _, most = resource.getrlimit(resource.RLIMIT_STACK)
     stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
     resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
@@ -59,7 +59,7 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
     except Exception as error:
         if verbose:
             raise
-        # A worker that does not start has said why.
+        # If the worker did not start, it has printed the reason.
         raise SystemExit(f"colonnade: {first_line(error)}" if str(error) else 1) from None
     for address in supervisor.addresses:
         print(f"listening on {address}", flush=True)
@@ -69,17 +69,17 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
 
 
 def wait_for_the_end(supervisor: Supervisor) -> int:
-    """Which signal ends it. SIGHUP does not: users and certificates are read again."""
+    """Returns the signal that ends the server. After SIGHUP, users and certificates are read again."""
     while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
         try:
             supervisor.reload()
         except OSError as error:
-            print(f"colonnade: everything stays as it was: {first_line(error)}", file=sys.stderr, flush=True)
+            print(f"colonnade: the old users and certificates stay: {first_line(error)}", file=sys.stderr, flush=True)
     return received
 
 
 def drain(supervisor: Supervisor, grace: float) -> None:
-    """Wait for what runs, until the grace is over or a second signal comes."""
+    """Wait for running statements and transactions, until the grace period ends or a second signal comes."""
     end = time.monotonic() + grace
     while not supervisor.drain(0.1) and time.monotonic() < end:
         if signal.sigtimedwait(SIGNALS - {signal.SIGHUP}, 0) is not None:

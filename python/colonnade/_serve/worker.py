@@ -1,4 +1,4 @@
-"""The process of `colonnade serve` that holds the engine. Its supervisor starts another one when it dies."""
+"""The process of `colonnade serve` with the engine. The supervisor starts another one if it dies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .settings import STACK, Database, Settings, size
 if TYPE_CHECKING:
     from colonnade._duckdb.engine import Engine
 
-#: Settings of its libraries, which they read when they are loaded. Threads that start before the sandbox would stay
-#: outside of it. The limit of the process's memory counts addresses, not pages. So DuckDB's allocator returns addresses
-#: when it frees memory, and the C library has one arena for each core instead of eight, which hold unused gigabytes.
+#: Variables that libraries read when they are loaded. Threads that start before the sandbox would stay outside it. The
+#: limit of the process's memory counts addresses, not pages. So DuckDB's allocator returns addresses when it frees
+#: memory, and the C library has one arena for each core instead of eight, because arenas hold gigabytes of addresses.
 ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -27,38 +27,36 @@ ENVIRONMENT = {
     "MALLOC_ARENA_MAX": str(os.cpu_count() or 1),
 }
 
-#: Memory of the process beside what DuckDB counts and what sessions add: plans of large statements, the rows of one
-#: list, and the addresses that the allocators keep for a while.
+#: Memory of the process that neither DuckDB nor the sessions count: plans of large statements, the rows of one list,
+#: and addresses that the allocators keep for some time.
 OVERHEAD = 4 << 30
 
 
 def main() -> None:
-    """Serve until the supervisor has no more clients, and exit."""
-    # A terminal and a service manager send these to all processes; the supervisor decides what follows.
+    """Serve until the supervisor ends this process."""
+    # A terminal or a service manager sends these to all processes. Only the supervisor acts on them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     try:
         worker = Worker()
         settings = Settings.from_json(worker.settings)
         served, scratch = settings.engine, Path(settings.scratch)
-        engine = source_engine(served) if isinstance(served, str) else duckdb_engine(served, scratch)
+        if isinstance(served, str):
+            engine = SourceEngine(lambda: open_source(served, gateway=True))
+        else:
+            engine = duckdb_engine(served, scratch)
         status = worker.serve(engine, settings.options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
     except Exception as error:
         print(f"colonnade: {str(error).partition(chr(10))[0]}", file=sys.stderr, flush=True)
         status = 1
-    # Threads of the engine's must not meet a closing interpreter.
+    # Threads of the engine must not run while the interpreter shuts down.
     os._exit(status)
 
 
-def source_engine(uri: str) -> SourceEngine:
-    """The database in front of which the server stands; it is connected to once, to see whether that works."""
-    return SourceEngine(lambda: open_source(uri, gateway=True))
-
-
 def duckdb_engine(database: Database, scratch: Path) -> Engine:
-    """The database, opened by a process that can reach little else."""
+    """Confines this process, and opens the database."""
     try:
         from colonnade._duckdb.engine import Engine, resources
         from colonnade._duckdb.fences import Fences
@@ -80,13 +78,13 @@ def duckdb_engine(database: Database, scratch: Path) -> Engine:
     if not database.allow_files:
         missing = Worker.confine(directories(database.path, scratch, temporary))
         if missing is not None:
-            print(f"colonnade: not all of the sandbox is there: {missing}", file=sys.stderr, flush=True)
+            print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
     return Engine(database.path or ":memory:", read_only=database.read_only, fences=fences, scratch=scratch)
 
 
 def must_exist(database: Database, scratch: Path) -> None:
-    """Refuse a file that is not there, unless this server is to make it and no worker has done so."""
+    """Refuse a file that does not exist, unless this worker is the first and may create it."""
     path = database.path
     if path in (None, ":memory:") or Path(path).exists():
         return
@@ -99,10 +97,10 @@ def must_exist(database: Database, scratch: Path) -> None:
 
 
 def directories(database: str | None, scratch: Path, temporary: str | None) -> list[Path]:
-    """All that the process may reach from now on."""
+    """The directories to which the process is confined."""
     found = [scratch]
     if database is not None:
-        # A link's own directory is where DuckDB puts what stands beside the database.
+        # If the path is a link, DuckDB writes its other files into the link's directory.
         path = Path(database).absolute()
         found += [path.parent, path.resolve().parent]
     if temporary is not None:

@@ -1,1 +1,1 @@
-"""Sources: from a URI to Arrow streams. Nothing here knows what becomes of the rows."""
+"""Sources: from a URI to Arrow streams. Sources do not know the destinations."""

@@ -41,7 +41,7 @@ _AUTOCOMMIT = "adbc.connection.autocommit"
 
 
 class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
-    """One connection of a driver's. What arrives is what the driver exports, with its types as they are."""
+    """One connection of a driver. Rows arrive as the driver exports them, with its types."""
 
     def __init__(self, driver: str, options: Mapping[str, str]) -> None:
         self._adbc = require("adbc_driver_manager", "an adbc: URI", "adbc")
@@ -72,7 +72,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     @classmethod
     def from_uri(cls, rest: str) -> AdbcSource:
-        """The source that `adbc:` and `rest` mean."""
+        """The source of the URI `adbc:` and `rest`."""
         driver, _, query = rest.partition("?")
         if not driver:
             raise InterfaceError("an adbc: URI names a driver: write adbc:DRIVER?uri=…")
@@ -80,7 +80,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
 
     def _told_product(self) -> tuple[str, str]:
-        """The vendor's name and version, each empty if the driver does not say it or pyarrow cannot read it."""
+        """The vendor's name and version, each empty if the driver lacks it or pyarrow cannot read it."""
         name, version = self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION
         with suppress(ImportError, self._adbc.Error, ValueError):
             pa = require("pyarrow", "an ADBC driver's version")
@@ -95,7 +95,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return sql, params
 
     def _prepared(self, query: tuple[str, Sequence[Any] | None]) -> Any:
-        """A statement with its parameters, which go to the driver as a batch of one row."""
+        """A statement with its parameters, which the driver receives as a batch of one row."""
         sql, params = query
         self._end_statement()
         statement = self._adbc.AdbcStatement(self._connection)
@@ -105,7 +105,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         statement.set_sql_query(sql)
         if params or self._product == _SQLITE:
             pa = require("pyarrow", "a query's parameters")
-            # Some drivers bind only what they have prepared, some cannot prepare.
+            # Some drivers bind parameters only to prepared statements. Others cannot prepare.
             with suppress(self._adbc.NotSupportedError):
                 statement.prepare()
             arrays = [pa.array([value]) for value in self._in_drivers_order(statement, params or ())]
@@ -119,7 +119,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         try:
             places = require("pyarrow", "a query's parameters").schema(statement.get_parameter_schema()).names
         except self._adbc.Error:
-            # The driver does not tell. It says itself if the values are too few or too many.
+            # The driver cannot tell. It reports an error itself if there are too few or too many values.
             return list(params)
         numbers = [_NUMBERED.fullmatch(name) for name in places]
         chosen = [place if found is None else int(found[1]) - 1 for place, found in enumerate(numbers)]
@@ -133,7 +133,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     def _protect(self, query: tuple[str, Sequence[Any] | None]) -> Callable[[bool], object] | None:
         if self._is_manual:
-            # The transaction is the user's.
+            # The user controls the transaction.
             return None
         try:
             schema = self._prepared(query).execute_schema()
@@ -144,7 +144,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return None
 
     def _transaction(self) -> Callable[[bool], object] | None:
-        """Begins a transaction, if the driver has them and none is open."""
+        """Begins a transaction, if the driver has transactions and none is open."""
         try:
             self._connection.set_autocommit(False)
         except self._adbc.Error:
@@ -192,7 +192,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return _EFFECT.match(sql) is not None and _RETURNS.search(sql) is None
 
     def _interrupt(self) -> None:
-        # A statement that has just ended has nothing to cancel, and some drivers cannot.
+        # The statement may have ended, and some drivers cannot cancel.
         with suppress(self._adbc.Error):
             if self._statement is not None:
                 self._statement.cancel()
@@ -218,6 +218,6 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
 
 def _sqlstate(error: Any) -> str | None:
-    """What the driver gave, if it gave one."""
+    """The SQLSTATE of the driver's error, if it has one."""
     state = error.sqlstate
     return state if state and state.strip("\0") and state != "00000" else None

@@ -1,4 +1,4 @@
-"""A source in this process that hands its results over as Arrow streams."""
+"""A source in this process that delivers its results as Arrow streams."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ Query = TypeVar("Query")
 #: Seconds for which an abandoned result may keep its connection busy.
 RELEASE_SECONDS = 10.0
 
-
-#: They are closed at exit: a query that runs while the interpreter shuts down would use what is gone already.
+#: They are closed at exit, because a running query would use objects that the interpreter's shutdown has removed.
 _sources: WeakSet[ArrowSource[Any]] = WeakSet()
 
 
@@ -36,7 +35,7 @@ def _close_all() -> None:
 
 
 class NoRows(NotSupportedError):
-    """A statement that gives no rows where some were wanted."""
+    """A statement returned no rows where rows are required."""
 
     def __init__(self, source: str, *, has_run: bool = False) -> None:
         message = "the statement returns no rows" + (", and it has run" if has_run else "")
@@ -44,21 +43,21 @@ class NoRows(NotSupportedError):
 
 
 class SeveralStatements(ProgrammingError):
-    """A text with several statements where one was to run."""
+    """A text has several statements where one is required."""
 
     def __init__(self, source: str) -> None:
         message, hint = "the query has more than one statement", "run the others with execute() before it"
         super().__init__(message, sqlstate="42601", hint=hint, source=source)
 
 
-#: The SQLSTATE and the message of a query that was cancelled.
+#: The SQLSTATE and the message of a cancelled query.
 CANCELLED = ("57014", "the query was cancelled")
 
 
 class ArrowSource(ABC, Generic[Query]):
-    """One connection of another library's. It delivers one result at a time, as a server's would."""
+    """One connection of another library. It delivers one result at a time, like a connection to a server."""
 
-    #: Whether the library uses all cores for one result by itself, so that parts would gain nothing.
+    #: Whether the library uses all cores for one result, so that reading in parts gains nothing.
     uses_all_cores = False
     #: Whether it has the option `as_text`.
     has_as_text = False
@@ -69,12 +68,10 @@ class ArrowSource(ABC, Generic[Query]):
     def __init__(self, name: str, server: str) -> None:
         self.name = name
         self.server = server
-        #: What the last query's stream makes the connection do.
+        #: The connection's work for the last query's stream.
         self._current: Production | None = None
-        self._open = True
+        self.is_open = True
         _sources.add(self)
-
-    # --- what a subclass implements -----------------------------------------------------------------------------------
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:
@@ -82,21 +79,20 @@ class ArrowSource(ABC, Generic[Query]):
 
     @abstractmethod
     def _start(self, query: Query, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
-        """Runs a query: something with `__arrow_c_stream__`, and the database's types of the columns that are text."""
+        """Runs a query. Returns its stream, and the database's types of the columns that were cast to text."""
 
     def _protect(self, query: Query) -> Callable[[bool], object] | None:
-        """Makes sure that a query which turns out to give no rows leaves no trace. Raises NoRows before it runs, or
-        begins a transaction and gives what ends it, to be called with whether to keep what the query did. None if the
-        source can do neither, or does not have to."""
+        """Prevents effects of a query that returns no rows: raises NoRows before it runs, or begins a transaction.
+        Returns the function that ends this transaction, whose argument says whether to commit, or None."""
         return None
 
     @abstractmethod
     def _effect(self, query: Query) -> int | None:
-        """Runs a statement, and counts the rows that it changed."""
+        """Runs a statement, and returns the number of rows that it changed."""
 
     @abstractmethod
     def _interrupt(self) -> object:
-        """Stops what runs now; called from any thread."""
+        """Stops the running statement. It is called from any thread."""
 
     @abstractmethod
     def _end(self) -> None:
@@ -104,13 +100,7 @@ class ArrowSource(ABC, Generic[Query]):
 
     @abstractmethod
     def _translated(self, error: BaseException) -> Error | None:
-        """An error of the library's as one of this package's; None if it is not the library's."""
-
-    # --- what all sources share ---------------------------------------------------------------------------------------
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
+        """An error of the library as an error of this package; None for any other error."""
 
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream:
         refuse_for_plain_source(self.name, self.has_as_text, **options)
@@ -165,21 +155,21 @@ class ArrowSource(ABC, Generic[Query]):
             return None
         if stream.names:
             return stream
-        # Some drivers run a statement when its stream is read.
+        # Some drivers run a statement only when its stream is read.
         stream.read(False)
         return None
 
     def _is_effect(self, sql: str) -> bool:
-        """Whether a statement certainly gives no rows, and is better run for its effect."""
+        """Whether a statement certainly returns no rows, and should be run by `execute`."""
         return False
 
     def cancel(self) -> None:
         self._interrupt()
 
     def close(self) -> None:
-        if not self._open:
+        if not self.is_open:
             return
-        self._open = False
+        self.is_open = False
         if self._current is not None:
             self._current.close()
             self._current.wait(RELEASE_SECONDS)
@@ -187,7 +177,7 @@ class ArrowSource(ABC, Generic[Query]):
         self._end()
 
     def _claim(self) -> None:
-        if not self._open:
+        if not self.is_open:
             raise InterfaceError("the connection is closed: open a new one", source=self.name)
         if self._current is not None:
             if self._current.is_open:
@@ -199,12 +189,12 @@ class ArrowSource(ABC, Generic[Query]):
             self._current = None
 
     def _run(self, work: Callable[[], T]) -> T:
-        """Does the work on another thread: on the main one, a library answers Ctrl-C only when it is done."""
+        """Does the work on another thread. On the main thread, Ctrl-C would wait until the library returns."""
         done: list[T] = []
         failed: list[BaseException] = []
-        # An interrupted Thread.join() takes the thread for ended (bpo-45274).
+        # Thread.join() is not used: after an interrupt, it reports that the thread has ended (bpo-45274).
         ended = Event()
-        # The thread takes it when it begins the work. If the caller takes it first, the work does not begin.
+        # The thread acquires it before the work. If the caller acquires it first, the work does not begin.
         begun = Lock()
 
         def target() -> None:
@@ -219,17 +209,17 @@ class ArrowSource(ABC, Generic[Query]):
 
         thread = Thread(target=target, name="colonnade-source", daemon=True)
         try:
-            # Ctrl-C may arrive while this waits until the thread runs.
+            # Ctrl-C may arrive while `start` waits for the thread.
             thread.start()
             ended.wait()
         except BaseException:
             if not begun.acquire(blocking=False):
                 limit = monotonic() + RELEASE_SECONDS
                 while not ended.is_set() and monotonic() < limit:
-                    # One that comes before the query has started has no effect.
+                    # It is repeated, because it has no effect before the query has started.
                     self._interrupt()
                     ended.wait(0.1)
-            # Nobody reads what it has started.
+            # Nobody will read the result.
             if self._current is not None:
                 self._current.close()
             raise

@@ -1,4 +1,4 @@
-"""DuckDB in this process: its batches are handed on without a copy."""
+"""DuckDB in this process. Its batches are not copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
 
-#: DuckDB's own: the first one takes the file as its permissions allow.
+#: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
 
 
@@ -32,16 +32,16 @@ class DuckdbSource(ArrowSource[str]):
         config = {"access_mode": access_mode} if access_mode != "automatic" else {}
         try:
             self._connection = self._duckdb.connect(path, config=config)
-            # A query must mean the same here as on a server, whatever this process has variables for.
+            # A query must not read Python variables of this process, so that it means the same as on a server.
             self._connection.execute("SET python_enable_replacements = false")
-            # A library does not write to its caller's terminal.
+            # A library must not write to the terminal of the program that uses it.
             self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             raise OperationalError(str(error), source=self.name) from error
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:
-        """The source that `duckdb:` and `rest` mean. Its file has to be there: DuckDB itself would create it."""
+        """The source of the URI `duckdb:` and `rest`. The file must exist; DuckDB would create it."""
         name, path, parameters = file_uri(f"duckdb:{rest}")
         for key, value in parameters:
             if key != "access_mode" or value.lower() not in _ACCESS_MODES:
@@ -57,14 +57,10 @@ class DuckdbSource(ArrowSource[str]):
         relation = self._connection.sql(query)
         if relation is None:
             raise NoRows(self.name, has_run=True)
-        try:
-            made = exact(relation)
-        except UnsupportedType as error:
-            raise NotSupportedError(str(error), source=self.name) from error
-        return made.relation, made.cast_from
+        return exact(relation)
 
     def _check(self, query: str) -> None:
-        """Refuses a statement without rows, or with columns that have no exact form, before it runs."""
+        """Refuses a statement that returns no rows, or has a column without an exact form, before it runs."""
         statements = self._duckdb.extract_statements(query)
         if len(statements) > 1:
             raise SeveralStatements(self.name)
@@ -76,18 +72,15 @@ class DuckdbSource(ArrowSource[str]):
         if is_late:
             if writes:
                 raise NotSupportedError(
-                    "the columns of this statement are known only when it has run, and it writes", source=self.name
+                    "this statement writes, and its columns are unknown until it runs", source=self.name
                 )
             return
-        try:
-            check(zip(names, types, strict=True))
-        except UnsupportedType as error:
-            raise NotSupportedError(str(error), source=self.name) from error
+        check(zip(names, types, strict=True))
 
     def _effect(self, query: str) -> int | None:
         done = self._connection.execute(query)
         changed = done.rowcount
-        # What it returns is given up; the connection is free again.
+        # This drops the rows, so that the connection is free again.
         done.complete()
         return changed if changed >= 0 else None
 
@@ -98,6 +91,8 @@ class DuckdbSource(ArrowSource[str]):
         self._connection.close()
 
     def _translated(self, error: BaseException) -> Error | None:
+        if isinstance(error, UnsupportedType):
+            return NotSupportedError(str(error), source=self.name)
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):

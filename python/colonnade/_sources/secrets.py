@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-#: Names of options, and of parameters within their values, whose values are secret.
+#: Names of secret options, and of secret parameters within the values of options.
 _SECRET = r"[\w.]*(?:passw|pwd|passphrase|token|secret|credential|private|apikey|api_key|auth)[\w.]*"
-#: `scheme://user:password@`; the password may hold what should be escaped.
+#: `scheme://user:password@`. The password may contain characters that should be escaped.
 _LOGIN = re.compile(r"://[^/?#:@]*:(?P<secret>.+)@")
-#: `password=…` within a URI's query, a DSN's words, or an ODBC string.
+#: `password=…` in the query of a URI, in a DSN, or in an ODBC connection string.
 _PAIR = re.compile(rf"\b{_SECRET}\s*=\s*(?P<secret>\{{[^}}]*\}}|'[^']*'|[^&;\s]+)", re.IGNORECASE)
 
 
@@ -27,7 +27,7 @@ def secrets(options: Mapping[str, str]) -> list[str]:
 
 
 def redacted(text: str, hidden: list[str]) -> str:
-    """A library's message without them."""
+    """The text with `***` in place of secrets."""
     for secret in hidden:
         text = text.replace(secret, "***")
     return text

@@ -12,30 +12,28 @@ from colonnade._errors import InterfaceError
 if TYPE_CHECKING:
     from colonnade._core import Source
 
-
-#: Sources that other libraries deliver as Arrow: their module here, and class.
+#: Sources that use other libraries: module and class, by the scheme of the URI.
 _LIBRARIES = {
     "duckdb": ("duckdb", "DuckdbSource"),
     "adbc": ("adbc", "AdbcSource"),
     "odbc": ("odbc.source", "OdbcSource"),
 }
 
-
-#: How keywords and values begin. No URI does: its scheme ends in a colon.
+#: The beginning of libpq's keywords and values. A URI does not match, because its scheme ends in a colon.
 _KEYWORDS = re.compile(r"\s*[A-Za-z_]+\s*=")
 
 
 def is_keywords(uri: str) -> bool:
-    """Whether it is libpq's `host=… dbname=…`."""
+    """Whether it is libpq's other form, `host=… dbname=…`."""
     return _KEYWORDS.match(uri) is not None
 
 
 def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
-    """Opens the source that a URI names. With `only_reads`, the caller does not begin or end transactions on it."""
+    """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions."""
     if is_keywords(uri):
         return connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
-    # SQLAlchemy's URIs name a driver, which does not matter here.
+    # A URI of SQLAlchemy also names a driver, which is ignored.
     scheme = scheme.partition("+")[0].lower()
     if not colon:
         raise InterfaceError(

@@ -1,4 +1,4 @@
-//! Cuts between the values of a column, compared by the database alone.
+//! Cuts between the values of a column, which only the database compares.
 
 use colonnade_sql::{Dialect, quote};
 
@@ -8,38 +8,38 @@ use crate::mysql::packet::Definition;
 use crate::partition::{balance, key, text};
 use crate::{Error, ErrorKind, Keep};
 
-/// Keys that are looked at where the index cannot tell.
+/// The keys in a sample, if the index gives no estimates.
 const SAMPLE: usize = 1000;
-/// Ranges of an index whose rows the server estimates.
+/// The ranges of an index for which the server estimates rows.
 const RANGES: usize = 64;
-/// A part that is estimated to be so many times its share shows that the keys are too skewed for equal ranges.
+/// If the estimate of a part exceeds its share by this factor, the keys are too skewed for equal ranges.
 const SKEWED: f64 = 1.5;
-/// Most characters of a text that becomes a cut.
+/// The most characters of a text that becomes a cut.
 const MAX_TEXT: usize = 200;
 
-/// The column to cut by.
+/// The column by which a result is cut.
 pub(super) struct PartitionKey {
-    /// What is compared, over the columns of [`text::ALIAS`].
+    /// The expression that is compared, over the columns of [`text::ALIAS`].
     pub(super) expression: String,
     type_name: String,
     family: Family,
-    /// The table and the column, where an index may know the keys.
+    /// The table and the column, if an index may contain the keys.
     indexed: Option<(String, String)>,
 }
 
-/// What can be done with the keys of a type. All have one order, in which none is left out.
+/// The families of keys. Each has a total order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Integer,
-    /// Shown as their number.
+    /// As their number.
     Bits,
     Decimal,
     Double,
     Date,
     DateTime,
-    /// Compared in the column's own collation, which makes some texts equal; such keys are in one part.
+    /// Compared in the column's collation, in which some texts are equal. Equal keys are in one part.
     Text,
-    /// There is an order, but no distance: the type's name is what a text is cast to.
+    /// Types with an order but no distance, with the type's name in a cast.
     Ordered(&'static str),
 }
 
@@ -60,7 +60,7 @@ impl Family {
                 "uuid" => Self::Ordered("UUID"),
                 "inet4" => Self::Ordered("INET4"),
                 "inet6" => Self::Ordered("INET6"),
-                // Its order is not that of its text.
+                // Its order is not the order of its text.
                 "json" => return None,
                 _ => Self::Text,
             },
@@ -69,7 +69,7 @@ impl Family {
         })
     }
 
-    /// A key as the text of which [`literal`](Self::literal) makes a cut.
+    /// A key as text, from which [`literal`](Self::literal) makes a cut.
     fn shown(self, key: &str) -> String {
         match self {
             Self::Bits => format!("CAST({key} + 0 AS CHAR)"),
@@ -78,7 +78,7 @@ impl Family {
         }
     }
 
-    /// The expression of a key that the database or the user has shown; `None` if there is none.
+    /// The expression of a key that the database returned or the user gave; `None` if there is none.
     fn literal(self, shown: &str) -> Option<String> {
         let is_number = |allowed: &[u8]| {
             !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_digit() || allowed.contains(&byte))
@@ -86,14 +86,14 @@ impl Family {
         match self {
             Self::Integer | Self::Bits => is_number(b"-").then(|| format!("({shown})")),
             Self::Decimal => is_number(b"-.").then(|| format!("({shown})")),
-            // With its exponent, a number is a double.
+            // A number with an exponent is a double.
             Self::Double if !is_number(b"-+.eE") => None,
             Self::Double if shown.contains(['e', 'E']) => Some(format!("({shown})")),
             Self::Double => Some(format!("({shown}e0)")),
             Self::Text => {
                 let mut words = shown.split(' ');
                 let (charset, collation, digits) = (words.next()?, words.next()?, words.next()?);
-                // Bytes have one order alone.
+                // Bytes have only one order.
                 let collate = if charset == "binary" { String::new() } else { format!(" COLLATE {collation}") };
                 Some(format!("(_{charset} X'{digits}'{collate})"))
             }
@@ -109,10 +109,10 @@ fn cast(shown: &str, type_name: &str) -> String {
 }
 
 impl PartitionKey {
-    /// The column of a result that a user calls `name`. Names of columns are the same in other letters.
+    /// The column of a result with this name. Letter case does not matter.
     ///
     /// # Errors
-    /// There is none, or its type has no order to cut by.
+    /// There is none, or its type has no order.
     pub(super) fn find(columns: &[Definition], name: &str) -> Result<Self, Error> {
         let column = key::find(columns, name, |column| &column.name, |a, b| a.to_lowercase() == b.to_lowercase())?;
         let (kind, type_name) = kind::kind(column)?;
@@ -125,19 +125,19 @@ impl PartitionKey {
         Ok(Self { expression, type_name, family, indexed })
     }
 
-    /// What is compared, where `name` is the column.
+    /// The expression that is compared, where `name` is the column.
     pub(super) fn compared(&self, name: &str) -> String {
         compared(name, &self.type_name)
     }
 }
 
-/// Enums and sets are sorted by their number, but compared as texts.
+/// Enums and sets are sorted by number, but compared as text.
 fn compared(name: &str, type_name: &str) -> String {
     if matches!(type_name, "enum" | "set") { format!("CONCAT({name})") } else { name.to_owned() }
 }
 
 impl MysqlConnection {
-    /// Cuts that make the parts about equally large: by what an index of the table says, else by a sample of the query's own keys.
+    /// Cuts for parts of about equal size: by an index of the table, otherwise by a sample of the query's keys.
     pub(super) fn balanced_cuts(
         &self,
         query: &str,
@@ -170,18 +170,18 @@ impl MysqlConnection {
         self.rising(balance::cuts(keys, nulls, count), keep)
     }
 
-    /// Cuts by the server's estimates for equal ranges of the column's index. `None` if it has none for them, or if too many keys are
-    /// in one range. Whatever the query leaves out counts too.
+    /// Cuts by the server's estimates for equal ranges of the column's index. `None` if there are no estimates, or if
+    /// one range has too many keys. The estimates include rows that the query filters out.
     fn estimated_cuts(&self, key: &PartitionKey, count: usize, keep: Keep<'_>) -> Result<Option<Vec<String>>, Error> {
         let Some((table, column)) = &key.indexed else { return Ok(None) };
         let shown = |bound: &str| key.family.shown(&format!("{bound}({column})"));
         let bounds = format!("SELECT {}, {} FROM {table}", shown("MIN"), shown("MAX"));
         let plan = self.ask(&format!("EXPLAIN {bounds}"), keep);
-        // The user may not see the table below a view.
+        // The user may have no access to the table of a view.
         let Some(plan) = denied(plan)? else { return Ok(None) };
         let place = |name: &str| plan.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
         let (Some(kind), Some(rows)) = (place("type"), place("rows")) else { return Ok(None) };
-        // Only the first column of an index has its ends at hand: then the plan reads nothing.
+        // The ends of an index are read without a scan only for its first column. Then the plan reads nothing.
         if plan.text(0, kind).is_some() {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ impl MysqlConnection {
             .map(|range| format!("SELECT {column} FROM {table} WHERE {range}"))
             .collect::<Vec<_>>();
         let plan = self.ask(&format!("EXPLAIN {}", estimates.join(" UNION ALL ")), keep)?;
-        // A line for each, in their order.
+        // One line for each range, in their order.
         let weight = |line: usize| plan.text(line, rows).and_then(|count| count.parse::<f64>().ok()).unwrap_or(0.0);
         let mut weights: Vec<_> = (0..estimates.len()).map(weight).collect();
         let first = weights.remove(0);
@@ -210,7 +210,7 @@ impl MysqlConnection {
         if largest > SKEWED * total / count as f64 {
             return Ok(None);
         }
-        // What lies below the first edge counts as rows without a key do: it belongs to the first part.
+        // Rows below the first edge belong to the first part, like rows without a key.
         Ok(Some(balance::cuts(edges.into_iter().zip(weights).collect(), first, count)))
     }
 
@@ -232,7 +232,7 @@ impl MysqlConnection {
                 } else {
                     let (Ok(low), Ok(high)) = (low.parse::<f64>(), high.parse::<f64>()) else { return Err(no_value()) };
                     let at = |step: usize| low + (high - low) * (step as f64 / count as f64);
-                    // As digits, since a decimal is not to be compared as a double.
+                    // As digits, because a decimal must not be compared as a double.
                     match key.family {
                         Family::Double => steps.map(|step| format!("{:e}", at(step))).collect(),
                         Family::Decimal => steps.map(|step| format!("{:.10}", at(step))).collect(),
@@ -274,8 +274,8 @@ impl MysqlConnection {
         self.rising(literals.ok_or_else(no_value)?, keep)
     }
 
-    /// Those cuts of which each is above the one before it, as the database compares them. It may sort texts by their beginnings alone, and
-    /// different doubles may look alike.
+    /// The cuts of which each is above the one before, as the database compares them. It may sort texts by their
+    /// beginnings only, and different doubles may have the same text.
     fn rising(&self, mut cuts: Vec<String>, keep: Keep<'_>) -> Result<Vec<String>, Error> {
         while !cuts.is_empty() {
             let first = format!("{} IS NOT NULL", cuts[0]);
@@ -289,7 +289,7 @@ impl MysqlConnection {
     }
 }
 
-/// An answer, unless the server does not give it to this user.
+/// An answer; `None` if the server refuses it to this user.
 fn denied<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

@@ -1,34 +1,34 @@
-//! The names in a query, as far as its text tells.
+//! The names in a query, as far as its text shows them.
 
 use std::borrow::Cow;
 
 use colonnade_sql::{Dialect, Token, TokenKind, code, tokens};
 
-/// A name that may be a table's, a view's or a function's.
+/// A name that may be that of a table, a view or a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Name {
-    /// The name before it, if a point joins them.
+    /// The name before it, joined by a point.
     pub(super) database: Option<String>,
     pub(super) name: String,
-    /// Whether it is called as a function.
+    /// Whether it is followed by an argument list.
     pub(super) called: bool,
-    /// Whether it stands where a query says what it reads from.
+    /// Whether it stands where a query names its tables.
     pub(super) read: bool,
 }
 
-/// Words behind which names of tables follow, and those behind which others do. All are reserved, so that no name is one of them.
+/// Words before names of tables, and words that end them. All are reserved, so no name is one of them.
 const READS: [&str; 4] = ["from", "join", "straight_join", "table"];
 const REST: [&str; 6] = ["select", "where", "group", "having", "order", "limit"];
 
-/// Where in a query a name may be that of what is read: for each token, on the safe side.
+/// For each token, whether it may be the name of a table. In doubt, the answer is yes.
 fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
-    // Of each parenthesis that is open: whether a list of tables goes on behind a comma, and whether a table may stand here.
+    // For each open parenthesis: whether a list of tables continues after a comma, and whether a table may follow.
     let mut open = vec![(false, false)];
     let mut places = Vec::with_capacity(tokens.len());
     for (index, token) in tokens.iter().enumerate() {
         let (list, here) = open.last().copied().unwrap_or_default();
         let before = index.checked_sub(1).and_then(|before| tokens.get(before));
-        // Behind AS stands another name for it.
+        // After AS, an alias follows.
         let renamed = before.is_some_and(|before| before.is_word("as"));
         places.push(here && !renamed);
         let next = match token.bare() {
@@ -43,7 +43,7 @@ fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
             }
             "," => (list, list),
             _ if token.is_one_of(&READS) => (true, true),
-            // Behind a point, any word may be a name.
+            // After a point, any word may be a name.
             _ if before.is_some_and(|before| before.is_symbol(b'.')) => continue,
             _ if token.is_one_of(&["on", "using"]) => (list, false),
             _ if token.is_one_of(&REST) => (false, false),
@@ -56,7 +56,7 @@ fn reading(tokens: &[Token<'_>]) -> Vec<bool> {
     places
 }
 
-/// All names in a query, each once. Double quotes may stand around names as well, if sql_mode says so.
+/// All different names in a query. If sql_mode says so, double quotes also enclose names.
 pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
     let tokens: Vec<_> = code(sql, dialect).collect();
     let is = |index: Option<usize>, symbol| {
@@ -79,11 +79,11 @@ pub(super) fn names(sql: &str, dialect: Dialect) -> Vec<Name> {
     names
 }
 
-/// Whether a query reads or sets a variable of the user's own, such as @x.
+/// Whether a query uses a user variable, such as @x.
 pub(super) fn has_user_variables(sql: &str, dialect: Dialect) -> bool {
     let at = |token: &Token<'_>| token.is_symbol(b'@');
     let tokens: Vec<_> = tokens(sql, dialect).collect();
-    // Two of them make a system variable.
+    // Two at signs mean a system variable.
     let alone = |index: &usize| {
         at(&tokens[*index])
             && !tokens.get(index + 1).is_some_and(at)

@@ -1,8 +1,8 @@
-//! Parts without a key of the user's: by the primary key of the one table that a query reads.
+//! Parts without a given key: by the primary key of the only table that a query reads.
 //!
-//! It has to be certain that a condition more takes rows away and changes nothing else. The server knows: it merges a derived table into the
-//! query around it only if that has no aggregates, windows, DISTINCT, LIMIT or the like, and its plan for both then is one read of the
-//! table. <https://mariadb.com/kb/en/derived-table-merge-optimization/>,
+//! An additional condition must only remove rows and change nothing else. The server knows whether this is so: it
+//! merges a derived table into the outer query only if it has no aggregates, windows, DISTINCT, LIMIT or the like. The
+//! plan for both is then one read of the table. <https://mariadb.com/kb/en/derived-table-merge-optimization/>,
 //! <https://dev.mysql.com/doc/refman/8.4/en/derived-table-optimization.html>
 
 use colonnade_sql::{Dialect, quote};
@@ -29,7 +29,7 @@ impl MysqlConnection {
         if split.consistent {
             self.check_repeatable(query, keep)?;
         }
-        // This also takes the locks on the tables, which keep others from altering them.
+        // This also locks the tables, so that nobody alters them.
         let columns = self.ask(&format!("SELECT * FROM {}\nLIMIT 0", plain.from()), keep)?.columns;
         self.check_merged(query, keep)?;
         let [database, table, _] = columns.first().map(|column| column.origin.clone()).unwrap_or_default();

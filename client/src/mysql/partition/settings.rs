@@ -1,4 +1,4 @@
-//! What other connections have to be told of this one.
+//! The settings that siblings need from the original connection.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use colonnade_sql::{Dialect, quote};
 use super::{MysqlConnection, unsupported};
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// Settings that are each connection's own, or that none can set.
+/// Settings that differ between connections, or that nobody can set.
 const OWN: [&str; 10] = [
     "autocommit",
     "character_set_database",
@@ -20,23 +20,23 @@ const OWN: [&str; 10] = [
     "transaction_isolation",
     "transaction_read_only",
 ];
-/// sql_select_limit of a session that has none.
+/// The default value of sql_select_limit.
 const NO_LIMIT: &str = "18446744073709551615";
-/// MariaDB counts those that made temporary tables apart from others; MySQL does not.
+/// MariaDB counts statements that made temporary tables separately. MySQL does not.
 const TABLES_MADE: &str =
     "SHOW SESSION STATUS WHERE Variable_name IN ('Com_create_table', 'Com_create_temporary_table')";
 const MADE_TEMPORARY: &str = "Com_create_temporary_table";
 
-/// What makes another connection mean the same.
+/// The settings with which another connection gives statements the same meaning.
 pub(super) struct State {
     statements: Vec<String>,
-    /// The time, in seconds since 1970, at which all of the parts are to be.
+    /// The time of all parts, in seconds since 1970.
     now: String,
 }
 
 impl MysqlConnection {
     /// # Errors
-    /// `Unsupported` if it has what others cannot have: temporary tables, a limit of rows.
+    /// `Unsupported` if it has something that others cannot have: temporary tables, a limit of rows.
     pub(super) fn state(&self, keep: Keep<'_>) -> Result<State, Error> {
         let made = pairs(self.ask(TABLES_MADE, keep)?.rows);
         let made = made.get(MADE_TEMPORARY).or_else(|| made.values().next());
@@ -44,7 +44,7 @@ impl MysqlConnection {
             return Err(unsupported("the connection may have temporary tables, which other connections cannot see")
                 .with_hint("read over a connection that has made none, or without partition_num"));
         }
-        // It would apply to the questions below as well.
+        // The limit would also apply to the questions below.
         self.check_no_limit(keep)?;
         let session = self.ask("SHOW SESSION VARIABLES", keep)?.rows;
         let global = pairs(self.ask("SHOW GLOBAL VARIABLES", keep)?.rows);
@@ -57,7 +57,7 @@ impl MysqlConnection {
         let mut statements = Vec::new();
         match self.ask("SELECT CURRENT_ROLE()", keep) {
             Ok(role) => statements.push(format!("SET ROLE {}", self.role(role.text(0, 0)))),
-            // There are none before MySQL 8.
+            // MySQL before 8 has no roles.
             Err(error) if error.kind() == ErrorKind::Database => {}
             Err(error) => return Err(error),
         }
@@ -65,7 +65,7 @@ impl MysqlConnection {
         if let Some(database) = place.text(0, 0) {
             statements.push(format!("USE {}", quote::identifier(database, Dialect::MYSQL)));
         }
-        // The character set of a database chosen later would count.
+        // Otherwise the character set of a database that is chosen later would apply.
         if !changed.is_empty() {
             statements.push(format!("SET SESSION {}", changed.join(", ")));
         }
@@ -80,7 +80,7 @@ impl MysqlConnection {
         }
     }
 
-    /// A role as SET ROLE takes it.
+    /// A role in the syntax of SET ROLE.
     fn role(&self, role: Option<&str>) -> String {
         match role {
             None | Some("NONE") => "NONE".to_owned(),
@@ -93,14 +93,14 @@ impl MysqlConnection {
 
 impl State {
     /// # Errors
-    /// `Unsupported` if the other connection cannot take it over.
+    /// `Unsupported` if the other connection refuses a setting.
     pub(super) fn give(&self, sibling: &MysqlConnection, consistent: bool, keep: Keep<'_>) -> Result<(), Error> {
         let clock = consistent.then(|| format!("SET SESSION timestamp = {}", self.now));
         for statement in self.statements.iter().chain(&clock) {
             sibling.execute(statement.into(), keep).map_err(|error| match error.kind() {
                 ErrorKind::Database => {
                     let message =
-                        format!("the connection has a setting that others cannot take over: {}", error.message());
+                        format!("the connection has a setting that other connections cannot have: {}", error.message());
                     unsupported(&message).with_hint("read without partition_num").with_cause(error)
                 }
                 _ => error,
@@ -119,7 +119,7 @@ fn pairs(rows: Vec<Vec<Option<String>>>) -> HashMap<String, String> {
     rows.into_iter().filter_map(pair).collect()
 }
 
-/// A setting's value as SET takes it: a number must not stand in quotes.
+/// The value of a setting in the syntax of SET: numbers must not be quoted.
 fn setting(name: &str, value: &str) -> String {
     if value.is_empty() && name.starts_with("character_set_") {
         return "NULL".to_owned();

@@ -1,10 +1,11 @@
-//! One state for several connections. A snapshot cannot be handed over, so all are taken while nobody can commit.
+//! One state for several connections. MySQL cannot share a snapshot, so all snapshots are taken while commits are
+//! blocked.
 //!
-//! MariaDB's BACKUP STAGE BLOCK_COMMIT lets transactions go on up to their commit and waits for no query; what it waits for is
-//! commits, statements that write to tables without transactions, and changes of tables. FLUSH TABLES WITH READ LOCK, which is what MySQL
-//! has, keeps back everybody who writes and waits for queries that run. Either is held for as long as the siblings need for one
-//! statement, which all get at once. That nothing has changed between two snapshots could not be told without a lock: what the
-//! binary log or InnoDB's counters say leaves some commits out.
+//! MariaDB's BACKUP STAGE BLOCK_COMMIT lets transactions continue until their commit, and does not wait for queries.
+//! It waits only for commits, for statements that write to tables without transactions, and for changes of tables.
+//! MySQL has only FLUSH TABLES WITH READ LOCK, which blocks all writers and waits for running queries. Both are held
+//! only while the siblings run one statement, which all receive at once. Without a lock it is unknown whether
+//! something changed between two snapshots: the binary log and InnoDB's counters omit some commits.
 //! <https://mariadb.com/kb/en/backup-stage/>, <https://dev.mysql.com/doc/refman/8.4/en/flush.html>
 
 use std::sync::Arc;
@@ -12,31 +13,32 @@ use std::sync::Arc;
 use super::{CONSISTENT, MysqlConnection, unsupported};
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// How many seconds each step towards the lock may take: for so long, whoever comes later may have to wait with it.
+/// The most seconds that each step to the lock may wait. Later statements may have to wait behind it for as long.
 const PATIENCE: u32 = 2;
-/// After so many seconds of silence the server ends the connection that holds the lock, should this client be gone without a word.
+/// After this many idle seconds the server ends the connection with the lock, if this client has disappeared.
 const ABANDONED: u32 = 10;
-/// The first series of which each version has them: they came with 10.4.1.
+/// The first release series in which all versions have the stages. They came with 10.4.1.
 const STAGES_SINCE: (u32, u32) = (10, 5);
 
 const STAGES: (&[&str], &str) = (&["BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"], "BACKUP STAGE END");
 const READ_LOCK: (&[&str], &str) = (&["FLUSH TABLES WITH READ LOCK"], "UNLOCK TABLES");
 
-/// A snapshot is taken at this level only.
+/// A snapshot is taken only at this level.
 const SNAPSHOTS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const TAKE_SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
 const COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 const ONLY_READ: &str = "START TRANSACTION READ ONLY";
 
-/// What tells one server from another behind the same address.
+/// Identifies a server, because several servers may have one address.
 const PLACE: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)";
-/// Of rights that the user lacks.
+/// SQLSTATEs of missing privileges.
 const DENIED: [&str; 2] = ["42000", "28000"];
 
-/// Begins a transaction on each sibling, all of which see the same state.
+/// Begins transactions on all siblings that see the same state.
 ///
 /// # Errors
-/// `Unsupported` if the user may not take the lock, it did not come in time, or the connections lead to different servers.
+/// `Unsupported` if the user may not take the lock, it was not granted in time, or the connections lead to different
+/// servers.
 pub(super) fn begin_together(
     siblings: &[Arc<MysqlConnection>],
     locker: &MysqlConnection,
@@ -56,18 +58,18 @@ pub(super) fn begin_together(
         locker.execute((*statement).into(), keep).map_err(not_locked)?;
     }
     let begun = on_each(siblings, TAKE_SNAPSHOT, keep);
-    // Whatever came of that, nobody shall have to wait. A lock that was lost before is an error.
+    // The lock is released even after an error, so that nobody waits. If it was lost before, that is an error.
     let released = locker.execute(unlock.into(), keep);
     begun.and(released.map(drop))
 }
 
-/// Begins a transaction on each sibling, which sees what was committed when each of its queries starts.
+/// Begins a transaction on each sibling. Each of its queries sees the data that is committed when the query starts.
 pub(super) fn begin_each(siblings: &[Arc<MysqlConnection>], keep: Keep<'_>) -> Result<(), Error> {
     on_each(siblings, COMMITTED, keep)?;
     on_each(siblings, ONLY_READ, keep)
 }
 
-/// Runs a statement on all connections at once.
+/// Runs a statement on all connections at the same time.
 fn on_each(siblings: &[Arc<MysqlConnection>], sql: &str, keep: Keep<'_>) -> Result<(), Error> {
     let mut started = Vec::with_capacity(siblings.len());
     for sibling in siblings {

@@ -1,5 +1,5 @@
-//! Whether several connections with one snapshot see the same rows: not in tables without transactions, and not of functions that
-//! give another value each time.
+//! Whether several connections with the same snapshot see the same rows. They may not for tables without transactions
+//! and for functions that are not deterministic.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,9 @@ use super::{CONSISTENT, MysqlConnection};
 use crate::partition::text;
 use crate::{Connection, Error, ErrorKind, Keep};
 
-/// Engines whose tables are read as a snapshot shows them. A sequence is always the same.
+/// Engines whose tables are read from the snapshot. A sequence is constant.
 const ENGINES: [&str; 2] = ["InnoDB", "SEQUENCE"];
-/// Functions that give another value each time, or of each connection.
+/// Functions with another value for each call or connection.
 const UNSTEADY: [&str; 12] = [
     "rand",
     "uuid",
@@ -27,20 +27,20 @@ const UNSTEADY: [&str; 12] = [
     "get_lock",
     "release_lock",
 ];
-/// Functions that tell of the connection's statements before.
+/// Functions that depend on earlier statements of the connection.
 const REMEMBERING: [&str; 4] = ["last_insert_id", "found_rows", "row_count", "lastval"];
 
-/// A table, a view, or what else has rows.
+/// A table or a view.
 struct Table {
     database: String,
     name: String,
-    /// Views have none.
+    /// `None` for a view.
     engine: Option<String>,
     is_view: bool,
 }
 
-/// Refuses what would mean something else on another connection, and what only the server reads: a comment in which it finds code
-/// may hold anything.
+/// Refuses a query that has another meaning on another connection, or that contains code in a comment, which only the
+/// server reads.
 pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
     let hidden = |token: Token<'_>| {
         token.kind == TokenKind::Comment && ["/*!", "/*M!"].iter().any(|start| token.text.starts_with(start))
@@ -52,12 +52,12 @@ pub(super) fn check_alone(query: &str, dialect: Dialect) -> Result<(), Error> {
         return Err(text::refused("variables such as @x are each connection's own"));
     }
     match called(&names(query, dialect), &REMEMBERING) {
-        Some(name) => Err(text::refused(&format!("{name} tells what one connection did before"))),
+        Some(name) => Err(text::refused(&format!("{name} depends on earlier statements of one connection"))),
         None => Ok(()),
     }
 }
 
-/// The first of the functions that is called.
+/// The first of these functions that is called.
 fn called<'a>(names: &'a [Name], functions: &[&str]) -> Option<&'a str> {
     let is = |name: &&Name| name.called && functions.iter().any(|function| name.name.eq_ignore_ascii_case(function));
     names.iter().find(is).map(|name| name.name.as_str())
@@ -69,17 +69,17 @@ fn once(what: &str) -> Error {
 }
 
 impl MysqlConnection {
-    /// Refuses a query of which each part could see other rows, although all have one snapshot.
+    /// Refuses a query of which parts may see different rows although all have the same snapshot.
     pub(super) fn check_repeatable(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
         self.check_texts(query, true, keep)
     }
 
-    /// Refuses a query that reads what the snapshot does not cover, or what only one connection knows.
+    /// Refuses a query that reads data outside of the snapshot, or data of one connection.
     pub(super) fn check_covered(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
         self.check_texts(query, false, keep)
     }
 
-    /// Looks through a query and the views in it.
+    /// Checks a query and the views in it.
     fn check_texts(&self, query: &str, steady: bool, keep: Keep<'_>) -> Result<(), Error> {
         check_alone(query, self.dialect())?;
         let mut texts = vec![query.to_owned()];
@@ -98,7 +98,7 @@ impl MysqlConnection {
                     continue;
                 }
                 if table.is_view {
-                    // What is below a view may be hidden from the user, and then the plan is too.
+                    // If the user may not see the tables of a view, the plan is hidden too.
                     self.ask(&format!("EXPLAIN {query}"), keep).map_err(|error| match error.kind() {
                         ErrorKind::Database => hidden(&full).with_cause(error),
                         _ => error,
@@ -114,9 +114,9 @@ impl MysqlConnection {
         Ok(())
     }
 
-    /// What the names may stand for.
+    /// The tables and views that the names may mean.
     fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
-        // One name at a time the server looks up; of several it would look through the whole database.
+        // For each single name the server uses a lookup. For a list of names it would search the whole database.
         let mut lookups = Vec::new();
         for place in places(names.iter().filter(|name| name.read && !name.called), "table") {
             lookups.push(format!(
@@ -181,7 +181,7 @@ fn string(text: &str) -> String {
     quote::string(text, Dialect::MYSQL)
 }
 
-/// Conditions that find what is named, each in its own database or in the one that is chosen.
+/// Conditions that find the named objects, each in its own database or in the current one.
 fn places<'a>(names: impl Iterator<Item = &'a Name>, kind: &str) -> Vec<String> {
     names
         .map(|name| {

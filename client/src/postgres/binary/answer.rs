@@ -15,18 +15,18 @@ use crate::rows::{Decoder as _, Part};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
 use crate::{Error, Pool, QueryOptions, Sent, StatementDescription};
 
-/// The name of this client's own statements, which must not replace the user's. A pooler may know it from an earlier
+/// The name of this client's statements, which must not replace the user's. A pooler may have it from an earlier
 /// session, so it is closed first.
 const OWN: &str = "colonnade";
-/// The user's.
+/// The name of the user's statement.
 const USERS: &str = "";
-/// Tags that count rows.
+/// The command tags with a number of rows.
 const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
 
-/// What a statement is to give.
+/// What a statement must return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::postgres) enum Wanted {
-    /// Rows; another statement does not run.
+    /// Rows; any other statement does not run.
     Rows,
     /// Rows or none.
     Any,
@@ -48,7 +48,7 @@ pub(in crate::postgres) fn answer(
     talk.outcome(result)
 }
 
-/// Runs a statement with values, and passes over what it returns. Gives the rows that it touched.
+/// Runs a statement with values, and skips its rows. Returns the number of affected rows.
 pub(in crate::postgres) fn execute(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
@@ -60,7 +60,7 @@ pub(in crate::postgres) fn execute(
     talk.outcome(result)
 }
 
-/// Asks what `sql` takes and gives, with parameters of these types.
+/// Describes the parameters and columns of `sql`, with parameters of these types.
 pub(in crate::postgres) fn describe(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
@@ -105,7 +105,7 @@ fn question<T>(
 struct Talk<'a> {
     connection: &'a mut ServerConnection,
     tick: Tick<'a>,
-    /// Whether the server has been asked for ReadyForQuery.
+    /// Whether Sync was sent.
     synced: bool,
 }
 
@@ -114,7 +114,8 @@ impl Talk<'_> {
         match result {
             Ok(rows) => Ok(Ok(rows)),
             Err(AnswerError::Lost(error)) => Err(error),
-            // ReadyForQuery is still to come. A fatal error is the last message; why the connection then ended is the error's business.
+            // ReadyForQuery is still to come. A fatal error is the last message: then the connection has ended, and
+            // the error gives the reason.
             Err(AnswerError::Refused(error)) => match self.settle() {
                 Ok(()) => Ok(Err(error)),
                 Err(_) => Err(error),
@@ -163,7 +164,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Text must be UTF-8 whatever the session has said since login; it can go on saying so afterwards.
+    /// Text must be UTF-8, whatever the session's setting is. The setting is restored afterwards.
     fn agree_on_encoding(&mut self) -> Result<(), AnswerError> {
         if self.connection.server.sends_utf8() {
             return Ok(());
@@ -180,12 +181,12 @@ impl Talk<'_> {
         self.finish(batch, &statement.values)
     }
 
-    /// Runs the user's statement, which has no columns. Gives the rows that it touched.
+    /// Runs the user's statement, which has no columns. Returns the number of affected rows.
     fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
         self.finish(MessageBatch::default(), values)
     }
 
-    /// Runs the user's statement, behind what `batch` has, and passes over its rows.
+    /// Runs the user's statement after the messages of `batch`, and skips its rows.
     fn finish(&mut self, batch: MessageBatch, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
         self.synced = true;
         self.connection.send(&batch.run(USERS, values, &[]).sync())?;
@@ -207,7 +208,7 @@ impl Talk<'_> {
         }
     }
 
-    /// A statement's parameters and columns as Arrow has them.
+    /// A statement's parameters, and its columns in Arrow's types.
     fn description(&mut self, sql: &str, types: &[u32]) -> Result<StatementDescription, AnswerError> {
         self.agree_on_encoding()?;
         let (parameters, described) = self.describe(sql, types)?;
@@ -219,7 +220,7 @@ impl Talk<'_> {
         Ok(StatementDescription { parameters, schema: Some(Decoder::new(&columns).0) })
     }
 
-    /// The types of a statement's parameters, and its columns; `None` if it gives no rows.
+    /// The types of a statement's parameters, and its columns; `None` if it returns no rows.
     fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
         let mut parameters = Vec::new();
         let batch = MessageBatch::default().parse(USERS, sql, types).map_err(AnswerError::Refused)?;
@@ -249,7 +250,7 @@ impl Talk<'_> {
         Ok(catalog)
     }
 
-    /// Runs a statement of this client's own, within the transaction; gives its rows.
+    /// Runs a statement of this client in the transaction. Returns its rows.
     fn own(&mut self, before: MessageBatch, sql: &str) -> Result<Vec<Vec<u8>>, AnswerError> {
         self.connection.send(&own(before, sql)?.flush())?;
         self.own_rows()
@@ -272,16 +273,16 @@ impl Talk<'_> {
         }
     }
 
-    /// Starts the user's statement; its rows are next.
+    /// Starts the user's statement. Its rows are the next messages.
     fn run(&mut self, values: &[Sent], formats: &[ValueFormat], catalog: &Catalog) -> Result<(), AnswerError> {
-        // Not before the statement was parsed: some of these also say how its literals are read.
+        // These are sent after Parse, because some of the settings also affect how literals are read.
         let styled = formats.contains(&ValueFormat::Text) && !catalog.styles.is_empty();
         let mut batch = MessageBatch::default();
         if styled {
             batch = own(batch, &catalog::set_styles())?;
         }
         batch = batch.run(USERS, values, formats);
-        // In a transaction of the user's they would outlive the statement.
+        // In a transaction of the user, they would outlive the statement.
         if styled && !self.connection.is_idle() {
             batch = own(batch, &catalog.restore_styles())?;
         }
@@ -296,7 +297,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Passes over what comes up to ReadyForQuery.
+    /// Skips all messages up to ReadyForQuery.
     fn settle(&mut self) -> Result<(), Error> {
         if !self.synced {
             self.synced = true;

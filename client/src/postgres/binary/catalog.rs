@@ -1,4 +1,4 @@
-//! What the catalog knows of a result's types: one question for all of them.
+//! The catalog's description of a result's types, by one question.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -7,16 +7,16 @@ use crate::Error;
 use crate::postgres::extended::{ResultColumn, text_row};
 use crate::postgres::message::protocol;
 
-/// A type as a column, an attribute, an array or a domain names it.
+/// A type with its modifier, in a column, an attribute, an array or a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TypeRef {
     pub(super) oid: u32,
     pub(super) typmod: i32,
-    /// As `format_type` writes it.
+    /// The name from `format_type`.
     pub(super) name: String,
 }
 
-/// What a type is made of.
+/// The structure of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CatalogEntry {
     Domain(TypeRef),
@@ -27,27 +27,27 @@ pub(super) enum CatalogEntry {
     Enum(Vec<String>),
 }
 
-/// The answer. A type that is none of [`CatalogEntry`]'s has no entry.
+/// The answer. A type without a [`CatalogEntry`] has no entry.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) entries: HashMap<u32, CatalogEntry>,
-    /// The result's columns' types, as `format_type` writes them.
+    /// The types of the result's columns, in the form of `format_type`.
     pub(super) names: Vec<String>,
-    /// Digits of money behind the point.
+    /// Digits of money after the point.
     pub(super) money_scale: u8,
-    /// The session's [`STYLES`], as they are.
+    /// The session's values of [`STYLES`].
     pub(super) styles: Vec<String>,
 }
 
-/// The settings that output functions go by, and what makes text exact and the same in every session.
+/// The settings of output functions, with values that make text exact and independent of the session.
 const STYLES: [(&str, &str); 4] =
     [("datestyle", "ISO"), ("intervalstyle", "postgres"), ("extra_float_digits", "3"), ("bytea_output", "hex")];
 
-/// Binary arrays come from this function, and from no other. A domain over an array has it from the array.
+/// Binary arrays come from this function alone. A domain over an array inherits it.
 const IS_ARRAY: &str = "(t.typtype <> 'd' AND t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc)";
 
-/// The question about the types of `columns`. Its rows: a kind, a type, a place within it, a name, another type with
-/// what stands in its parentheses, and that type's name.
+/// The question about the types of `columns`. Its rows have a kind, a type, a position, a name, another type with its
+/// modifier, and that type's name.
 pub(super) fn question(columns: &[ResultColumn]) -> String {
     let mut asked = String::new();
     for (place, column) in columns.iter().enumerate() {
@@ -94,16 +94,16 @@ pub(super) fn question(columns: &[ResultColumn]) -> String {
     )
 }
 
-/// The statement that makes text exact until the transaction ends.
+/// The statement that makes text exact until the end of the transaction.
 pub(super) fn set_styles() -> String {
     set(STYLES.iter().map(|(name, value)| (*name, *value)))
 }
 
 impl Catalog {
-    /// Takes one row of the answer.
+    /// Reads one row of the answer.
     ///
     /// # Errors
-    /// The row is not one of the question's.
+    /// The row does not answer the question.
     pub(super) fn take(&mut self, row: &[u8]) -> Result<(), Error> {
         let odd = || protocol("an odd row of the catalog");
         let mut values = text_row(row)?.into_iter();
@@ -130,7 +130,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// The statement that brings the session's styles back.
+    /// The statement that restores the session's styles.
     pub(super) fn restore_styles(&self) -> String {
         set(STYLES.iter().zip(&self.styles).map(|((name, _), value)| (*name, value.as_str())))
     }
@@ -141,7 +141,7 @@ impl Catalog {
 }
 
 fn set<'a>(styles: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    // None of these settings can hold a quote or a backslash.
+    // The values of these settings have no quotes and no backslashes.
     let calls = styles.map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"));
     format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }

@@ -1,4 +1,4 @@
-//! One column in the making: values of many rows at a time, from where each row has been read to.
+//! Builds one column: it decodes the values of many rows, each from its row's cursor.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind};
 const WAY_OUT: &str = "cast the column to text, or name it in the option as_text";
 const AGAIN: &str = "run the query again";
 
-/// The rows of a batch that have come so far.
+/// The rows of a batch that were decoded so far.
 #[derive(Debug)]
 pub(super) struct ColumnBuilder {
     values: Values,
@@ -53,7 +53,7 @@ enum Values {
     Literal(Literal),
 }
 
-/// How a value's bytes become a string's.
+/// How a value's bytes become a string.
 #[derive(Clone, Copy, Debug)]
 enum Writing {
     Same,
@@ -107,10 +107,10 @@ impl ColumnBuilder {
         Self { values, validity: Validity::default(), rows: 0, path, type_name }
     }
 
-    /// Takes one value of each row, from where its cursor stands, and moves the cursors on.
+    /// Decodes one value of each row at its cursor, and moves the cursors.
     ///
     /// # Errors
-    /// Bytes that are no value of the type, or a value that the column cannot hold.
+    /// The bytes are not a value of the type, or the column cannot represent it.
     pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), Error> {
         let Self { values, validity, rows, .. } = self;
         let read = match values {
@@ -155,7 +155,7 @@ impl ColumnBuilder {
         read.map_err(|fault| self.error(fault))
     }
 
-    /// The array of the rows so far; the column is empty then and ready for about as many.
+    /// The array of the rows so far. The column is then empty and reserves memory for as many rows.
     ///
     /// # Errors
     /// Text that is not UTF-8.
@@ -194,9 +194,9 @@ impl ColumnBuilder {
         };
         let nulls = nulls.map(NullBuffer::into_inner).map(BooleanBuffer::into_inner);
         ArrayData::try_new(data_type.clone(), rows, nulls, 0, buffers, children).map_err(|cause| {
-            // All the rest was made here.
+            // All other buffers were built here, so they are valid.
             let fault = if *data_type == DataType::Utf8 {
-                ValueFault::Refused("22021", "bytes that are not UTF-8 are no text".to_owned())
+                ValueFault::Refused("22021", "it has text that is not UTF-8".to_owned())
             } else {
                 ValueFault::Damaged
             };
@@ -209,7 +209,7 @@ impl ColumnBuilder {
         let (sqlstate, message) = match fault {
             ValueFault::Within(error) => return error,
             ValueFault::Damaged => {
-                return protocol(format!("in column \"{path}\" bytes that are no value of type {type_name}"));
+                return protocol(format!("in column \"{path}\" bytes that are not a value of type {type_name}"));
             }
             ValueFault::Refused(sqlstate @ "0A000", why) => {
                 (sqlstate, format!("column \"{path}\" of type {type_name}: {why}"))
@@ -221,10 +221,10 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends a value a row, of a type whose values have `N` bytes; `convert` says what they mean.
+/// Appends one value per row, of a type whose values have `N` bytes; `convert` decodes them.
 ///
-/// Where NULLs are many, nobody foresees them: so none decides where the code goes, only what is kept. Each loop is a function of its
-/// own, with the machine's registers to itself.
+/// With many NULLs, branches are unpredictable. So NULL affects no branch, only what is kept. Each loop is a separate
+/// function, so that it has all registers.
 #[inline(never)]
 fn numbers<const N: usize, T: Copy + Default>(
     block: &[u8],
@@ -244,7 +244,7 @@ fn numbers<const N: usize, T: Copy + Default>(
             nulls |= u64::from(is_null) << bit;
             let value = match convert(bytes) {
                 Ok(value) => value,
-                // What follows a NULL is another value, if any.
+                // After a NULL, these are the bytes of another value.
                 Err(_) if is_null => T::default(),
                 Err(fault) => return Err(fault),
             };
@@ -256,7 +256,7 @@ fn numbers<const N: usize, T: Copy + Default>(
     if damaged { Err(ValueFault::Damaged) } else { Ok(()) }
 }
 
-/// Appends a value a row; `convert` says what its bytes mean.
+/// Appends one value per row; `convert` decodes its bytes.
 #[inline(never)]
 fn each<T: Copy + Default>(
     block: &[u8],
@@ -279,7 +279,7 @@ fn each<T: Copy + Default>(
     Ok(())
 }
 
-/// Appends a value a row, as `write` makes text of its bytes.
+/// Appends one string per row; `write` converts the value's bytes to text.
 #[inline(never)]
 fn append(
     to: &mut Strings,
@@ -300,7 +300,10 @@ fn append(
     if to.fit() {
         return Ok(());
     }
-    Err(ValueFault::Refused("54000", "a batch has more than 2 GiB of it: ask for smaller ones".to_owned()))
+    Err(ValueFault::Refused(
+        "54000",
+        "one batch has more than 2 GiB of its text: lower chunk_rows or chunk_bytes".to_owned(),
+    ))
 }
 
 impl Labels {

@@ -10,13 +10,13 @@ const EPOCH_DAYS: i32 = 10957;
 /// Microseconds from 1970 to 2000.
 const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 
-/// Infinity is the greatest number, minus infinity the least; they become ±(2^31 − 1). TYPES.md.
+/// Infinity is the largest number, minus infinity the smallest. They become ±(2^31 − 1). TYPES.md.
 #[inline]
 pub(super) fn date(bytes: [u8; 4]) -> Result<i32, ValueFault> {
     match i32::from_be_bytes(bytes) {
         i32::MAX => Ok(i32::MAX),
         i32::MIN => Ok(-i32::MAX),
-        // The last date that PostgreSQL has is far below.
+        // PostgreSQL's last date is far below this limit.
         days => match days.checked_add(EPOCH_DAYS) {
             Some(days) => Ok(days),
             None => Err(ValueFault::Damaged),
@@ -32,7 +32,7 @@ pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, ValueFault> {
         i64::MIN => Ok(-i64::MAX),
         microseconds => microseconds
             .checked_add(EPOCH_MICROSECONDS)
-            // The greatest number is infinity.
+            // The largest number is infinity.
             .filter(|microseconds| *microseconds < i64::MAX)
             .ok_or_else(|| refused("microseconds from 1970 do not reach beyond 294247-01-10 04:00:54.775806")),
     }
@@ -43,7 +43,7 @@ pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, ValueFault> {
 pub(super) fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, ValueFault> {
     let parts = u128::from_be_bytes(bytes);
     let (microseconds, days, months) = ((parts >> 64) as i64, (parts >> 32) as i32, parts as i32);
-    // So the infinite intervals of 17 are refused, too.
+    // This also refuses the infinite intervals of PostgreSQL 17.
     let nanoseconds = microseconds.checked_mul(1000).ok_or_else(|| {
         refused("an interval is infinite or has 2562047 hours or more, which nanoseconds do not reach")
     })?;

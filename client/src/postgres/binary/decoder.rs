@@ -1,7 +1,7 @@
-//! Rows to columns.
+//! Decodes rows into columns.
 //!
-//! A block is whole DataRow messages end to end. Some hundred rows at a time, each column takes its values of all of them
-//! in a loop of its own, from where the column before has left off.
+//! A block consists of whole DataRow messages. For some hundred rows at a time, each column decodes its values in its
+//! own loop, from the positions where the previous column ended.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::Error;
 use crate::postgres::message::{self, HEADER, protocol};
 use crate::rows::{self, GROUP};
 
-/// Where the values of a message begin: behind its header and their number.
+/// The position of the values in a message: after its header and their number.
 const VALUES: usize = HEADER + 2;
 
 /// The columns of a result.
 #[derive(Debug)]
 pub(in crate::postgres) struct Decoder {
     columns: Vec<ColumnBuilder>,
-    /// For each row of a group, where its next value begins and where the row ends.
+    /// For each row of a group: the start of its next value, and the row's end.
     cursors: Vec<usize>,
     ends: Vec<usize>,
 }
@@ -45,7 +45,7 @@ impl rows::Decoder for Decoder {
         for column in &mut self.columns {
             column.decode(block, &mut self.cursors)?;
         }
-        // A length that lies may have led a column into the next row, though not out of the block.
+        // A wrong length may have moved a cursor into the next row, but not out of the block.
         if self.cursors != self.ends {
             return Err(protocol("a row whose values are not as long as the row"));
         }
@@ -62,7 +62,7 @@ impl rows::Decoder for Decoder {
 }
 
 impl Decoder {
-    /// Sets the cursors to the next rows' first values.
+    /// Sets the cursors to the first values of the next rows.
     fn find_rows(&mut self, block: &[u8], at: &mut usize, most: usize) -> Result<(), Error> {
         self.cursors.clear();
         self.ends.clear();

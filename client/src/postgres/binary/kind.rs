@@ -1,4 +1,4 @@
-//! From PostgreSQL's types to columns: TYPES.md, the rows of PostgreSQL.
+//! Maps PostgreSQL's types to columns: TYPES.md, the rows of PostgreSQL.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::literal;
 use crate::postgres::extended::{ResultColumn, ValueFormat};
 use crate::{Error, ErrorKind, QueryOptions};
 
-/// The key of a field's metadata that names a type that Arrow lacks. TYPES.md.
+/// The key in a field's metadata that names a type which Arrow lacks. TYPES.md.
 const TYPE_KEY: &str = "colonnade.type";
 /// FORMAT §4.
 const MAX_DEPTH: usize = 64;
@@ -18,7 +18,7 @@ const MAX_DECIMAL256: u8 = 76;
 /// money has 64 bits.
 const MONEY_DIGITS: u8 = 19;
 
-/// Types' numbers, which are the same in every PostgreSQL: `pg_type.dat`.
+/// The numbers of types, which are the same in all versions: `pg_type.dat`.
 mod oid {
     pub(super) const BOOL: u32 = 16;
     pub(super) const BYTEA: u32 = 17;
@@ -47,7 +47,7 @@ mod oid {
     pub(super) const JSONB: u32 = 3802;
 }
 
-/// How the bytes of a value become what a column holds.
+/// How the bytes of a value are decoded.
 #[derive(Clone, Debug)]
 pub(super) enum ColumnKind {
     Bool,
@@ -67,7 +67,7 @@ pub(super) enum ColumnKind {
         precision: u8,
         scale: u8,
     },
-    /// A numeric's digits as text.
+    /// The digits of a numeric as text.
     NumericText,
     Text,
     /// A version before the text.
@@ -78,7 +78,7 @@ pub(super) enum ColumnKind {
     Enum(Arc<[String]>),
     List(Box<Node>),
     Struct(Vec<Node>),
-    /// The node in text, with text in place of what is nested in it and has no other form.
+    /// The node in text. Nested types without another form are text in it.
     Literal(Box<Node>),
 }
 
@@ -89,24 +89,24 @@ impl ColumnKind {
     }
 }
 
-/// A column, or what is nested in one.
+/// A column, or a node within one.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: ColumnKind,
-    /// For messages.
+    /// The name for messages.
     pub(super) path: String,
     pub(super) type_name: String,
     pub(super) field: Field,
 }
 
-/// A column of the result and how it is asked for.
+/// A column of the result, and the form in which it is requested.
 #[derive(Clone, Debug)]
 pub(in crate::postgres) struct ColumnDescription {
     pub(super) node: Node,
     pub(super) format: ValueFormat,
 }
 
-/// Whether some column's type can be told only from the catalog.
+/// Whether the catalog must be asked about some column's type.
 pub(super) fn needs_catalog(columns: &[ResultColumn], options: &QueryOptions) -> bool {
     columns.iter().any(|column| {
         let plain =
@@ -115,17 +115,17 @@ pub(super) fn needs_catalog(columns: &[ResultColumn], options: &QueryOptions) ->
     })
 }
 
-/// The columns that a result becomes.
+/// The columns of a result.
 ///
 /// # Errors
-/// An option names a column that the result does not have, or a type has no form here.
+/// An option names a column that the result does not have, or a type is not supported.
 pub(super) fn columns(
     described: &[ResultColumn],
     catalog: &Catalog,
     options: &QueryOptions,
 ) -> Result<Vec<ColumnDescription>, Error> {
     if let Some(name) = options.as_text.iter().find(|name| described.iter().all(|column| column.name != **name)) {
-        let message = format!("option \"as_text\" names \"{name}\", which is no column of the result");
+        let message = format!("option \"as_text\" names \"{name}\", which is not a column of the result");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
     }
     let build = Build { catalog, options, literal: false };
@@ -135,18 +135,18 @@ pub(super) fn columns(
 struct Build<'a> {
     catalog: &'a Catalog,
     options: &'a QueryOptions,
-    /// Whether values come in text, so that whatever has text has a form.
+    /// Whether values arrive in text, so that every type has a form.
     literal: bool,
 }
 
 impl Build<'_> {
     fn column(&self, column: &ResultColumn, name: Option<&String>) -> Result<ColumnDescription, Error> {
-        // A numeric without parentheses needs no catalog to be named.
+        // A numeric without a modifier needs no name from the catalog.
         let name = name.map_or("numeric", String::as_str);
         let source = TypeRef { oid: column.type_oid, typmod: column.typmod, name: name.to_owned() };
         let as_text = self.options.as_text.contains(&column.name);
         if !as_text && column.type_oid == oid::CHAR {
-            // Beyond ASCII the output function is the only one that knows.
+            // Beyond ASCII, only the output function knows the text.
             let node = leaf(ColumnKind::Text, &source, &column.name, &column.name, DataType::Utf8);
             return Ok(ColumnDescription { node, format: ValueFormat::Text });
         }
@@ -163,7 +163,7 @@ impl Build<'_> {
         Ok(ColumnDescription { node, format: ValueFormat::Text })
     }
 
-    /// Whether Arrow has nothing for the type itself, whatever is nested in it.
+    /// Whether Arrow lacks the type itself, regardless of nested types.
     fn is_foreign(&self, source: &TypeRef) -> bool {
         let nested =
             matches!(source.oid, oid::INT2_VECTOR | oid::OID_VECTOR) || !self.catalog.entries.contains_key(&source.oid);
@@ -226,7 +226,7 @@ impl Build<'_> {
     }
 }
 
-/// An array's parentheses are its items'.
+/// The modifier of an array is that of its items.
 fn item_of(array: &TypeRef, item: &TypeRef) -> TypeRef {
     let name = if array.typmod < 0 { Some(item.name.as_str()) } else { array.name.strip_suffix("[]") };
     TypeRef { oid: item.oid, typmod: array.typmod, name: name.unwrap_or(&item.name).to_owned() }
@@ -237,7 +237,7 @@ fn leaf(kind: ColumnKind, source: &TypeRef, name: &str, path: &str, data_type: D
     Node { kind, path: path.to_owned(), type_name: source.name.clone(), field }
 }
 
-/// Text in place of what Arrow lacks.
+/// Text instead of a type that Arrow lacks.
 fn foreign(kind: ColumnKind, source: &TypeRef, name: &str, path: &str) -> Node {
     let mut node = leaf(kind, source, name, path, DataType::Utf8);
     node.field.metadata.push((TYPE_KEY.to_owned(), source.name.clone()));
@@ -269,10 +269,10 @@ fn scalar(type_oid: u32, typmod: i32, options: &QueryOptions) -> Option<ColumnKi
 }
 
 fn decimal(typmod: i32, chosen: Option<(u8, u8)>) -> Option<ColumnKind> {
-    /// What varlena's header adds to a typmod.
+    /// The size of varlena's header, which a typmod includes.
     const HEADER: i32 = 4;
     let (precision, scale) = if typmod >= HEADER {
-        // As numeric.c packs them; 15 made room for scales below 0 and above the precision.
+        // As in numeric.c. Version 15 added scales below 0 and above the precision.
         let packed = typmod - HEADER;
         (packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
     } else {

@@ -1,5 +1,5 @@
-//! Arrays and composites in text, as `array_out` and `record_out` write them, for what is nested in them that has no
-//! other exact form. They become what their send functions would have sent, with text in place of what is text.
+//! Reads arrays and composites in the text of `array_out` and `record_out`, for nested types without another exact
+//! form. They are converted to the bytes that their send functions would send, with text where a type is text.
 //! <https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO>, <https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX>
 
 use super::column::ColumnBuilder;
@@ -8,15 +8,15 @@ use super::scalars;
 use super::value::{ValueFault, value};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
-/// The only type whose arrays separate their items by something other than a comma.
+/// The only type whose arrays have a delimiter other than a comma.
 const SEMICOLON_TYPE: &str = "box";
 
-/// A column that is received as text and read as if it were binary.
+/// A column that arrives as text and is decoded as if it were binary.
 #[derive(Debug)]
 pub(super) struct Literal {
     node: Node,
     column: Box<ColumnBuilder>,
-    /// The values of a group of rows in binary, and where each begins.
+    /// The values of a group of rows in binary, and their positions.
     block: Vec<u8>,
     cursors: Vec<usize>,
 }
@@ -44,7 +44,7 @@ impl Literal {
 
 /// Whether [`write()`] knows the binary form of a kind's text.
 pub(super) fn is_readable(kind: &ColumnKind) -> bool {
-    // How money is written is a locale's, of which the client knows nothing.
+    // The text of money depends on a locale, which the client does not know.
     !matches!(kind, ColumnKind::Money)
 }
 
@@ -111,7 +111,7 @@ fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     Ok(())
 }
 
-/// `{…}`, before which the dimensions stand if one does not start at 1.
+/// `{…}`, with the dimensions before it if one does not start at 1.
 fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     let header = |out: &mut Vec<u8>, dimensions: i32| {
         [dimensions, 0, 0].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
@@ -120,7 +120,7 @@ fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueF
     let (bounds, items) = text.split_at(start);
     let dimensions = items.iter().take_while(|byte| **byte == b'{').count() as i32;
     if dimensions > 1 {
-        // The list refuses it, as it does in binary.
+        // The list decoder refuses it, as it does in binary.
         header(out, dimensions);
         return Ok(());
     }
@@ -155,7 +155,7 @@ fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueF
     Ok(())
 }
 
-/// `(…)`; nothing at all is NULL.
+/// `(…)`. An empty attribute is NULL.
 fn write_record(attributes: &[Node], text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     out.extend_from_slice(&(attributes.len() as u32).to_be_bytes());
     let Some(rest) = text.strip_prefix(b"(") else { return Err(ValueFault::Damaged) };
@@ -169,23 +169,23 @@ fn write_record(attributes: &[Node], text: &[u8], out: &mut Vec<u8>) -> Result<(
             return Err(ValueFault::Damaged);
         }
         let null = !more.quoted && parts.unquoted.is_empty();
-        // The type, which nobody reads.
+        // The type, which is not used.
         out.extend_from_slice(&[0; 4]);
         write(attribute, (!null).then_some(parts.unquoted.as_slice()), out)?;
     }
     Ok(())
 }
 
-/// What stands between delimiters.
+/// The text between two delimiters.
 struct Parts<'a> {
     rest: &'a [u8],
     delimiter: u8,
     end: u8,
-    /// The part without its quotes and escapes.
+    /// The text without its quotes and escapes.
     unquoted: Vec<u8>,
 }
 
-/// Of one part: whether it had quotes, and whether it is the last.
+/// Flags of the part: whether it had quotes, and whether it is the last.
 struct Part {
     quoted: bool,
     last: bool,
@@ -204,7 +204,7 @@ impl Parts<'_> {
                     self.rest = rest;
                     self.unquoted.push(*escaped);
                 }
-                // Composites double it where arrays escape it.
+                // Composites double a quote where arrays escape it.
                 b'"' if inside && rest.first() == Some(&b'"') => {
                     self.rest = &rest[1..];
                     self.unquoted.push(b'"');

@@ -17,7 +17,7 @@ const NUMBER: usize = 4;
 pub(super) struct List {
     offsets: Vec<i32>,
     item: Box<ColumnBuilder>,
-    /// Where each item of a group of rows begins.
+    /// The start of each item of a group of rows.
     cursors: Vec<usize>,
 }
 
@@ -26,8 +26,8 @@ impl List {
         Self { offsets: vec![0], item: Box::new(item), cursors: Vec::new() }
     }
 
-    /// An array is its number of dimensions, a flag, the items' type, then length and start of each dimension, then the
-    /// items.
+    /// An array consists of its number of dimensions, a flag, the type of the items, the length and start of each
+    /// dimension, and the items.
     pub(super) fn decode(
         &mut self,
         block: &[u8],
@@ -51,11 +51,11 @@ impl List {
                 )
             })?);
         }
-        // Each item's length has been seen, so none is read beyond its array.
+        // The length of each item was checked, so none is read beyond its array.
         Ok(self.item.decode(block, &mut self.cursors)?)
     }
 
-    /// Finds the items of one array, which ends where `block` does.
+    /// Finds the items of one array, which ends at the end of `block`.
     fn items(&mut self, block: &[u8], start: usize, len: usize) -> Result<(), ValueFault> {
         let number = |place: usize| array(block, start + place * NUMBER).map(i32::from_be_bytes);
         let refused = |what: String| Err(ValueFault::Refused("0A000", format!("{what} has no form as a list")));
@@ -100,7 +100,7 @@ impl Struct {
         Self { attributes }
     }
 
-    /// A row is its number of attributes, then the type and the value of each.
+    /// A row consists of the number of attributes, and the type and value of each.
     pub(super) fn decode(
         &mut self,
         block: &[u8],
@@ -109,7 +109,7 @@ impl Struct {
         validity: &mut Validity,
     ) -> Result<(), ValueFault> {
         let starts = cursors.to_vec();
-        // Of a row that is NULL, each attribute is read from the row's own length, which is that of a NULL.
+        // For a NULL row, each attribute is read from the row's own length, which is that of a NULL.
         let mut null = vec![false; starts.len()];
         let mut inner = starts.clone();
         for (row, at) in cursors.iter_mut().enumerate() {
@@ -138,7 +138,7 @@ impl Struct {
                 }
             }
             attribute.decode(block, &mut inner)?;
-            // A value must not leave its row: the next attribute starts within it.
+            // A value must end within its row, because the next attribute begins there.
             if inner.iter().zip(&*cursors).any(|(at, end)| at > end) {
                 return Err(ValueFault::Damaged);
             }

@@ -1,7 +1,7 @@
 //! numeric's send function: `numeric_send` in PostgreSQL's numeric.c.
 //!
-//! Four integers of 2 bytes (number of digits, weight of the first, sign, decimals to show), then digits to the base
-//! 10000. Neither the first nor the last digit is 0.
+//! Four integers of 2 bytes (number of digits, weight of the first digit, sign, number of decimals), then digits to
+//! the base 10000. Neither the first nor the last digit is 0.
 
 use super::value::ValueFault;
 
@@ -15,12 +15,12 @@ const NAN: u16 = 0xc000;
 const INFINITY: u16 = 0xd000;
 const MINUS_INFINITY: u16 = 0xf000;
 
-/// A non-negative integer: limbs of 32 bits, the lowest first. These hold 96 decimal digits.
+/// A non-negative integer of 32-bit limbs, the lowest first. The limbs hold 96 decimal digits.
 type Limbs = [u32; 10];
 const MAX_DECIMALS: i32 = 95;
-/// So many decimal digits fit 64 bits, whatever they are.
+/// Every number with this many decimal digits fits into 64 bits.
 const MAX_SHORT_DECIMALS: i32 = 19;
-/// Digits to the base 10000 of which 64 bits hold all.
+/// Every number with this many digits to the base 10000 fits into 64 bits.
 const MAX_SHORT_DIGITS: usize = 4;
 const POWERS: [u64; 20] = {
     let mut powers = [1; 20];
@@ -61,7 +61,7 @@ impl<'a> Numeric<'a> {
     }
 }
 
-/// What a decimal column holds: integers below 10^precision, scaled by 10^scale.
+/// The values of a decimal column: integers below 10^precision, scaled by 10^scale.
 #[derive(Clone, Debug)]
 pub(super) struct Decimal {
     precision: u8,
@@ -80,7 +80,7 @@ impl Decimal {
         Self { precision, scale, limit, short_limit }
     }
 
-    /// The scaled value, if it has few digits; the rest are for [`Decimal::wide`].
+    /// The scaled value, if it has few digits. [`Decimal::wide`] reads all other values.
     #[inline]
     pub(super) fn short(&self, value: &[u8]) -> Option<i128> {
         let numeric = Numeric::read(value).ok()?;
@@ -97,9 +97,9 @@ impl Decimal {
             }
             scaled = scaled * u64::from(DIGIT_BASE) + u64::from(digit);
         }
-        // The exponent of ten that the last digit still lacks. The result has `most` decimal digits at most.
+        // The exponent of ten that is missing after the last digit. The result has at most `most` decimal digits.
         let shift = most - DECIMALS_PER_DIGIT * count as i32;
-        // Constants, so that these are no divisions.
+        // Constants, so that the compiler avoids divisions.
         let (quotient, rest) = match shift {
             0.. => (scaled.checked_mul(*POWERS.get(shift as usize)?)?, 0),
             -1 => (scaled / 10, scaled % 10),
@@ -121,7 +121,7 @@ impl Decimal {
         match numeric.sign {
             POSITIVE | NEGATIVE => {}
             NAN | INFINITY | MINUS_INFINITY => {
-                return Err(refused("NaN and infinity have no form in a decimal column".to_owned()));
+                return Err(refused("a decimal column cannot represent NaN and infinity".to_owned()));
             }
             _ => return Err(ValueFault::Damaged),
         }
@@ -133,7 +133,8 @@ impl Decimal {
         let mut limbs: Limbs = [0; 10];
         let count = (numeric.digits.len() / 2) as i32;
         if count > 0 {
-            // Neither the first digit nor the last is 0, so the value has about so many decimal digits when scaled.
+            // Neither the first nor the last digit is 0, so this is about the number of decimal digits of the scaled
+            // value.
             let shift = DECIMALS_PER_DIGIT * (numeric.weight - count + 1) + scale;
             if DECIMALS_PER_DIGIT * (numeric.weight + 1) + scale > MAX_DECIMALS {
                 return Err(too_large());
@@ -193,7 +194,7 @@ fn divide(limbs: &mut Limbs, divisor: u32) -> u32 {
     rest as u32
 }
 
-/// Appends the value as `numeric_out` writes it.
+/// Appends the value in the form of `numeric_out`.
 pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
     let numeric = Numeric::read(value)?;
     match numeric.sign {
@@ -207,7 +208,7 @@ pub(super) fn write_text(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFa
     if numeric.sign & !NEGATIVE != 0 {
         return Ok(());
     }
-    // Digits before the first and behind the last are 0.
+    // Digits before the first and after the last are 0.
     let digit = |place: i32| {
         let at = usize::try_from(numeric.weight - place).unwrap_or(usize::MAX);
         let pair = at.checked_mul(2).and_then(|at| numeric.digits.get(at..at + 2));

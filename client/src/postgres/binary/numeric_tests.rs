@@ -90,7 +90,7 @@ fn a_refusal_says_what_does_not_fit() {
     };
     assert_eq!(why("00010001000000000001", 5, 2), "a value has more than 3 digits before the decimal point");
     assert_eq!(why("0001ffff00000003000a", 5, 2), "a value has more than 2 digits after the decimal point");
-    assert_eq!(why("00000000c0000000", 5, 2), "NaN and infinity have no form in a decimal column");
+    assert_eq!(why("00000000c0000000", 5, 2), "a decimal column cannot represent NaN and infinity");
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Dates, times and numbers in text, under the styles that are set for the statement (`answer.rs`), as the bytes that their send functions
-//! would have sent: `EncodeDateOnly`, `EncodeDateTime` and `EncodeInterval` in PostgreSQL's datetime.c, `numeric_out` and `numeric_send` in numeric.c.
+//! Converts dates, times and numbers from text, in the styles that are set for the statement (`answer.rs`), to the
+//! bytes of their send functions: `EncodeDateOnly`, `EncodeDateTime` and `EncodeInterval` in PostgreSQL's datetime.c,
+//! `numeric_out` and `numeric_send` in numeric.c.
 
 /// Days from 1 March of the year 0 to 1 January 2000.
 const EPOCH: i64 = 730_425;
@@ -75,7 +76,8 @@ pub(super) fn interval(text: &str) -> Option<(i64, i32, i32)> {
     Some((i64::try_from(micros).ok()?, i32::try_from(days).ok()?, i32::try_from(months).ok()?))
 }
 
-/// Appends what `numeric_send` sends: how many digits to the base of 10,000, the first one's weight, the sign, the scale, the digits.
+/// Appends the bytes of `numeric_send`: the number of digits to the base 10000, the weight of the first one, the sign,
+/// the scale, the digits.
 pub(super) fn write_numeric(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (sign, text) = match text {
         "NaN" => (NAN, ""),
@@ -110,12 +112,12 @@ pub(super) fn write_numeric(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// What stands before ` BC`, and whether that stands there.
+/// The text before ` BC`, and whether the text ends so.
 fn era(text: &str) -> (&str, bool) {
     text.strip_suffix(" BC").map_or((text, false), |text| (text, true))
 }
 
-/// 1 or -1, and what stands behind the sign.
+/// 1 or -1, and the text after the sign.
 fn signed(text: &str) -> (i128, &str) {
     match text.strip_prefix('-') {
         Some(text) => (-1, text),
@@ -123,7 +125,7 @@ fn signed(text: &str) -> (i128, &str) {
     }
 }
 
-/// Digits, and nothing else.
+/// Digits only.
 fn whole(text: &str) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -139,13 +141,13 @@ fn days(text: &str, before_christ: bool) -> Option<i64> {
         return None;
     }
     let year = if before_christ { 1 - year } else { year };
-    // Years that begin in March end with the day that leap years add.
+    // Years that begin in March end with the leap day.
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let before = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     Some(before + (month * 153 + 2) / 5 + day - 1 - EPOCH)
 }
 
-/// Microseconds of `HH:MM:SS` with up to six digits behind a point.
+/// Microseconds of `HH:MM:SS`, with up to six digits after a point.
 fn clock(text: &str) -> Option<i128> {
     let (text, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if fraction.len() > 6 {

@@ -1,4 +1,4 @@
-//! Values that become text by little work.
+//! Values whose conversion to text is simple.
 
 use super::value::ValueFault;
 
@@ -29,7 +29,7 @@ pub(super) fn write_uuid(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFa
     Ok(())
 }
 
-/// `charsend`: a byte, which is no character if it is 0. Beyond ASCII the servers' versions differ in how they show it.
+/// `charsend`: one byte, or no character if it is 0. Beyond ASCII, versions of PostgreSQL show it differently.
 pub(super) fn write_char(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFault> {
     match value {
         [0] => Ok(()),
@@ -37,7 +37,9 @@ pub(super) fn write_char(value: &[u8], text: &mut Vec<u8>) -> Result<(), ValueFa
             text.push(*byte);
             Ok(())
         }
-        [_] => Err(ValueFault::Refused("0A000", "a \"char\" beyond ASCII has no form within another type".to_owned())),
+        [_] => {
+            Err(ValueFault::Refused("0A000", "a \"char\" beyond ASCII is not supported within another type".to_owned()))
+        }
         _ => Err(ValueFault::Damaged),
     }
 }

@@ -1,4 +1,4 @@
-//! Values as they stand in a row: a length of 4 bytes, −1 for NULL, then as many bytes.
+//! Values of a row: a length of 4 bytes, −1 for NULL, then the value's bytes.
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>, DataRow.
 
 use crate::Error;
@@ -6,17 +6,17 @@ use crate::Error;
 /// Bytes of a value's length.
 pub(super) const LENGTH: usize = 4;
 const NULL: i32 = -1;
-/// Bytes of the widest value of a type whose values all have the same number of them.
+/// The size of the largest value of a type with values of fixed size.
 const WIDEST: usize = 16;
 
-/// Why a value has no place in its column.
+/// Why a value cannot be stored in its column.
 #[derive(Debug)]
 pub(super) enum ValueFault {
-    /// Its bytes are not those of the type.
+    /// Its bytes are not a value of the type.
     Damaged,
-    /// The column cannot hold it: SQLSTATE and why.
+    /// The column cannot represent it: SQLSTATE and reason.
     Refused(&'static str, String),
-    /// What is nested in it has said why.
+    /// A nested value has reported the reason.
     Within(Error),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u
     match i32::from_be_bytes(length) {
         NULL => Ok(None),
         length => {
-            // A negative length is far beyond the block.
+            // A negative length ends far beyond the block.
             let Some(value) = block[*at..].get(..length as u32 as usize) else { return Err(ValueFault::Damaged) };
             *at += value.len();
             Ok(Some(value))
@@ -42,22 +42,22 @@ pub(super) fn value<'a>(block: &'a [u8], at: &mut usize) -> Result<Option<&'a [u
     }
 }
 
-/// A value of a type whose values all have `N` bytes.
+/// A value of a type whose values have `N` bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fixed<const N: usize> {
-    /// They mean nothing if it is NULL or damaged.
+    /// The bytes are arbitrary if it is NULL or damaged.
     pub(super) bytes: [u8; N],
     pub(super) is_null: bool,
-    /// Its length cannot be.
+    /// Whether its length is wrong.
     pub(super) is_damaged: bool,
 }
 
-/// Reads a value of a type whose values have `N` bytes, 16 at most, and moves on. What it is decides nowhere where the code goes:
-/// whoever reads many looks at the end whether one was damaged.
+/// Reads a value of a type whose values have `N` bytes, at most 16, and moves on. The value affects no branch: callers
+/// check at the end whether any value was damaged.
 #[inline]
 pub(super) fn fixed<const N: usize>(block: &[u8], at: &mut usize) -> Fixed<N> {
     const { assert!(N <= WIDEST) };
-    // One look at where the block ends, for all that is read.
+    // One check of the block's end for all bytes that are read.
     let Some(window) = block[*at..].first_chunk::<{ LENGTH + WIDEST }>() else { return last(block, at) };
     let length = i32::from_be_bytes(head(window));
     let is_null = length == NULL;
@@ -85,7 +85,7 @@ fn head<const N: usize>(bytes: &[u8]) -> [u8; N] {
 /// `N` bytes from `at` on. `at` is within the block or at its end.
 #[inline]
 pub(super) fn array<const N: usize>(block: &[u8], at: usize) -> Result<[u8; N], ValueFault> {
-    // Not `ok_or`, which would make and drop an error for each value that is none.
+    // Not `ok_or`, which would create and drop an error for each valid value.
     match block[at..].first_chunk() {
         Some(bytes) => Ok(*bytes),
         None => Err(ValueFault::Damaged),

@@ -1,9 +1,9 @@
-//! Cuts between the blocks of a table, by the rows' own places: no key is needed, and none can be skewed.
+//! Cuts between the blocks of a table, by the location of rows. This needs no key, and cannot be skewed.
 //! <https://www.postgresql.org/docs/current/ddl-system-columns.html>
 //!
-//! It has to be certain that each row of the result is one row of the table. The planner knows: if its plan for the query is a scan
-//! of the table and nothing above it, then so it is. A row keeps its place for as long as a snapshot sees it, and whoever
-//! would rewrite the table waits for the transactions of the parts.
+//! Each row of the result must be exactly one row of the table. This is so if the planner's plan for the query is a
+//! scan of the table with nothing above it. A row keeps its location while a snapshot sees it, and a statement that
+//! rewrites the table waits for the transactions of the parts.
 
 use colonnade_sql::{Dialect, quote, tokens};
 
@@ -13,7 +13,7 @@ use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::postgres::connection::PostgresConnection;
 use crate::{Error, ErrorKind, Keep};
 
-/// Settings that leave a plain scan only.
+/// Settings that allow only a plain scan.
 const PLAIN: [(&str, &str); 4] = [
     ("enable_indexscan", "off"),
     ("enable_indexonlyscan", "off"),
@@ -47,7 +47,7 @@ impl PostgresConnection {
         Ok(ranges(blocks, split.count).iter().map(|range| text.with(range)).collect())
     }
 
-    /// The name of the table that a query reads and does nothing else, if rows can be chosen by their place then.
+    /// The name of the table that a query only reads, if its rows can be chosen by location.
     fn plain_table(&self, query: &str, text: &Plain<'_>, keep: Keep<'_>) -> Result<String, Error> {
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let top = plan.text(0, 0).unwrap_or_default().trim();
@@ -59,21 +59,21 @@ impl PostgresConnection {
             _ => error,
         })?;
         let top = plan.text(0, 0).unwrap_or_default().trim();
-        // Before version 14 the whole table is scanned for each part.
+        // Before version 14, each part scans the whole table.
         match ["Tid Range Scan on ", "Seq Scan on "].iter().find_map(|scan| top.strip_prefix(scan)) {
             Some(name) if first_name(name) == table => Ok(table.to_owned()),
-            _ => Err(no_plain_read(&format!("a part's plan is a {top}"))),
+            _ => Err(no_plain_read(&format!("the plan of a part is a {top}"))),
         }
     }
 }
 
-/// The name at the start of a plan's line, with its schema.
+/// The table's name at the start of a plan's line, with its schema.
 fn first_name(line: &str) -> &str {
     let name = tokens(line, Dialect::POSTGRES).take_while(|token| !token.is_blank());
     &line[..name.last().map_or(0, |last| last.end())]
 }
 
-/// Conditions that share all rows out, also those in blocks that come after the last one known.
+/// Conditions that divide all rows, including those in blocks after the last known one.
 fn ranges(blocks: u64, count: usize) -> Vec<String> {
     let count = (count as u64).clamp(1, blocks.max(1));
     let edge = |part: u64| u128::from(blocks) * u128::from(part) / u128::from(count);

@@ -1,4 +1,4 @@
-//! Cuts between the values of a column, compared by the database alone.
+//! Cuts between the values of a column, which only the database compares.
 
 use colonnade_sql::{Dialect, quote};
 
@@ -8,29 +8,30 @@ use crate::postgres::connection::PostgresConnection;
 use crate::postgres::extended::ResultColumn;
 use crate::{Error, Keep};
 
-/// Keys that are looked at where there are no statistics.
+/// The keys in a sample, if there are no statistics.
 const SAMPLE: usize = 1000;
 
-/// The column to cut by.
+/// The column by which a result is cut.
 pub(super) struct PartitionKey {
-    /// What is compared, over the columns of [`text::ALIAS`].
+    /// The expression that is compared, over the columns of [`text::ALIAS`].
     pub(super) expression: String,
-    /// Its type, as a cast names it.
+    /// The type's name in a cast.
     type_name: String,
     family: Family,
     origin: (u32, u16),
 }
 
-/// What can be done with the keys of a type, all of which have one order that leaves none out.
+/// The families of keys. Each has a total order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Integer,
     /// Numbers with fractions; NaN is above all others.
     Number,
     Time,
-    /// Compared byte by byte, as text, since a collation's order may treat different texts as equal, or change with its version.
+    /// Compared as text, byte by byte, because a collation may treat different texts as equal, or change with its
+    /// version.
     Text,
-    /// There is an order, but no distance.
+    /// Types with an order but no distance.
     Ordered,
 }
 
@@ -49,12 +50,12 @@ impl Family {
     }
 }
 
-/// The column of a result that a user calls `name`.
+/// The column of a result with this name.
 ///
 /// # Errors
 /// There is none, or more than one.
 pub(super) fn find<'a>(columns: &'a [ResultColumn], name: &str) -> Result<&'a ResultColumn, Error> {
-    // Another column of the same name in other letters is another column; of the very same name, it makes the name ambiguous.
+    // Names with different letter case are different columns. A name that occurs twice is ambiguous.
     let exact = columns.iter().any(|column| column.name == name);
     let same = |a: &str, b: &str| if exact { a == b } else { a.eq_ignore_ascii_case(b) };
     key::find(columns, name, |column| &column.name, same)
@@ -75,8 +76,8 @@ impl PostgresConnection {
         Ok(key)
     }
 
-    /// Cuts that make the parts about equally large, by the table's statistics if the key is a table's column, else by a sample
-    /// of the query's own keys.
+    /// Cuts for parts of about equal size: by the table's statistics if the key is a table's column, otherwise by a
+    /// sample of the query's keys.
     pub(super) fn balanced_cuts(
         &self,
         query: &str,
@@ -112,7 +113,7 @@ impl PostgresConnection {
     ) -> Result<Vec<String>, Error> {
         let of = match key.family {
             Family::Integer | Family::Number => "pg_catalog.numeric",
-            // Dates count as timestamps, so that they can be multiplied.
+            // Dates are computed as timestamps, because the steps need fractions.
             Family::Time if key.type_name == "date" => "timestamp",
             Family::Time => &key.type_name,
             Family::Text | Family::Ordered => {
@@ -138,8 +139,8 @@ impl PostgresConnection {
         Ok(cuts.into_iter().filter_map(|(cut, _)| cut).collect())
     }
 
-    /// The keys that `sample` gives as texts with weights: each once, in the order in which the database compares them with the
-    /// column, as expressions that it has read in just this form. NULL may be among them.
+    /// The keys that `sample` returns as text with weights: each once, in the order in which the database compares
+    /// them with the column, as expressions that the database has read in this form. NULL may be among them.
     fn sorted(&self, key: &PartitionKey, sample: &str, keep: Keep<'_>) -> Result<Vec<(Option<String>, f64)>, Error> {
         let order = key.read("v");
         let question = format!(
@@ -154,7 +155,7 @@ impl PostgresConnection {
 }
 
 impl PartitionKey {
-    /// What stands for a key, or for the column, in comparisons.
+    /// The expression of a key, or of the column, in comparisons.
     fn comparable(&self, expression: &str) -> String {
         match self.family {
             Family::Text => format!("({expression}::pg_catalog.text COLLATE pg_catalog.\"C\")"),
@@ -162,18 +163,18 @@ impl PartitionKey {
         }
     }
 
-    /// What stands for a key that `text`, an expression, gives in text.
+    /// The expression of a key that `text`, an expression, gives as text.
     fn read(&self, text: &str) -> String {
         match self.family {
-            // A text is one already, and a cast to its type could cut it off: `character` has a length of 1.
+            // Text needs no cast, and a cast to its type could shorten it: `character` has a length of 1.
             Family::Text => self.comparable(text),
             _ => format!("{text}::{}", self.type_name),
         }
     }
 }
 
-/// The most common keys of a table's column and the bounds of its histogram, with the share of the rows that each stands for.
-/// Of a table with descendants, those of all of them. <https://www.postgresql.org/docs/current/view-pg-stats.html>
+/// The most common keys of a table's column and the bounds of its histogram, each with its share of the rows. For a
+/// table with descendants, they include the descendants. <https://www.postgresql.org/docs/current/view-pg-stats.html>
 fn statistics(table: u32, attribute: u16) -> String {
     format!(
         "WITH stats AS (SELECT s.* FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

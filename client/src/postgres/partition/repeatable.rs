@@ -6,7 +6,7 @@ use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
 use crate::{Error, Keep};
 
-/// Functions and words that give the time at which a transaction or statement began.
+/// Functions and words that return the start time of a transaction or statement.
 const CLOCKS: [&str; 9] = [
     "now",
     "transaction_timestamp",
@@ -20,8 +20,8 @@ const CLOCKS: [&str; 9] = [
 ];
 
 impl PostgresConnection {
-    /// Refuses a query that names a function which gives another value each time, such as random(): a row could move from part to
-    /// part, and be read twice or never. So could one whose key is computed from the time.
+    /// Refuses a query with a function that is not deterministic, such as random(): a row could be in two parts or in
+    /// none. The same applies to a key that is computed from the time.
     pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: Keep<'_>) -> Result<(), Error> {
         let Some(words) = words(query) else {
             return Err(text::refused("it has a name in the form U&\"…\", which is not read here")
@@ -63,7 +63,8 @@ impl PostgresConnection {
     }
 }
 
-/// The names in a query as the database knows them, and whether each is called as a function; `None` if one is not to be read.
+/// The names in a query as the database reads them, and whether each is called as a function; `None` if a name cannot
+/// be read here.
 fn words(query: &str) -> Option<Vec<(String, bool)>> {
     let mut tokens = code(query, Dialect::POSTGRES).peekable();
     let mut words = Vec::new();

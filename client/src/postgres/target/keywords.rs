@@ -13,7 +13,8 @@ pub(super) fn begins(text: &str) -> bool {
 /// Reads all of them.
 ///
 /// # Errors
-/// A word without a value, a quote without its end, an unknown keyword. None quotes what may be part of a password.
+/// A word without a value, a quote without its end, or an unknown keyword. No message quotes a possible part of a
+/// password.
 pub(super) fn parse(text: &str) -> Result<Settings, Error> {
     let mut settings = Settings::default();
     let mut rest = text.trim_start();
@@ -26,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Settings, Error> {
             return Err(odd());
         }
         let (value, behind) = value(behind.trim_start())?;
-        // What follows a password without quotes may belong to it.
+        // The text after a password without quotes may belong to the password.
         settings.set(keyword, value).map_err(|error| if secret { odd() } else { error })?;
         secret |= keyword.contains("password");
         rest = behind.trim_start();
@@ -34,7 +35,7 @@ pub(super) fn parse(text: &str) -> Result<Settings, Error> {
     Ok(settings)
 }
 
-/// A value, and what stands behind it. A backslash takes the next character as it is.
+/// A value, and the text after it. A backslash makes the next character literal.
 fn value(text: &str) -> Result<(String, &str), Error> {
     let quoted = text.strip_prefix('\'');
     let mut letters = quoted.unwrap_or(text).chars();

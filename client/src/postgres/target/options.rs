@@ -1,4 +1,4 @@
-//! The sense of a connection's parameters.
+//! Interprets the parameters of a connection.
 
 use std::fmt;
 use std::fs;
@@ -15,64 +15,64 @@ use crate::{Access, Error, ErrorKind, uri};
 
 const DEFAULT_HOST: &str = "localhost";
 const DEFAULT_PORT: u16 = 5432;
-/// What libpq's users call the options of TLS.
+/// libpq's names of the options of TLS.
 static WORDS: TlsOptionNames =
     TlsOptionNames { mode: "sslmode", roots: "sslrootcert", certificate: "sslcert", key: "sslkey", revoked: "sslcrl" };
-/// The name that TLS's registry has for this protocol.
+/// The registered protocol name for TLS (ALPN).
 const PROTOCOL: &[u8] = b"postgresql";
-/// The methods of `require_auth`. `gss`, `sspi` and `oauth` are known, so that they can be excluded.
+/// The methods of `require_auth`. `gss`, `sspi` and `oauth` are known only so that they can be excluded.
 const METHODS: &[&str] = &["password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"];
 
-/// Whether a connection over TCP is encrypted, and what of the server's certificate is checked.
+/// Whether a connection over TCP is encrypted, and which checks the server's certificate must pass.
 /// <https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION>
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// Never.
     Disable,
-    /// If the server wants it.
+    /// If the server requires it.
     Allow,
-    /// If the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
     /// Always. The certificate is checked as for `VerifyCa` if there is a file of root certificates.
     Require,
-    /// Always, and an authority that is trusted must have signed the certificate.
+    /// Always, and a trusted authority must have signed the certificate.
     VerifyCa,
-    /// Always; that, and the certificate must be for the host.
+    /// As `VerifyCa`, and the certificate must be for the host.
     VerifyFull,
 }
 
-/// Whether a login by SCRAM is bound to the certificate of the server that asks for it.
+/// Whether a SCRAM login is bound to the server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Binding {
     /// Never.
     Disable,
-    /// If both sides can.
+    /// If both sides support it.
     #[default]
     Prefer,
-    /// Always; a login of another kind is refused.
+    /// Always. Any other login is refused.
     Require,
 }
 
-/// Which of several servers suit, by what may be done in a session.
+/// Which of several servers are suitable, by what a session may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetSessionAttrs {
     /// All.
     #[default]
     Any,
-    /// Those that may be written to.
+    /// Servers that accept writes.
     ReadWrite,
-    /// Those that may only be read.
+    /// Servers that only accept reads.
     ReadOnly,
     /// Those that are not standbys.
     Primary,
     /// Standbys.
     Standby,
-    /// A standby, or else any.
+    /// A standby, or any server if there is none.
     PreferStandby,
 }
 
-/// One of several words, each with its meaning.
+/// The meaning of a word in a list.
 fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Error> {
     let found = words.iter().find(|(word, _)| *word == text);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
@@ -92,7 +92,7 @@ fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
 /// Makes the targets.
 ///
 /// # Errors
-/// A value that is none of its parameter's, or one that asks for what this version cannot do.
+/// A value is invalid, or requests something that this version does not support.
 pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Conninfo, Error> {
     refuse(settings)?;
     let user = settings.text("user").map_or_else(system_user, |user| Ok(user.to_owned()))?;
@@ -156,8 +156,8 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
     Ok(Conninfo { targets, session: session.unwrap_or_default() })
 }
 
-/// Refuses by name what this version cannot do. What changes nothing here is passed over: `client_encoding` (text always arrives as UTF-8),
-/// `sslcompression` and the names of Kerberos.
+/// Refuses parameters that this version does not support. Parameters without effect here are ignored:
+/// `client_encoding` (text is always UTF-8), `sslcompression`, and the names of Kerberos.
 fn refuse(settings: &Settings) -> Result<(), Error> {
     for (name, hint) in [
         ("replication", "leave it out"),
@@ -169,7 +169,7 @@ fn refuse(settings: &Settings) -> Result<(), Error> {
     }
     for (name, value, hint) in [
         ("gssencmode", "require", "use sslmode"),
-        ("load_balance_hosts", "random", "name the hosts in the order in which they are to be tried"),
+        ("load_balance_hosts", "random", "name the hosts in the order in which to try them"),
         ("sslcertmode", "require", "the server alone decides whether it asks for a certificate"),
     ] {
         settings.value(name, |text| match text {
@@ -180,7 +180,7 @@ fn refuse(settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// The servers: what each is called, and where it listens.
+/// The servers: the name and the address of each.
 fn places(settings: &Settings) -> Result<Vec<(String, Address)>, Error> {
     let list = |name| settings.text(name).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>());
     let (hosts, numbers) = (list("host"), list("hostaddr"));
@@ -225,7 +225,7 @@ fn sslmode(settings: &Settings) -> Result<SslMode, Error> {
         ("verify-full", SslMode::VerifyFull),
     ];
     let mode = settings.value("sslmode", |text| word("sslmode", text, &modes))?;
-    // Anybody can get a certificate of an authority that everybody trusts; its name is what tells servers apart.
+    // Everybody can get a certificate from a public authority. Only the name in it distinguishes servers.
     match (settings.text("sslrootcert"), mode) {
         (Some("system"), None | Some(SslMode::VerifyFull)) => Ok(SslMode::VerifyFull),
         (Some("system"), Some(_)) => {
@@ -235,7 +235,7 @@ fn sslmode(settings: &Settings) -> Result<SslMode, Error> {
     }
 }
 
-/// What TLS is to do. Files that are not named are looked for in ~/.postgresql, as libpq does.
+/// The options of TLS. Files that are not named are searched in ~/.postgresql, as in libpq.
 fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOptions, Error> {
     let own = |name: &str| home.map(|home| home.join(".postgresql").join(name)).filter(|file| file.is_file());
     let file = |name: &str, default: &str| settings.text(name).map(PathBuf::from).or_else(|| own(default));
@@ -267,7 +267,7 @@ fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOpt
         _ => Check::Nothing,
     };
     match (options.check, &options.roots) {
-        // What is not used need not be there.
+        // Files that are not used need not exist.
         (Check::Nothing, _) => options.roots = Roots::Nobody,
         (_, Roots::Nobody) => {
             return Err(usage("sslmode verifies the server's certificate, but no root certificate is named").with_hint(
@@ -275,7 +275,7 @@ fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOpt
                  trust whom the system trusts by sslrootcert=system",
             ));
         }
-        // libpq's own rule: the user's list is not for the system's authorities.
+        // libpq's rule: the user's list does not apply to the system's authorities.
         (_, Roots::System) => options.revoked = settings.text("sslcrl").map(PathBuf::from),
         (_, Roots::File(_)) => options.revoked = file("sslcrl", "root.crl"),
     }
@@ -290,7 +290,7 @@ fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOpt
     Ok(options)
 }
 
-/// A private key that others may read is none: libpq's rule, for the owner 0600 or less, for root's files 0640.
+/// Refuses a private key that others may read. libpq's rule: 0600 or less for the user's files, 0640 for root's.
 fn secret(key: &Path) -> Result<(), Error> {
     let Ok(metadata) = fs::metadata(key) else { return Ok(()) };
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };

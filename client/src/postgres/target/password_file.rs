@@ -7,12 +7,12 @@ use std::path::Path;
 
 use super::Address;
 
-/// Directories of sockets that are meant by `localhost`: PostgreSQL's own default and Debian's.
+/// The directories of sockets for which the file says `localhost`: the defaults of PostgreSQL and of Debian.
 const DEFAULT_SOCKETS: [&str; 2] = ["/tmp", "/var/run/postgresql"];
-/// Permissions of the group and of others.
+/// The permissions of the group and of others.
 const NOT_THE_OWNERS: u32 = 0o077;
 
-/// The password that a file has for a server, a database and a user. A file that others may read has none.
+/// The password in a file for a server, a database and a user. A file that others may read is ignored.
 pub(super) fn password(file: &Path, address: &Address, host: &str, database: &str, user: &str) -> Option<String> {
     let metadata = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     if metadata.permissions().mode() & NOT_THE_OWNERS != 0 {
@@ -37,7 +37,7 @@ fn find(file: &str, wanted: [&str; 4]) -> Option<String> {
     })
 }
 
-/// What stands between colons, without the backslashes before colons and backslashes.
+/// The text between colons, without the backslashes that escape colons and backslashes.
 fn fields(line: &str) -> impl Iterator<Item = String> {
     let mut rest = Some(line.chars());
     std::iter::from_fn(move || {

@@ -9,13 +9,13 @@ use super::settings::{Lookup, Settings, usage};
 use crate::socket::plain;
 use crate::{Error, ErrorKind};
 
-/// Where the system's file is if PGSYSCONFDIR does not say: Debian's choice.
+/// The default directory of the system's file without PGSYSCONFDIR: Debian's.
 const SYSTEM: &str = "/etc/postgresql-common";
 
-/// Takes what the named service says of parameters of which the connection string says nothing.
+/// Takes the parameters of a service that the connection string does not set.
 ///
 /// # Errors
-/// No file knows the service, or one cannot be read.
+/// No file has the service, or a file cannot be read.
 pub(super) fn fill(settings: &mut Settings, lookup: Lookup<'_>) -> Result<(), Error> {
     let Some(service) = settings.text("service").map(str::to_owned).or_else(|| lookup("PGSERVICE")) else {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn fill(settings: &mut Settings, lookup: Lookup<'_>) -> Result<(), Er
         .with_hint(format!("add a section [{service}] to {}", files.join(" or "))))
 }
 
-/// Takes what a file says of a service. Whether it says anything.
+/// Takes the parameters of a service from a file. Returns whether the file has the service.
 fn take(settings: &mut Settings, text: &str, service: &str, file: &Path) -> Result<bool, Error> {
     let mut found = false;
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! The texts of a connection's parameters, by name, and where they come from.
+//! The texts of a connection's parameters, by name, and their origins.
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS>,
 //! <https://www.postgresql.org/docs/current/libpq-envars.html>
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::{Error, ErrorKind};
 
-/// libpq's parameters, and the variables that stand for them where nothing else does.
+/// libpq's parameters and their environment variables.
 const PARAMETERS: [(&str, &str); 42] = [
     ("application_name", "PGAPPNAME"),
     ("channel_binding", "PGCHANNELBINDING"),
@@ -52,10 +52,10 @@ const PARAMETERS: [(&str, &str); 42] = [
     ("user", "PGUSER"),
 ];
 
-/// Looks variables up; an empty one is none.
+/// Looks up variables. An empty variable counts as unset.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The process's.
+/// The process's environment.
 pub(super) fn of_process(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -66,15 +66,15 @@ pub(super) struct Settings(BTreeMap<&'static str, Setting>);
 
 struct Setting {
     value: String,
-    /// A variable or a file, if it is not the connection string itself.
+    /// The variable or file of the value; `None` for the connection string.
     place: Option<String>,
 }
 
 impl Settings {
-    /// Takes what the connection string says; the last word on a parameter counts.
+    /// Sets a parameter from the connection string. The last value counts.
     ///
     /// # Errors
-    /// There is no such parameter, or the value holds a NUL, which ends a string in the start-up message.
+    /// There is no such parameter, or the value has a NUL, which ends a string in the start-up message.
     pub(super) fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         let name = known(name)?;
         check(&value)?;
@@ -82,7 +82,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes what another place says of a parameter, if nothing was said before.
+    /// Sets a parameter from another origin, if it is not set yet.
     ///
     /// # Errors
     /// As for [`Settings::set`].
@@ -93,7 +93,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes from the environment what nothing was said of.
+    /// Sets the missing parameters from the environment.
     ///
     /// # Errors
     /// As for [`Settings::set`].
@@ -106,15 +106,15 @@ impl Settings {
         Ok(())
     }
 
-    /// What was said of a parameter. The empty text says that its default is meant.
+    /// The text of a parameter; `None` if it is not set. An empty text means the default.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|setting| setting.value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The sense of what was said of a parameter, if anything was.
+    /// The interpreted value of a parameter, if it is set.
     ///
     /// # Errors
-    /// Those of `parse`, with the place that says so.
+    /// Those of `parse`, with the origin of the value.
     pub(super) fn value<T>(
         &self,
         name: &str,
@@ -123,7 +123,7 @@ impl Settings {
         self.text(name).map(parse).transpose().map_err(|error| self.blame(name, error))
     }
 
-    /// An error about a parameter, with the place that its value comes from.
+    /// An error about a parameter, with the origin of its value.
     pub(super) fn blame(&self, name: &str, error: Error) -> Error {
         match self.0.get(name).and_then(|setting| setting.place.as_ref()) {
             Some(place) => error.with_detail(Some(format!("{place} says so"))),

@@ -10,18 +10,19 @@ const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
 /// Reads a URI.
 ///
 /// # Errors
-/// A scheme other than `postgresql` or `postgres`, a malformed escape, port or address, or an unknown parameter. None quotes the URI.
+/// Another scheme than `postgresql` or `postgres`, a malformed escape, port or address, or an unknown parameter. No
+/// message quotes the URI.
 pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
     let Some(rest) = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)) else {
         return Err(usage("the URI does not start with postgresql://"));
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // A '/' or '?' in a password ends the authority too soon; what follows must then not be quoted in an error.
+    // An unescaped '/' or '?' in a password ends the authority early. The rest must then not be quoted in an error.
     if !authority.contains('@') && (path.contains('@') || query.split('=').next().is_some_and(|k| k.contains('@'))) {
         return Err(usage("the URI has an '@' in the wrong place: in a password write / as %2F, ? as %3F, @ as %40"));
     }
-    // A password may hold an unescaped '@', a host may not.
+    // A password may have an unescaped '@', but a host cannot.
     let (login, places) = authority.rsplit_once('@').unwrap_or(("", authority));
     let (user, password) = login.split_once(':').map_or((login, None), |(user, password)| (user, Some(password)));
     let (mut hosts, mut ports) = (Vec::new(), Vec::new());
@@ -33,7 +34,7 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
     let mut settings = Settings::default();
     let lists = [("user", vec![decode(user)?]), ("host", hosts), ("port", ports), ("dbname", vec![decode(path)?])];
     for (name, list) in lists {
-        // Nothing at all, or several of nothing, leave the word to the environment.
+        // Empty values leave the parameter to the environment.
         if list.iter().any(|part| !part.is_empty()) {
             settings.set(name, list.join(","))?;
         }
@@ -46,7 +47,7 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
             return Err(usage(format!("the URI's parameter {pair:?} has no value: write {pair}=…")));
         };
         match (decode(key)?.as_str(), decode(value)?) {
-            // The word of JDBC's URIs.
+            // The parameter of JDBC's URIs.
             ("ssl", value) if value == "true" => settings.set("sslmode", "require".to_owned())?,
             (key, value) => settings.set(key, value)?,
         }

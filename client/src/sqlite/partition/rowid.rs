@@ -1,10 +1,11 @@
-//! Cuts between the rows of a table, by their rowids: the key of the tree that the table is, so that each part reads pages of its own.
+//! Cuts between the rows of a table by rowid, which is the key of the table's tree. So each part reads different
+//! pages.
 //! <https://www.sqlite.org/rowidtable.html>
 //!
-//! It has to be certain that each row of the result is made of one row of the table. A SELECT without DISTINCT, GROUP BY, ORDER BY, LIMIT and set
-//! operations can only relate rows to one another by aggregates, windows and subqueries; SQLite's own plan and
-//! program for it tell whether there are any (<https://www.sqlite.org/eqp.html>, <https://www.sqlite.org/opcode.html>). That a name means the rowid,
-//! and of a table, SQLite says too: it then searches the table's tree.
+//! Each row of the result must be made of one row of the table. Without DISTINCT, GROUP BY, ORDER BY, LIMIT and set
+//! operations, only aggregates, windows and subqueries can relate rows to one another. SQLite's plan and program for
+//! the query show whether there are any (<https://www.sqlite.org/eqp.html>, <https://www.sqlite.org/opcode.html>). The
+//! plan also shows whether a name means the rowid of a table: SQLite then searches the table's tree.
 
 use colonnade_sql::{Dialect, code};
 
@@ -13,24 +14,24 @@ use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{PartitionSplit, balance, text};
 use crate::{Error, Keep};
 
-/// A column of the table may be called like one of them.
+/// The names of the rowid. A column of the table may have one of them.
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
-/// How SQLite plans to find what lies above a rowid.
+/// The plan of a search by rowid.
 const BY_ROWID: &str = " USING INTEGER PRIMARY KEY (rowid>?)";
-/// Of a statement that is wrong.
+/// The SQLSTATE of a wrong statement.
 const NO_COLUMN: &str = "42000";
-/// The column of a plan that says what is done, and that of a program.
+/// The column that describes a step of a plan, and that of a program.
 const DETAIL: usize = 3;
 const OPCODE: usize = 1;
-/// Ranges of rowids whose rows are estimated, for each part.
+/// The ranges of rowids whose rows are estimated, for each part.
 const RANGES: usize = 16;
-/// Rows at either end of a range that tell how close together they lie.
+/// The rows at each end of a range that show the density of rowids.
 const NEAR: i64 = 100;
 
 /// A query that reads one table and does nothing else.
 pub(super) struct PlainTable<'a> {
     pub(super) text: Plain<'a>,
-    /// What its rowid is called in it.
+    /// The name of its rowid.
     rowid: &'static str,
 }
 
@@ -41,7 +42,7 @@ impl PlainTable<'_> {
     }
 }
 
-/// Some rowids, both ends included, which are those of rows, and about how many there are.
+/// A range of rowids, from the first to the last row in it, and an estimate of its rows.
 struct Range {
     first: i64,
     last: i64,
@@ -49,7 +50,7 @@ struct Range {
 }
 
 impl SqliteConnection {
-    /// The query as the read of one table, or why it is more than that.
+    /// The query as the read of one table, or the reason why it is more than that.
     pub(super) fn plain<'a>(&self, query: &'a str, keep: Keep<'_>) -> Result<Result<PlainTable<'a>, Error>, Error> {
         let Some(text) = Plain::of(query, Dialect::Sqlite) else { return Ok(Err(no_plain_read(plain::MORE))) };
         if code(query, Dialect::Sqlite).nth(1).is_some_and(|second| second.is_word("distinct")) {
@@ -76,7 +77,7 @@ impl SqliteConnection {
         Ok(Err(no_plain_read("it reads a view, a virtual table or a table WITHOUT ROWID, or columns hide its rowid")))
     }
 
-    /// Whether a name means the rowid of the table that a FROM names.
+    /// Whether a name means the rowid of the table that FROM names.
     pub(super) fn is_rowid(&self, from: &str, name: &str, keep: Keep<'_>) -> Result<bool, Error> {
         let plan = format!("EXPLAIN QUERY PLAN SELECT NULL FROM {from}\nWHERE {name} >= 0");
         match self.work(keep, move |database| ask_for(database, &plan, DETAIL)) {
@@ -105,7 +106,8 @@ impl SqliteConnection {
         Ok(plain.parts(&self.rowid_cuts(&plain, split.count, keep)?))
     }
 
-    /// Rowids that make the parts about equally large, however they are spread. Whatever the query leaves out counts too.
+    /// Rowids that make the parts about equally large, whatever their distribution is. Rows that the query filters out
+    /// count too.
     pub(super) fn rowid_cuts(
         &self,
         plain: &PlainTable<'_>,
@@ -114,13 +116,13 @@ impl SqliteConnection {
     ) -> Result<Vec<String>, Error> {
         let mut ranges: Vec<Range> = self.range(plain, i64::MIN, i64::MAX, keep)?.into_iter().collect();
         while ranges.len() < count.saturating_mul(RANGES) {
-            // The one of which the most is not known.
+            // The range with the most estimated rows.
             let Some(at) = (0..ranges.len()).max_by(|a, b| ranges[*a].rows.total_cmp(&ranges[*b].rows)) else { break };
             if ranges[at].rows <= NEAR as f64 {
                 break;
             }
             let Range { first, last, .. } = ranges.swap_remove(at);
-            // Rounds down, below zero too: the last one is above it.
+            // Rounds down, also below zero, so that the last rowid is above the result.
             let middle = ((i128::from(first) + i128::from(last)).div_euclid(2)) as i64;
             ranges.extend(self.range(plain, first, middle, keep)?);
             ranges.extend(self.range(plain, middle + 1, last, keep)?);
@@ -130,7 +132,7 @@ impl SqliteConnection {
         Ok(balance::cuts(sample, 0.0, count))
     }
 
-    /// What there is of a table between two rowids.
+    /// Estimates the rows of a table between two rowids.
     fn range(&self, plain: &PlainTable<'_>, low: i64, high: i64, keep: Keep<'_>) -> Result<Option<Range>, Error> {
         let (rowid, from) = (plain.rowid, format!("FROM {}\nWHERE", plain.text.from()));
         let within = format!("{rowid} >= {low} AND {rowid} <= {high}");
@@ -147,7 +149,7 @@ impl SqliteConnection {
             Ok(match found[..] {
                 [first, up, down, last] => {
                     let distance = |from: i64, to: i64| i128::from(to) - i128::from(from);
-                    // Where they lie closer together is what counts.
+                    // The end with the higher density decides.
                     let near = distance(first, up).min(distance(down, last)) as f64;
                     let rows = distance(first, last) as f64 / near * NEAR as f64;
                     Some(Range { first, last, rows })

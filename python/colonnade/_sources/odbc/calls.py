@@ -1,4 +1,4 @@
-"""Calls into a library that has no way to stop them."""
+"""Calls of a library that cannot be stopped."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ T = TypeVar("T")
 
 
 class Abandoned(Exception):
-    """The caller does not wait any longer; the call goes on."""
+    """The caller has stopped waiting. The call continues."""
 
 
 class _Call(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
-        #: Taken out when they are used: a call must not keep the library's objects alive.
+        #: Emptied on use, because a call must not keep objects of the library alive.
         self.work = [work]
         self.values: list[T] = []
         self.failed: list[BaseException] = []
         self.ended = Event()
-        #: There is nothing to wait for: it has ended, or it was abandoned.
+        #: Set when the wait is over: the call has ended or was abandoned.
         self.woken = Event()
 
     def run(self) -> None:
@@ -33,18 +33,15 @@ class _Call(Generic[T]):
 
 
 class Calls:
-    """One call at a time, each on a thread of its own, so that the caller can stop waiting for it."""
+    """One call at a time, each on its own thread, so that the caller can stop waiting."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        #: The last one.
+        #: The last call.
         self._call: _Call[Any] | None = None
 
     def run(self, work: Callable[[], T]) -> T:
-        """Does the work.
-
-        Raises Abandoned if `abandon` was called meanwhile, and what the work raises.
-        """
+        """Does the work and returns its result. Raises Abandoned if `abandon` was called meanwhile."""
         call = _Call(work)
         del work
         with self._lock:
@@ -58,13 +55,13 @@ class Calls:
         return call.values.pop()
 
     def abandon(self) -> None:
-        """Ends the wait for the call that runs, if one does. It may be called from any thread."""
+        """Ends the wait for the running call, if there is one. It may be called from any thread."""
         with self._lock:
             if self._call is not None:
                 self._call.woken.set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits for the end of a call that was abandoned; False if it takes longer."""
+        """Waits for the end of an abandoned call; False if that takes longer."""
         with self._lock:
             call = self._call
         return call is None or call.ended.wait(seconds)

@@ -1,4 +1,4 @@
-"""Asks an ODBC driver whether a statement gives rows, without running it: arrow-odbc runs what it is given.
+"""Asks an ODBC driver whether a statement returns rows, without running it. arrow-odbc has no function for this.
 
 <https://learn.microsoft.com/sql/odbc/reference/syntax/sqlnumresultcols-function>
 """
@@ -16,8 +16,8 @@ _AUTOCOMMIT, _OFF, _ROLLBACK = 102, 0, 1
 
 
 class Describer:
-    """A second connection to a data source, opened when it is first needed. It prepares statements, and rolls back, in
-    case that its driver runs what it should only prepare."""
+    """A second connection to a data source, opened on first use. It prepares statements and then rolls back, because
+    some drivers run a statement to prepare it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -26,7 +26,7 @@ class Describer:
         self._failed = False
 
     def gives_rows(self, sql: str) -> bool | None:
-        """None if the driver cannot tell: it does not see what the other connection has made and not committed."""
+        """None if the driver cannot tell, for example because this connection does not see uncommitted tables."""
         if self._odbc is None and not self._failed:
             self._failed = not self._connect()
         if self._odbc is None or self._failed:
@@ -75,6 +75,6 @@ class Describer:
 
 
 def _wide(text: str) -> tuple[bytes, int]:
-    """Text as ODBC's wide characters, and how many they are."""
+    """Text as ODBC's wide characters, and their number."""
     encoded = text.encode("utf-16-le")
     return encoded + b"\0\0", len(encoded) // 2

@@ -1,8 +1,8 @@
 """Any ODBC data source, through the package arrow-odbc.
 
-ODBC describes a result less exactly than it delivers it, and arrow-odbc relies on the description: digits beyond the
-scale it names are cut off, unsigned numbers wrap, doubles become floats. So columns are asked for in forms that lose
-nothing, and are checked when they become what `spec/TYPES.md` says.
+ODBC's description of a result is less exact than its values, and arrow-odbc relies on the description: it cuts off
+digits beyond the described scale, unsigned numbers overflow, and doubles become floats. So columns are requested in
+types that lose nothing, and are checked when they are cast to the types of `spec/TYPES.md`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Room for a value whose column has no limit, if `max_message_bytes` does not say, in bytes. A longer one is refused.
+#: The longest value of a column without a limit, in bytes, unless `max_message_bytes` is given.
 _VALUE_BYTES = 1 << 20
-#: The buffers of one batch, and its rows, at most.
+#: The largest size of a batch.
 _BATCH_BYTES, _BATCH_ROWS = 32 << 20, 65535
-#: Parts of a connection string that a name may show.
+#: The parts of a connection string that a source's name shows.
 _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "dbq")
 _CANCELLED = "the query was cancelled; the server may still run it"
 _SEVERAL = "the statement returns more than one result: let it return one, or run its statements one by one"
@@ -46,8 +46,8 @@ class _Broken(Exception):
 
 
 class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
-    """One connection. ODBC has SQLCancel, but the package does not offer it: a query that was given up runs on by
-    itself, and the connection can be used again when the driver is done with it."""
+    """One connection. arrow-odbc does not offer ODBC's SQLCancel. So an abandoned query continues, and the connection
+    can be used again after it ends."""
 
     has_as_text = True
     stream_errors: ClassVar[dict[str, tuple[str, str]]] = {
@@ -57,7 +57,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     }
 
     def __init__(self, text: str, *, only_reads: bool = False) -> None:
-        """With `only_reads`, only this class ends transactions, so that it can roll them back."""
+        """With `only_reads`, only this class ends transactions, so it can roll them back."""
         self._odbc = require("arrow_odbc", "an odbc: URI", "odbc")
         self._pa = require("pyarrow", "an odbc: URI", "odbc")
         parts = {key.lower(): value for key, value in _PART.findall(text)}
@@ -81,7 +81,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
     @classmethod
     def from_uri(cls, rest: str, *, only_reads: bool = False) -> OdbcSource:
-        """The source that `odbc:` and the connection string `rest` mean. Nothing in it is escaped."""
+        """The source of the URI `odbc:` and the connection string `rest`, which has no escapes."""
         return cls(rest, only_reads=only_reads)
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
@@ -93,8 +93,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         return sql, list(params) if params else None
 
     def _protect(self, query: tuple[str, Sequence[str | None] | None]) -> Callable[[bool], object] | None:
-        """The package cannot ask for a statement's columns before it runs. Where the user may have begun a transaction,
-        the driver is asked on another connection; if it cannot tell there, NoRows says that the statement has run."""
+        """arrow-odbc cannot describe a statement before it runs. Where the user may have begun a transaction, another
+        connection describes it; if that is impossible, NoRows reports that the statement has run."""
         if not self._only_reads:
             if self._calls.run(lambda: self._describer.gives_rows(query[0])) is False:
                 raise NoRows(self.name)
@@ -103,7 +103,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         ended: list[bool] = []
 
         def finish(keep: bool) -> None:
-            # The transaction of an abandoned call ends with the connection.
+            # After an abandoned call, the transaction ends with the connection.
             if not ended and self._calls.wait(0):
                 ended.append(True)
                 self._calls.run(connection.commit if keep else connection.rollback)
@@ -139,7 +139,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
                 max_binary_size=room,
                 falliable_allocations=True,
                 map_schema=asked,
-                # A thread of this package reads ahead already. Another one would double the memory.
+                # A thread of this package already reads ahead. A second one would double the memory.
                 fetch_concurrently=False,
             )
         )
@@ -163,12 +163,12 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             yield self._pa.record_batch(arrays, schema=schema)
             rows += batch.num_rows
         while self._ask(reader.reader.more_results):
-            # One without columns tells of an effect: the end of MySQL's CALL, say.
+            # A result without columns reports an effect, such as the end of MySQL's CALL.
             if len(self._ask(reader.reader.schema)) > 0:
                 raise _Broken(_SEVERAL if self._only_reads else _SEVERAL_HAVE_RUN)
 
     def _ask(self, call: Callable[[], T]) -> T:
-        """Calls the driver for a stream."""
+        """Calls the driver for a stream. An error ends the stream."""
         try:
             return self._calls.run(call)
         except Abandoned:
@@ -178,7 +178,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
 
     def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
-        """What was asked for as text, in the column's own type; nothing is rounded."""
+        """The column in its own type, if it was requested as text. Nothing is rounded."""
         if column.type == field.type:
             return column
         pa = self._pa
@@ -203,7 +203,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         super()._claim()
         if not self._calls.wait(RELEASE_SECONDS):
             raise InterfaceError(
-                "the driver still runs a query that was given up, which nothing can stop: open a second connection",
+                "the driver still runs an abandoned query, which cannot be stopped: open a second connection",
                 source=self.name,
             )
 
@@ -235,19 +235,19 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
 
 
 def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
-    """The form in which a column loses nothing on its way."""
+    """The type in which a column is requested, so that it loses nothing."""
     types = pa.types
-    # The text is exact, whatever was described.
+    # The text is exact even if the description is not.
     if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
         return pa.utf8()
-    # MariaDB's driver returns NULL for every value that is read as a bit.
+    # MariaDB's driver returns NULL for every value that is requested as a bit.
     if types.is_boolean(described):
         return pa.int16()
     return _given(pa, described)
 
 
 def _given(pa: Any, described: pa.DataType) -> pa.DataType:
-    """The type that a column described so has in the result."""
+    """The type of a column in the result."""
     wider = {
         pa.uint8(): pa.int16(),
         pa.int8(): pa.int16(),
@@ -257,7 +257,7 @@ def _given(pa: Any, described: pa.DataType) -> pa.DataType:
     }
     if described in wider:
         return wider[described]
-    # Values may be shorter than was described, and then the package crashes.
+    # arrow-odbc crashes if a value is shorter than described.
     if pa.types.is_fixed_size_binary(described):
         return pa.binary()
     if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):
@@ -274,7 +274,7 @@ def _fits(pa: Any, value: Any, type_: pa.DataType) -> bool:
 
 
 def _told(error: BaseException) -> tuple[str | None, str]:
-    """SQLSTATE and message of ODBC's diagnostics."""
+    """The SQLSTATE and the message of ODBC's diagnostics."""
     text = str(error)
     state = _STATE.search(text)
     _, found, message = text.partition("Message: ")

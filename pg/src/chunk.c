@@ -46,7 +46,7 @@ create_encoder(const Columns *columns, const CopyOptions *options, uint8 link)
     ColonnadeEncoder *encoder = NULL;
     ColonnadeError error;
 
-    encoder_check(colonnade_encoder_create(&raw, columns->fields, columns->field_count, link_now(), &encoder, &error),
+    encoder_check(colonnade_encoder_create(&raw, columns->fields, columns->field_count, &encoder, &error),
                   &error);
     callback->func = destroy_encoder;
     callback->arg = encoder;

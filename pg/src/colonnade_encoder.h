@@ -31,7 +31,6 @@ typedef struct ColonnadeEncoder ColonnadeEncoder;
 /* The throughput of a connection, which an encoder hands to the next one. */
 typedef struct ColonnadeLinkEstimate {
     double throughput;           /* bytes a second; 0 if nothing was measured */
-    uint64_t at;                 /* microseconds of the caller's clock when this was measured */
     uint8_t was_limit;           /* 1 if the link was the limit; otherwise the throughput is a lower bound */
 } ColonnadeLinkEstimate;
 
@@ -121,9 +120,8 @@ extern ColonnadeStatus colonnade_encoder_prepare(void);
 /* Whether `compression` is a configuration of PROTOCOL §2. */
 extern ColonnadeStatus colonnade_check_compression(const char *compression, ColonnadeError *error);
 
-/* `now` is a time of the clock that link estimates have, in microseconds. */
 extern ColonnadeStatus colonnade_encoder_create(const ColonnadeOptions *options, const ColonnadeField *fields,
-                                                size_t field_count, uint64_t now, ColonnadeEncoder **encoder,
+                                                size_t field_count, ColonnadeEncoder **encoder,
                                                 ColonnadeError *error);
 extern void colonnade_encoder_destroy(ColonnadeEncoder *encoder);
 
@@ -159,7 +157,7 @@ extern uint32_t colonnade_watches_link(const ColonnadeEncoder *encoder);
 extern void colonnade_link(ColonnadeEncoder *encoder, size_t bytes, const ColonnadeQueue *queue);
 
 /* Writes what the encoder has measured of the link; `estimate` stays as it is if that is nothing. */
-extern void colonnade_link_estimate(const ColonnadeEncoder *encoder, uint64_t now, ColonnadeLinkEstimate *estimate);
+extern void colonnade_link_estimate(const ColonnadeEncoder *encoder, ColonnadeLinkEstimate *estimate);
 
 /* The size of the next chunk as a share of a full one, above 0 and at most 1. */
 extern double colonnade_share(ColonnadeEncoder *encoder);

@@ -8,7 +8,6 @@
 #include "libpq/libpq-be.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "portability/instr_time.h"
 #include "tcp.h"
 
 #define LINK_SAME_MACHINE 0
@@ -52,16 +51,7 @@ link_estimate(void)
 void
 link_remember(const ColonnadeEncoder *encoder)
 {
-    colonnade_link_estimate(encoder, link_now(), &remembered);
-}
-
-uint64
-link_now(void)
-{
-    instr_time now;
-
-    INSTR_TIME_SET_CURRENT(now);
-    return INSTR_TIME_GET_MICROSEC(now);
+    colonnade_link_estimate(encoder, &remembered);
 }
 
 void

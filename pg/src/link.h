@@ -16,9 +16,6 @@ extern uint8 link_of_worker(uint8 link);
 extern ColonnadeLinkEstimate link_estimate(void);
 extern void link_remember(const ColonnadeEncoder *encoder);
 
-/* Microseconds of the clock that estimates have. */
-extern uint64 link_now(void);
-
 /*
  * Limits the bytes that the kernel accepts before it can send them: bytes that wait there were encoded for an earlier state
  * of the link. Does nothing if the kernel does not support it.

@@ -13,6 +13,9 @@ use crate::{CodecSet, Config};
 use adaptive::Adaptive;
 pub use throughput::{LinkEstimate, LinkSample};
 
+/// Weight of the newest chunk in all moving averages over chunks: noise of one chunk must not change the choice.
+const WEIGHT: f64 = 0.1;
+
 /// Bytes that a socket is to hold before they are sent, at most (Linux: TCP_NOTSENT_LOWAT): what waits there was encoded for the
 /// link as it was.
 pub const UNSENT: u32 = 1 << 20;
@@ -39,12 +42,16 @@ pub struct ChunkCost {
     pub rows: usize,
     /// Bytes of its plain buffers.
     pub plain_bytes: usize,
+    /// Bytes that the light encodings alone left, without FSST and a codec.
+    pub light_bytes: usize,
     /// Bytes of its message.
     pub wire_bytes: usize,
     /// Time that encoding took.
     pub elapsed: Duration,
     /// CPU time of that. Where the CPU is wanted by others, too, it is less.
     pub cpu: Duration,
+    /// The part of that which FSST and the codec took.
+    pub compressing: Duration,
 }
 
 /// Decides how each chunk of one stream is encoded, from the costs of the chunks before and the state of the socket.
@@ -96,21 +103,20 @@ impl Controller {
         }
     }
 
-    /// The same, beginning with what an earlier stream on this connection measured. `now` is a time of the same clock as the
-    /// estimate's.
+    /// The same, beginning with what an earlier stream on this connection measured.
     #[must_use]
-    pub fn remembering(mut self, estimate: &LinkEstimate, now: Duration) -> Self {
+    pub fn remembering(mut self, estimate: &LinkEstimate) -> Self {
         if let Mode::Adaptive(adaptive) = &mut self.0 {
-            adaptive.remember(estimate, now);
+            adaptive.remember(estimate);
         }
         self
     }
 
     /// What this stream has measured, for the next one on this connection; `None` if it has not.
-    pub fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
+    pub fn link_estimate(&self) -> Option<LinkEstimate> {
         match &self.0 {
             Mode::Fixed(_) => None,
-            Mode::Adaptive(adaptive) => adaptive.link_estimate(now),
+            Mode::Adaptive(adaptive) => adaptive.link_estimate(),
         }
     }
 

@@ -15,6 +15,9 @@ mod nulls;
 mod sample;
 mod schema;
 
+use std::time::Duration;
+
+use crate::clock::Moment;
 use crate::message::{HEADER_LEN, Header, MessageKind};
 use crate::{
     Codec, CodecSet, Column, Config, Damage, DecodeError, DecodeLimits, EncodeError, EncodingSet, Level, Schema,
@@ -22,6 +25,7 @@ use crate::{
 };
 use body::Body;
 pub use chunk::Chunk;
+use chunk::Light;
 use codec::Zstd;
 use column::{Context, Memory};
 
@@ -124,12 +128,13 @@ impl Encoder {
         let mut body = Body::new(std::mem::take(&mut self.spare), codec == Codec::None);
         let mut plain_bytes = 0;
         self.columns(&mut body, rows, columns, config.level, &mut plain_bytes)?;
-        let body_length = body.len();
+        let (body_length, fsst) = (body.len(), body.fsst());
         if body_length > i32::MAX as usize - HEADER_LEN {
             return Err(EncodeError::TooLarge(body_length));
         }
         let (mut own, mut borrowed) = body.finish();
         let mut used = 0;
+        let started = Moment::now();
         if let Some(compressed) = self.compress(codec, &own)? {
             self.spare = std::mem::replace(&mut own, compressed);
             borrowed.clear();
@@ -139,6 +144,8 @@ impl Encoder {
                 Codec::Zstd(_) => 2,
             };
         }
+        let codec_time = if codec == Codec::None { Duration::ZERO } else { started.elapsed().cpu };
+        let light = Light { bytes: body_length + fsst.saved, compressing: fsst.time + codec_time };
         let stored = own.len() + borrowed.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let mut header = Header {
             kind: MessageKind::Chunk,
@@ -149,7 +156,7 @@ impl Encoder {
             sequence: self.chunks,
             body_length: body_length as u64,
         };
-        let chunk = Chunk::new(&mut header, own, borrowed, plain_bytes);
+        let chunk = Chunk::new(&mut header, own, borrowed, plain_bytes, light);
         self.count(&header);
         Ok(chunk)
     }
@@ -169,7 +176,7 @@ impl Encoder {
             return Err(Damage::OutOfPlace.into());
         }
         header.sequence = self.chunks;
-        let chunk = Chunk::new(&mut header, Vec::new(), vec![(0, &message[HEADER_LEN..])], 0);
+        let chunk = Chunk::new(&mut header, Vec::new(), vec![(0, &message[HEADER_LEN..])], 0, Light::default());
         self.count(&header);
         Ok(chunk)
     }
@@ -216,8 +223,8 @@ impl Encoder {
             Codec::None => return Ok(None),
             Codec::Lz4 => codec::lz4(body)?,
             Codec::Zstd(level) => match &mut self.zstd {
-                Some(zstd) if zstd.level == level => zstd.compress(body)?,
-                other => other.insert(Zstd::new(level)?).compress(body)?,
+                Some(zstd) => zstd.compress(level, body)?,
+                none @ None => none.insert(Zstd::new()?).compress(level, body)?,
             },
         };
         Ok((compressed.len() < body.len()).then_some(compressed))

@@ -53,8 +53,8 @@ impl Writer {
     }
 
     /// The estimate of the link, for the next stream on the connection; see [`Controller::link_estimate`].
-    pub fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
-        self.controller.link_estimate(now)
+    pub fn link_estimate(&self) -> Option<LinkEstimate> {
+        self.controller.link_estimate()
     }
 
     /// The size of the next chunk as a share of a full one: above 0, at most 1.
@@ -110,6 +110,14 @@ pub struct Queue {
 }
 
 fn cost(config: Config, chunk: &Chunk<'_>, elapsed: Elapsed) -> ChunkCost {
-    let (rows, plain_bytes, wire_bytes) = (chunk.rows(), chunk.plain_bytes(), chunk.len());
-    ChunkCost { config, rows, plain_bytes, wire_bytes, elapsed: elapsed.wall, cpu: elapsed.cpu }
+    ChunkCost {
+        config,
+        rows: chunk.rows(),
+        plain_bytes: chunk.plain_bytes(),
+        light_bytes: chunk.light_bytes(),
+        wire_bytes: chunk.len(),
+        elapsed: elapsed.wall,
+        cpu: elapsed.cpu,
+        compressing: chunk.compressing(),
+    }
 }

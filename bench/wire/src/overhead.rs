@@ -42,9 +42,11 @@ pub fn measure(table: &Table) -> Result<Overhead> {
             config: Config::LIGHT,
             rows: chunk.num_rows(),
             plain_bytes: plain,
+            light_bytes: message.light_bytes(),
             wire_bytes: message.len(),
             elapsed,
             cpu: elapsed,
+            compressing: message.compressing(),
         };
         let mut sample = LinkSample { at, sent, delivered: sent, unsent: 1, ..LinkSample::default() };
         choosing.time(|| {

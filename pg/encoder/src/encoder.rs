@@ -1,7 +1,5 @@
 //! An encoder with its controller and the message that it returned last.
 
-use std::time::Duration;
-
 use colonnade_wire::{
     Chunk, CodecSet, Controller, Encoder, EncodingSet, Link, LinkEstimate, Queue, Schema, UnknownName, Writer,
 };
@@ -24,7 +22,7 @@ impl ColonnadeEncoder {
     /// # Safety
     ///
     /// The options' strings are NUL-terminated or null.
-    pub(crate) unsafe fn new(options: &ColonnadeOptions, schema: Schema, now: Duration) -> Result<Self, Failure> {
+    pub(crate) unsafe fn new(options: &ColonnadeOptions, schema: Schema) -> Result<Self, Failure> {
         let unknown = |error: UnknownName| Failure::Argument(error.to_string());
         // SAFETY: as promised by the caller.
         let (compression, encodings, codecs) = unsafe {
@@ -40,7 +38,7 @@ impl ColonnadeEncoder {
                     2 => Link::Remote,
                     _ => Link::Unobserved,
                 };
-                Controller::auto(link, codecs, 1.0).remembering(&options.estimate.into(), now)
+                Controller::auto(link, codecs, 1.0).remembering(&options.estimate.into())
             }
             Some(name) => Controller::fixed(name.parse().map_err(unknown)?),
         };
@@ -94,8 +92,8 @@ impl ColonnadeEncoder {
         self.writer.link(bytes, queue);
     }
 
-    pub(crate) fn link_estimate(&self, now: Duration) -> Option<ColonnadeLinkEstimate> {
-        self.writer.link_estimate(now).map(Into::into)
+    pub(crate) fn link_estimate(&self) -> Option<ColonnadeLinkEstimate> {
+        self.writer.link_estimate().map(Into::into)
     }
 
     /// Takes back the message that was returned last.
@@ -132,15 +130,14 @@ fn slice(bytes: &[u8]) -> ColonnadeSlice {
 
 impl From<ColonnadeLinkEstimate> for LinkEstimate {
     fn from(estimate: ColonnadeLinkEstimate) -> Self {
-        let ColonnadeLinkEstimate { throughput, at, was_limit } = estimate;
-        Self { throughput: throughput / 1e9, was_limit: was_limit != 0, at: Duration::from_micros(at) }
+        let ColonnadeLinkEstimate { throughput, was_limit } = estimate;
+        Self { throughput: throughput / 1e9, was_limit: was_limit != 0 }
     }
 }
 
 impl From<LinkEstimate> for ColonnadeLinkEstimate {
     fn from(estimate: LinkEstimate) -> Self {
-        let LinkEstimate { throughput, was_limit, at } = estimate;
-        let at = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
-        Self { throughput: throughput * 1e9, at, was_limit: u8::from(was_limit) }
+        let LinkEstimate { throughput, was_limit } = estimate;
+        Self { throughput: throughput * 1e9, was_limit: u8::from(was_limit) }
     }
 }

@@ -46,8 +46,6 @@ pub struct ColonnadeOptions {
 pub struct ColonnadeLinkEstimate {
     /// Bytes a second; 0 if nothing was measured.
     pub throughput: f64,
-    /// Microseconds of the caller's clock when this was measured.
-    pub at: u64,
     /// 1 if the link was the limit; otherwise the throughput is a lower bound.
     pub was_limit: u8,
 }
@@ -112,8 +110,7 @@ pub unsafe extern "C" fn colonnade_check_compression(compression: *const c_char,
     })
 }
 
-/// A new encoder at `*encoder` for a stream of the columns `fields`, depth first. `now` is a time of the clock that link estimates
-/// have, in microseconds.
+/// A new encoder at `*encoder` for a stream of the columns `fields`, depth first.
 ///
 /// # Safety
 ///
@@ -123,7 +120,6 @@ pub unsafe extern "C" fn colonnade_encoder_create(
     options: *const ColonnadeOptions,
     fields: *const ColonnadeField,
     field_count: usize,
-    now: u64,
     encoder: *mut *mut ColonnadeEncoder,
     error: *mut ColonnadeError,
 ) -> Status {
@@ -131,7 +127,7 @@ pub unsafe extern "C" fn colonnade_encoder_create(
         // SAFETY: as promised by the caller.
         unsafe {
             let schema = input::schema(input::array(fields, field_count))?;
-            let created = ColonnadeEncoder::new(&*options, schema, Duration::from_micros(now))?;
+            let created = ColonnadeEncoder::new(&*options, schema)?;
             encoder.write(Box::into_raw(Box::new(created)));
         }
         Ok(())
@@ -269,8 +265,7 @@ pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: u
     });
 }
 
-/// Writes what the encoder has measured of the link to `estimate`, which stays as it is if that is nothing. `now` as for
-/// [`colonnade_encoder_create`].
+/// Writes what the encoder has measured of the link to `estimate`, which stays as it is if that is nothing.
 ///
 /// # Safety
 ///
@@ -278,13 +273,12 @@ pub unsafe extern "C" fn colonnade_link(encoder: *mut ColonnadeEncoder, bytes: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_link_estimate(
     encoder: *const ColonnadeEncoder,
-    now: u64,
     estimate: *mut ColonnadeLinkEstimate,
 ) {
     let _ = guard(std::ptr::null_mut(), || {
         // SAFETY: as promised by the caller.
         let encoder = unsafe { &*encoder };
-        if let Some(measured) = encoder.link_estimate(Duration::from_micros(now)) {
+        if let Some(measured) = encoder.link_estimate() {
             // SAFETY: as promised by the caller.
             unsafe { estimate.write(measured) };
         }

@@ -26,7 +26,7 @@ impl Encoder {
         let mut encoder = Self { raw: null_mut(), error: ColonnadeError { message: [0; MESSAGE_LEN] } };
         // SAFETY: all of it outlives the call.
         let status = unsafe {
-            colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), 0, &mut encoder.raw, &mut encoder.error)
+            colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), &mut encoder.raw, &mut encoder.error)
         };
         encoder.checked(status).map(|()| encoder)
     }

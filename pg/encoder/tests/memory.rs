@@ -137,7 +137,7 @@ fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeCol
     let mut bytes = 0;
     // SAFETY: all of it outlives the encoder.
     unsafe {
-        check(colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), 0, &mut encoder, &mut error))?;
+        check(colonnade_encoder_create(&options, fields.as_ptr(), fields.len(), &mut encoder, &mut error))?;
         let mut work = || {
             check(colonnade_schema_message(encoder, &mut message, &mut error))?;
             bytes += message.length;

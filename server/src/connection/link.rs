@@ -1,8 +1,5 @@
 //! The kernel's statistics of a client's socket.
 
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
-
 use colonnade_wire::Queue;
 
 use crate::connection::socket::Socket;
@@ -25,12 +22,6 @@ pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
     return socket.tcp().and_then(linux::queue);
     #[cfg(not(target_os = "linux"))]
     None
-}
-
-/// A time of the clock that link estimates have.
-pub(crate) fn now() -> Duration {
-    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    BEGIN.elapsed()
 }
 
 #[cfg(target_os = "linux")]

@@ -49,7 +49,7 @@ fn adaptive(context: &Context<'_>, options: &StreamOptions) -> Controller {
     };
     let controller = Controller::auto(link, options.codecs, context.encode_cpu).overlapped();
     match &context.link_estimate {
-        Some(estimate) => controller.remembering(estimate, link::now()),
+        Some(estimate) => controller.remembering(estimate),
         None => controller,
     }
 }
@@ -82,7 +82,7 @@ impl Stream<'_, '_> {
         if let Some(sender) = self.sender.take() {
             sender.finish()?;
         }
-        if let Some(estimate) = self.writer.link_estimate(link::now()) {
+        if let Some(estimate) = self.writer.link_estimate() {
             *self.context.link_estimate = Some(estimate);
         }
         let message = self.writer.encoder().end_message();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::costs::{Cost, Costs};
 use super::model::Model;
-use super::throughput::{LinkEstimate, MEMORY, SIGNIFICANT_CHANGE, Throughput};
+use super::throughput::{LINK_MEMORY, LinkEstimate, SIGNIFICANT_CHANGE, Throughput};
 use super::{ChunkCost, LinkSample};
 use crate::{CodecSet, Config};
 
@@ -13,24 +13,16 @@ const HYSTERESIS: f64 = 0.985;
 /// A configuration is explored if it would win with this part of its estimated time; one that was never used, with the square
 /// of it, because its estimate is less certain.
 const EXPLORATION_MARGIN: f64 = 0.85;
-/// A link that is not the limit may be so many times faster than is known.
-const OPTIMISM: f64 = 4.0;
-/// Chunks between two explorations of a configuration, at first. They double up to the second number.
-const EXPLORATION_INTERVAL: (u64, u64) = (16, 512);
-/// So many times longer are these intervals for less work on a link that was the limit before: it costs chunks that wait.
-const LESS_WORK_INTERVALS: u64 = 4;
+/// A link that was never the limit may be so many times faster than is known.
+const OPTIMISM: f64 = 8.0;
 /// The throughput that is assumed while nothing is known, in bytes a nanosecond. It makes light+zstd-1 the first
 /// configuration: TCP's slow start is slow on any link, and a result may end before anything is measured.
 pub(super) const COLD_START: f64 = 0.2;
-/// A small chunk is smaller than a full one by so many powers of two.
+/// A small chunk is smaller than a full one by so many powers of two. There are as many small chunks at the start, and after a
+/// step to less work on a link that was never the limit: one chunk more than it takes for the link to show itself.
 const SMALL: u32 = 3;
-/// Small chunks at the start, and after a step to less work on a link that was never the limit: one chunk more than it takes
-/// for the link to show itself.
-const SMALL_CHUNKS: u32 = 3;
 /// Plain bytes of a small chunk, at least: a smaller one consists of overhead.
-const MIN_CHUNK: f64 = 128e3;
-/// Nanoseconds that a chunk takes to encode, and over an unstable link to send, at most: meanwhile the link may change.
-const MAX_CHUNK_TIME: f64 = 100e6;
+pub(super) const MIN_CHUNK: f64 = 128e3;
 
 #[derive(Debug)]
 pub(super) struct Adaptive {
@@ -59,11 +51,11 @@ pub(super) struct Adaptive {
     last_decoding: f64,
 }
 
-/// A link that became slower by a significant change is unstable: it may do so again.
+/// A link that became slower by a significant change is unstable from then on: it may do so again.
 #[derive(Debug, Default)]
 struct Stability {
     judged: f64,
-    unstable_until: Duration,
+    is_unstable: bool,
     /// The lowest throughput since it became unstable.
     lowest: f64,
 }
@@ -79,7 +71,7 @@ impl Adaptive {
             next: None,
             planned: None,
             explored_span: 0,
-            small: SMALL + SMALL_CHUNKS - 1,
+            small: 2 * SMALL - 1,
             full: 0.0,
             share: 1.0,
             last_share: 0.0,
@@ -95,12 +87,12 @@ impl Adaptive {
         self
     }
 
-    pub(super) fn remember(&mut self, estimate: &LinkEstimate, now: Duration) {
-        self.throughput.remember(estimate, now);
+    pub(super) fn remember(&mut self, estimate: &LinkEstimate) {
+        self.throughput.remember(estimate);
     }
 
-    pub(super) fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
-        self.throughput.link_estimate(now)
+    pub(super) fn link_estimate(&self) -> Option<LinkEstimate> {
+        self.throughput.link_estimate()
     }
 
     /// The configuration of the next chunk.
@@ -122,7 +114,7 @@ impl Adaptive {
         if known.is_none() || self.full == 0.0 {
             return self.current;
         }
-        self.stability.judge(self.last.at, self.throughput.measured());
+        self.stability.judge(self.throughput.measured());
         let is_limit = self.throughput.is_limit();
         self.current = self.best(throughput, is_limit);
         if let Some(index) = self.planned.take() {
@@ -173,7 +165,7 @@ impl Adaptive {
         let candidates = self.costs.all().iter().enumerate().filter(|(index, cost)| {
             *index != self.current
                 && cost.config != Config::PLAIN
-                && self.costs.is_due(cost, 1)
+                && self.costs.is_due(cost)
                 && self.is_allowed(cost, throughput)
         });
         let times = candidates.map(|(index, cost)| (index, margin(cost) * self.model.time(cost, throughput)));
@@ -187,15 +179,12 @@ impl Adaptive {
             return None;
         }
         let own = &self.costs.all()[self.current];
-        let (was_limit, optimistic) = (self.throughput.measured().is_some(), throughput * OPTIMISM);
+        let was_limit = self.throughput.measured().is_some();
+        let optimistic = throughput * if was_limit { SIGNIFICANT_CHANGE } else { OPTIMISM };
         let (index, time) = self.fastest(optimistic, |cost| {
-            cost.work < own.work
-                && self.is_allowed(cost, throughput)
-                && (!was_limit || self.costs.is_due(cost, LESS_WORK_INTERVALS))
+            cost.work < own.work && self.is_allowed(cost, throughput) && (!was_limit || self.costs.is_due(cost))
         })?;
-        // A link that was never the limit may be much faster.
-        let time = if was_limit { time } else { self.model.time(&self.costs.all()[index], optimistic * OPTIMISM) };
-        if time >= self.model.time(own, throughput) * HYSTERESIS {
+        if time >= self.model.time(own, optimistic) * HYSTERESIS {
             return None;
         }
         self.explored_span = self.throughput.idle_spans;
@@ -204,14 +193,13 @@ impl Adaptive {
 
     /// The next chunk is a small one in another configuration.
     fn explore(&mut self, index: usize, is_limit: bool) -> usize {
-        let (first, last) = EXPLORATION_INTERVAL;
-        self.costs.explored(index, |interval| (2 * interval).clamp(first, last));
+        self.costs.explored(index);
         self.small = SMALL;
         // Less work is kept until the link is the limit.
         if !is_limit && self.costs.all()[index].work < self.costs.all()[self.current].work {
             self.current = index;
             if self.throughput.measured().is_none() {
-                self.small = SMALL + SMALL_CHUNKS;
+                self.small = 2 * SMALL;
             }
         }
         index
@@ -233,7 +221,7 @@ impl Adaptive {
     pub(super) fn share(&mut self) -> f64 {
         let cost = &self.costs.all()[self.next.unwrap_or(self.current)];
         let time = (cost.work * self.model.slowness).max(cost.size / self.stability.lowest());
-        let longest = MAX_CHUNK_TIME / (time * self.full).max(1.0);
+        let longest = LINK_MEMORY / (time * self.full).max(1.0);
         let small = self.small_share();
         let wanted = if self.small < SMALL { 1.0 / f64::from(1u32 << self.small) } else { small };
         self.share = longest.min(wanted).max(small).min(1.0);
@@ -278,16 +266,15 @@ impl Adaptive {
 }
 
 impl Stability {
-    fn judge(&mut self, now: Duration, measured: Option<f64>) {
+    fn judge(&mut self, measured: Option<f64>) {
         let Some(measured) = measured else { return };
         if !(self.judged / SIGNIFICANT_CHANGE..self.judged * SIGNIFICANT_CHANGE).contains(&measured) {
-            if measured < self.judged {
-                self.unstable_until = now.saturating_add(MEMORY);
-            }
+            self.is_unstable |= measured < self.judged;
             self.judged = measured;
         }
-        let is_unstable = now < self.unstable_until;
-        self.lowest = if is_unstable { self.lowest().min(measured) } else { f64::INFINITY };
+        if self.is_unstable {
+            self.lowest = self.lowest().min(measured);
+        }
     }
 
     /// Infinite as long as the link is stable.

@@ -3,13 +3,11 @@
 use super::costs::Cost;
 use super::production::Production;
 use super::reader::Reader;
-use super::{ChunkCost, UNSENT};
+use super::{ChunkCost, UNSENT, WEIGHT};
 
 /// What a byte on the wire costs beside its time, as a part of the plain byte's time: it is encrypted and received, and the network
 /// is shared. Of two configurations that are as fast, the one with fewer bytes is better.
 const BYTE_PENALTY: f64 = 0.1;
-/// Weight of the newest chunk in the average of `slowness`: one moment without the CPU must not count.
-const SLOWNESS_WEIGHT: f64 = 0.1;
 /// A slowness above this is a pause of the whole process.
 const MAX_SLOWNESS: f64 = 20.0;
 
@@ -21,6 +19,8 @@ pub(super) struct Model {
     /// How many times longer than its CPU time encoding takes, because others use the CPU, too. One factor for all
     /// configurations, so a moment without the CPU makes none of them look better.
     pub(super) slowness: f64,
+    /// Bytes on the wire for each plain byte of these chunks.
+    pub(super) size: f64,
     /// Nanoseconds of CPU time for each byte on the wire, of the thread that sends.
     pub(super) sending_work: f64,
     /// Plain bytes of the last chunk.
@@ -35,6 +35,7 @@ impl Default for Model {
             production: Production::default(),
             reader: Reader::default(),
             slowness: 1.0,
+            size: 0.0,
             sending_work: 0.0,
             chunk_bytes: 4e6,
             is_overlapped: false,
@@ -47,12 +48,16 @@ impl Model {
         self.chunk_bytes = chunk.plain_bytes as f64;
         self.production.record_chunk(self.chunk_bytes);
         let slowness = chunk.elapsed.as_nanos() as f64 / (chunk.cpu.as_nanos() as f64).max(1.0);
-        self.slowness *= (slowness.clamp(1.0, MAX_SLOWNESS) / self.slowness).powf(SLOWNESS_WEIGHT);
+        self.slowness *= (slowness.clamp(1.0, MAX_SLOWNESS) / self.slowness).powf(WEIGHT);
+        let size = chunk.wire_bytes as f64 / self.chunk_bytes;
+        self.size = if self.size > 0.0 { self.size + WEIGHT * (size - self.size) } else { size };
     }
 
     /// Nanoseconds that a plain byte takes from end to end over a link of `throughput` bytes a nanosecond.
     pub(super) fn time(&self, cost: &Cost, throughput: f64) -> f64 {
-        let (encoding, sending) = (cost.work * self.slowness, cost.size / throughput);
+        let &Cost { work, size, decoding, .. } = cost;
+        let slowness = 1.0 + (self.slowness - 1.0) * (size / self.size.max(1e-3)).min(1.0);
+        let (encoding, sending) = (work * slowness, size / throughput);
         // Of `chunks` chunks whose rows are made at once, the first one waits for all.
         let (producing, chunks) = self.production.pieces();
         let (first, work) = (producing + encoding, producing / chunks + encoding);
@@ -60,12 +65,12 @@ impl Model {
         let time = if self.is_overlapped {
             // While the first chunk is made, the link has the chunk before it and what the socket's buffer holds.
             let idle = (first - sending - buffered).max(0.0) / chunks;
-            work.max(sending + idle).max(cost.size * self.sending_work * self.slowness)
+            work.max(sending + idle).max(size * self.sending_work * slowness)
         } else {
             // Only what the socket's buffer holds is sent while the next chunk is made.
             let overlap = |work: f64| work.min(sending).min(buffered);
             work + sending - (overlap(first) + (chunks - 1.0) * overlap(encoding)) / chunks
         };
-        time.max(self.reader.slowness() * cost.decoding) * (1.0 + BYTE_PENALTY * cost.size)
+        time.max(self.reader.slowness() * decoding) * (1.0 + BYTE_PENALTY * size)
     }
 }

@@ -1,7 +1,7 @@
 //! How long the rows take that somebody else makes.
 
-/// What one chunk weighs beside the one after it.
-const FADING: f64 = 0.9;
+use super::WEIGHT;
+
 /// The longest that a chunk's rows are thought to take, in nanoseconds: whoever makes them may pause, which says nothing of
 /// the next ones.
 const LONGEST: f64 = 1e9;
@@ -39,7 +39,7 @@ impl Production {
             (&mut self.time, time),
             (&mut self.squares, time * time),
         ] {
-            *sum = *sum * FADING + new;
+            *sum = *sum * (1.0 - WEIGHT) + new;
         }
     }
 

@@ -2,12 +2,8 @@
 
 use std::time::Duration;
 
-use super::LinkSample;
+use super::{LinkSample, WEIGHT};
 
-/// Weight of the newest chunk.
-const NEWEST: f64 = 0.3;
-/// What is left of the estimate after each chunk in which the reader was not the limit.
-const UNCONFIRMED: f64 = 0.95;
 /// From this share of the time on in which its window was closed, it is the reader that all others wait for.
 const MOST: f64 = 0.5;
 
@@ -34,11 +30,11 @@ impl Reader {
         self.is_limit = limited > MOST * time;
         let expected = expected.max(1.0);
         if self.is_limit || time / expected < self.slowness() {
-            let fade = |old: f64, new: f64| (1.0 - NEWEST) * old + NEWEST * new;
+            let fade = |old: f64, new: f64| (1.0 - WEIGHT) * old + WEIGHT * new;
             (self.time, self.expected) = (fade(self.time, time), fade(self.expected, expected));
         } else {
             // Nobody waits for it, so it may have become faster.
-            self.time *= UNCONFIRMED;
+            self.time *= 1.0 - WEIGHT;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::adaptive::COLD_START;
+use super::adaptive::MIN_CHUNK;
 
 /// The state of a socket at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,26 +34,18 @@ pub struct LinkEstimate {
     pub throughput: f64,
     /// Whether the link was the limit. Otherwise the throughput is a lower bound.
     pub was_limit: bool,
-    /// When this was measured, by any clock that does not run backwards.
-    pub at: Duration,
 }
 
-/// An estimate loses weight with its age: after this time, 1/e of its difference from [`COLD_START`] is left.
-const ESTIMATE_MEMORY: Duration = Duration::from_secs(600);
-/// Busy time, in nanoseconds, and delivered bytes in which older spans fade to 1/e. The time decides on a slow link, the bytes
-/// on one that has become fast.
-const BUSY_MEMORY: (f64, f64) = (250e6, 2e6);
-/// A throughput that was measured longer ago is forgotten; so long a link that became slower is unstable.
-pub(super) const MEMORY: Duration = Duration::from_secs(10);
-/// Nanoseconds of a span in which bytes waited, at least: acknowledgements come in bursts.
-const MIN_BUSY_SPAN: f64 = 2e6;
-/// Nanoseconds of a span in which nothing waited, at least, and its bytes. The time applies to a link that was the limit before:
-/// what was held up for a moment comes faster than the link's rate allows.
-const MIN_IDLE_SPAN: (f64, f64) = (20e6, 65536.0);
+/// Nanoseconds of busy time in which older spans fade to 1/e, and a chunk's longest time to encode, or to send over an unstable link:
+/// meanwhile the link may change.
+pub(super) const LINK_MEMORY: f64 = 100e6;
+/// Nanoseconds of a span in which bytes waited, at least: acknowledgements come in bursts. A span in which nothing waited has ten times
+/// as many on a link that was the limit before, since what was held up for a moment comes faster than the link's rate allows.
+const MIN_SPAN: f64 = 2e6;
 /// Nothing is learnt of the link in a span of which the peer was the limit for more than this part.
 const PEER_LIMITED_PART: u32 = 8;
 /// By this factor a link that has become faster or slower is another one.
-pub(super) const SIGNIFICANT_CHANGE: f64 = 1.6;
+pub(super) const SIGNIFICANT_CHANGE: f64 = 2.0;
 
 /// An estimate of the link's throughput, in bytes a nanosecond, from spans in which bytes waited to be sent. Other spans show the
 /// writer's own speed, which is a lower bound.
@@ -64,8 +56,6 @@ pub(super) struct Throughput {
     last: Option<LinkSample>,
     /// Nanoseconds and bytes of busy spans, fading.
     busy: (f64, f64),
-    /// When the last of them ended.
-    busy_until: Duration,
     /// Nanoseconds and bytes of idle time since the last idle span.
     idle: (f64, f64),
     lower_bound: f64,
@@ -78,16 +68,14 @@ pub(super) struct Throughput {
 
 impl Throughput {
     /// Begins with what an earlier stream measured.
-    pub(super) fn remember(&mut self, estimate: &LinkEstimate, now: Duration) {
-        let LinkEstimate { throughput, was_limit, at } = *estimate;
+    pub(super) fn remember(&mut self, estimate: &LinkEstimate) {
+        let LinkEstimate { throughput, was_limit } = *estimate;
         if !(throughput.is_finite() && throughput > 0.0) {
             return;
         }
-        let weight = (-now.saturating_sub(at).as_secs_f64() / ESTIMATE_MEMORY.as_secs_f64()).exp();
-        let throughput = COLD_START * (throughput / COLD_START).powf(weight);
         if was_limit {
             // As much as one span: the first spans of this stream count as much.
-            self.busy = (MIN_BUSY_SPAN, MIN_BUSY_SPAN * throughput);
+            self.busy = (MIN_SPAN, MIN_SPAN * throughput);
         } else {
             self.lower_bound = throughput;
         }
@@ -95,9 +83,9 @@ impl Throughput {
     }
 
     /// What this stream measured, if anything.
-    pub(super) fn link_estimate(&self, now: Duration) -> Option<LinkEstimate> {
+    pub(super) fn link_estimate(&self) -> Option<LinkEstimate> {
         let throughput = self.estimate().filter(|_| self.has_measured)?;
-        Some(LinkEstimate { throughput, was_limit: self.measured().is_some(), at: now })
+        Some(LinkEstimate { throughput, was_limit: self.measured().is_some() })
     }
 
     pub(super) fn sample(&mut self, now: &LinkSample) {
@@ -106,7 +94,7 @@ impl Throughput {
             return;
         };
         let is_busy = now.unsent > 0 && (last.unsent > 0 || (!self.is_overlapped && now.sent > last.sent));
-        let is_short = (now.at.saturating_sub(last.at).as_nanos() as f64) < MIN_BUSY_SPAN;
+        let is_short = (now.at.saturating_sub(last.at).as_nanos() as f64) < MIN_SPAN;
         // It becomes a part of the next span.
         if is_busy && is_short && now.at > last.at && now.delivered >= last.delivered {
             return;
@@ -135,12 +123,11 @@ impl Throughput {
     }
 
     fn record_busy(&mut self, time: f64, bytes: f64) {
-        let age = (time / BUSY_MEMORY.0).max(bytes / BUSY_MEMORY.1);
+        let age = time / LINK_MEMORY;
         let fading = (-age).exp();
         // The span itself fades, too, until its end.
         let weight = (1.0 - fading) / age;
         self.busy = (self.busy.0 * fading + time * weight, self.busy.1 * fading + bytes * weight);
-        self.busy_until = self.now();
         (self.idle, self.lower_bound) = ((0.0, 0.0), 0.0);
         self.is_limit = self.measured().is_some();
         self.has_measured |= self.is_limit;
@@ -149,22 +136,16 @@ impl Throughput {
     fn record_idle(&mut self, time: f64, bytes: f64) {
         self.idle = (self.idle.0 + time, self.idle.1 + bytes);
         let (time, bytes) = self.idle;
-        let (min_time, min_bytes) = MIN_IDLE_SPAN;
-        if (self.measured().is_some() && time < min_time) || bytes < min_bytes {
+        if (self.measured().is_some() && time < 10.0 * MIN_SPAN) || bytes < MIN_CHUNK / 2.0 {
             return;
         }
         self.idle = (0.0, 0.0);
         self.lower_bound = self.lower_bound.max(bytes / time);
         (self.is_limit, self.has_measured) = (false, true);
         self.idle_spans += 1;
-        let is_faster = self.measured().is_some_and(|measured| self.lower_bound > measured * SIGNIFICANT_CHANGE);
-        if is_faster || self.now().saturating_sub(self.busy_until) > MEMORY {
+        if self.measured().is_some_and(|measured| self.lower_bound > measured * SIGNIFICANT_CHANGE) {
             self.busy = (0.0, 0.0);
         }
-    }
-
-    fn now(&self) -> Duration {
-        self.last.map_or(Duration::ZERO, |last| last.at)
     }
 
     /// From busy spans alone; `None` if bytes have never waited.
@@ -252,16 +233,6 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_throughput_is_forgotten() {
-        let mut throughput = known();
-        throughput.sample(&sample(310, 31_000_000, 31_000_000, 0));
-        throughput.sample(&sample(9_000, 31_100_000, 31_100_000, 0));
-        assert!(throughput.measured().is_some());
-        throughput.sample(&sample(11_000, 31_200_000, 31_200_000, 0));
-        assert_eq!(throughput.measured(), None);
-    }
-
-    #[test]
     fn time_in_which_the_peer_was_the_limit_is_left_out() {
         let mut throughput = Throughput::default();
         throughput.sample(&sample(0, 0, 0, 0));
@@ -297,17 +268,12 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_handed_on_and_loses_weight_with_age() {
-        let estimate = known().link_estimate(Duration::from_secs(100)).unwrap_or_default();
+    fn an_estimate_is_handed_on() {
+        let estimate = known().link_estimate().unwrap_or_default();
         assert!(estimate.was_limit);
-        let after = |seconds: u64| {
-            let mut throughput = Throughput::default();
-            throughput.remember(&estimate, Duration::from_secs(seconds));
-            assert_eq!(throughput.link_estimate(Duration::from_secs(seconds)), None, "this stream measured nothing");
-            throughput.measured()
-        };
-        assert!(is_near(after(100), 0.1));
-        assert!(is_near(after(700), COLD_START * (0.1 / COLD_START).powf((-1.0f64).exp())));
-        assert!(is_near(after(100_000), COLD_START));
+        let mut later = Throughput::default();
+        later.remember(&estimate);
+        assert_eq!(later.link_estimate(), None, "this stream measured nothing");
+        assert!(is_near(later.measured(), 0.1));
     }
 }

@@ -1,6 +1,9 @@
 //! The body of a message that is being built: its own bytes, and buffers borrowed from the columns.
 
+use std::time::Duration;
+
 use crate::Encoding;
+use crate::clock::Moment;
 
 /// A borrowed buffer saves a copy but needs an entry in the vectored write. Below this size the copy is cheaper.
 const BORROW_FROM: usize = 4096;
@@ -12,6 +15,16 @@ pub(super) struct Body<'a> {
     borrowed: Vec<(usize, &'a [u8])>,
     borrowed_bytes: usize,
     may_borrow: bool,
+    fsst: Compressed,
+}
+
+/// What compression has done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Compressed {
+    /// By how many bytes the result is smaller.
+    pub(super) saved: usize,
+    /// CPU time.
+    pub(super) time: Duration,
 }
 
 /// A node whose encoding is not chosen yet.
@@ -26,7 +39,7 @@ impl<'a> Body<'a> {
     /// An empty body. With `may_borrow`, it refers to large buffers; otherwise it copies everything into one buffer.
     pub(super) fn new(mut own: Vec<u8>, may_borrow: bool) -> Self {
         own.clear();
-        Self { own, borrowed: Vec::new(), borrowed_bytes: 0, may_borrow }
+        Self { own, borrowed: Vec::new(), borrowed_bytes: 0, may_borrow, fsst: Compressed::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -102,6 +115,17 @@ impl<'a> Body<'a> {
     /// Overwrites a `u32` of the directory. No borrowed buffer precedes the directory.
     pub(super) fn set_directory(&mut self, entry: usize, value: u32) {
         self.own[entry * 4..entry * 4 + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// FSST has taken so much CPU time since `started`, and saved so many bytes.
+    pub(super) fn compressed(&mut self, saved: usize, started: Moment) {
+        self.fsst.saved += saved;
+        self.fsst.time += started.elapsed().cpu;
+    }
+
+    /// What FSST has done in this body.
+    pub(super) fn fsst(&self) -> Compressed {
+        self.fsst
     }
 
     /// The body's own bytes and the borrowed buffers, each with its position in the own bytes.

@@ -9,6 +9,7 @@ use super::fsst::{self, Trained};
 use super::nulls::Present;
 use super::{integers, sample};
 use crate::Encoding;
+use crate::clock::Moment;
 use crate::int::{Int, bits_for};
 use crate::simd::vectorized;
 
@@ -157,7 +158,10 @@ impl<'a> Strings<'a> {
     fn put_lengths(self, body: &mut Body<'a>, node: NodeStart, memory: &mut Memory, context: &Context<'_>) {
         let start = body.mark();
         if context.fsst() && self.data.len() >= fsst::MIN_BYTES && memory.fsst.is_due() {
-            if self.put_fsst(body, node, &mut memory.symbols, context) {
+            let started = Moment::now();
+            let saved = self.put_fsst(body, node, &mut memory.symbols, context);
+            body.compressed(saved.unwrap_or(0), started);
+            if saved.is_some() {
                 return;
             }
             body.rewind(start);
@@ -169,14 +173,14 @@ impl<'a> Strings<'a> {
         self.put_data(body);
     }
 
-    /// Returns whether it saved enough.
+    /// Returns how many bytes it saved, if that is enough.
     fn put_fsst(
         &self,
         body: &mut Body<'a>,
         node: NodeStart,
         symbols: &mut Option<Trained>,
         context: &Context<'_>,
-    ) -> bool {
+    ) -> Option<usize> {
         let length = self.data.len();
         let trained = symbols.get_or_insert_with(|| Trained::on(&self.data));
         body.set(node, Encoding::Fsst, trained.symbols());
@@ -190,7 +194,8 @@ impl<'a> Strings<'a> {
         if trained.is_stale(written, length) {
             *symbols = None;
         }
-        (body.since(before) as f64) < length as f64 * MAX_SIZE_RATIO
+        let length_now = body.since(before);
+        ((length_now as f64) < length as f64 * MAX_SIZE_RATIO).then(|| length - length_now)
     }
 
     fn is_constant(&self) -> bool {

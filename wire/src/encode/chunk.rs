@@ -1,6 +1,7 @@
 //! An encoded chunk, ready to be sent.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::message::{HEADER_LEN, Header};
 
@@ -12,6 +13,15 @@ pub struct Chunk<'a> {
     length: usize,
     rows: usize,
     plain_bytes: usize,
+    light: Light,
+}
+
+/// Its columns before FSST and the codec.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Light {
+    pub(super) bytes: usize,
+    /// CPU time that FSST and the codec took.
+    pub(super) compressing: Duration,
 }
 
 enum Piece<'a> {
@@ -31,7 +41,13 @@ impl Piece<'_> {
 }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn new(header: &mut Header, own: Vec<u8>, borrowed: Vec<(usize, &'a [u8])>, plain_bytes: usize) -> Self {
+    pub(super) fn new(
+        header: &mut Header,
+        own: Vec<u8>,
+        borrowed: Vec<(usize, &'a [u8])>,
+        plain_bytes: usize,
+        light: Light,
+    ) -> Self {
         let mut pieces = Vec::with_capacity(2 * borrowed.len() + 1);
         let mut from = 0;
         for (at, bytes) in borrowed {
@@ -45,7 +61,15 @@ impl<'a> Chunk<'a> {
             pieces.push(Piece::Own(from..own.len()));
         }
         let sealed = header.seal(pieces.iter().map(|piece| piece.bytes(&own)));
-        Self { header: sealed, own, pieces, length: header.length as usize, rows: header.rows as usize, plain_bytes }
+        Self {
+            header: sealed,
+            own,
+            pieces,
+            length: header.length as usize,
+            rows: header.rows as usize,
+            plain_bytes,
+            light,
+        }
     }
 
     /// The message in pieces, to be written in this order.
@@ -70,6 +94,16 @@ impl<'a> Chunk<'a> {
         self.plain_bytes
     }
 
+    /// Bytes that the light encodings alone left, without FSST and a codec.
+    pub fn light_bytes(&self) -> usize {
+        self.light.bytes
+    }
+
+    /// CPU time of FSST and the codec.
+    pub fn compressing(&self) -> Duration {
+        self.light.compressing
+    }
+
     /// The same message without borrowed buffers: they are copied.
     pub fn into_owned(self) -> Chunk<'static> {
         let pieces = self.pieces.into_iter().map(|piece| match piece {
@@ -84,6 +118,7 @@ impl<'a> Chunk<'a> {
             length: self.length,
             rows: self.rows,
             plain_bytes: self.plain_bytes,
+            light: self.light,
         }
     }
 

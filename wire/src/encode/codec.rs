@@ -13,20 +13,24 @@ pub(super) fn lz4(body: &[u8]) -> Result<Vec<u8>, EncodeError> {
     Ok(compressed)
 }
 
-/// Zstandard's compressor at one level. It keeps its memory between chunks.
+/// Zstandard's compressor. It keeps its memory between chunks, whatever their levels are: new memory takes as long as a small
+/// chunk.
 pub(super) struct Zstd {
-    pub(super) level: i32,
+    level: i32,
     context: CCtx<'static>,
 }
 
 impl Zstd {
-    pub(super) fn new(level: i32) -> Result<Self, EncodeError> {
-        let mut context = CCtx::try_create().ok_or(EncodeError::OutOfMemory)?;
-        context.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
-        Ok(Self { level, context })
+    pub(super) fn new() -> Result<Self, EncodeError> {
+        let context = CCtx::try_create().ok_or(EncodeError::OutOfMemory)?;
+        Ok(Self { level: 0, context })
     }
 
-    pub(super) fn compress(&mut self, body: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    pub(super) fn compress(&mut self, level: i32, body: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        if level != self.level {
+            self.context.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+            self.level = level;
+        }
         let mut compressed = Vec::with_capacity(compress_bound(body.len()));
         self.context.compress2(&mut compressed, body).map_err(failed)?;
         Ok(compressed)

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use colonnade_wire::{ChunkCost, Config, Controller, LinkSample};
 
+use crate::recorded::Recorded;
+
 /// Plain bytes of a chunk.
-const CHUNK: f64 = 4e6;
+pub(crate) const CHUNK: f64 = 4e6;
 /// Bytes that wait in a socket before it blocks (TCP_NOTSENT_LOWAT).
 const LOW_WATER: f64 = 1e6;
 /// Bytes that a reader's socket takes before its window closes.
@@ -53,6 +55,10 @@ pub(crate) struct World<'a> {
     pub(crate) seed: u32,
     /// Whether chunks are sent by somebody else while the next one is encoded.
     pub(crate) is_overlapped: bool,
+    /// The table whose chunks these are, instead of `data`.
+    pub(crate) recorded: Option<&'a Recorded>,
+    /// Full chunks that were encoded.
+    pub(crate) position: f64,
     /// By which part the size and the work of a chunk differ from the average, at most, because its rows differ.
     pub(crate) variety: f64,
     /// How much longer than its work encoding takes now and then, since others have the CPU.
@@ -96,6 +102,8 @@ impl<'a> World<'a> {
             sent: 0.0,
             seed: 1,
             is_overlapped: false,
+            recorded: None,
+            position: 0.0,
             variety: 0.0,
             hiccup: 1.0,
             source: (0.0, 1.0),
@@ -214,21 +222,31 @@ impl<'a> World<'a> {
         self.seed = self.seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let deviation = 1.0 + (f64::from(self.seed >> 16) / 65536.0 - 0.5) * 0.1;
         let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
-        let (speed, size) = (self.data)(self.now)[index];
+        let data = self.recorded.map_or_else(|| (self.data)(self.now), |table| table.at(self.position, part));
+        self.position += part;
+        let (speed, size) = data[index];
         let variety = 1.0 + (f64::from(self.seed.wrapping_mul(2_654_435_761) >> 16) / 32768.0 - 1.0) * self.variety;
         // Each halving of a chunk makes it some hundredths more work and larger.
         let halvings = -part.log2().clamp(-4.0, 0.0);
         let (slower, larger) = (1.0 + SMALLNESS.0 * halvings, 1.0 + SMALLNESS.1 * halvings);
         let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
-        let time = CHUNK * part / (speed * self.machine) * deviation * slower * variety;
+        let time_at = |speed: f64| CHUNK * part / (speed * self.machine) * deviation * slower * variety;
+        let (time, light) = (time_at(speed), data[1]);
         self.worked += time;
+        let wire = (CHUNK * part * size * larger * variety).min(CHUNK * part);
+        let (body, compressing) = match config {
+            Config::PLAIN | Config::LIGHT => (wire, 0.0),
+            _ => ((CHUNK * part * light.1 * larger * variety).min(CHUNK * part), (time - time_at(light.0)).max(0.0)),
+        };
         ChunkCost {
             config,
             rows: 1,
             plain_bytes: (CHUNK * part) as usize,
-            wire_bytes: (CHUNK * part * size * larger * variety).min(CHUNK * part) as usize,
+            light_bytes: body as usize,
+            wire_bytes: wire as usize,
             elapsed: Duration::from_nanos((time * hiccup) as u64),
             cpu: Duration::from_nanos(time as u64),
+            compressing: Duration::from_nanos(compressing as u64),
         }
     }
 

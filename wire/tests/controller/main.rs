@@ -5,12 +5,14 @@
 
 #![allow(clippy::expect_used, reason = "a test may")]
 
+mod recorded;
+mod short;
 mod simulated;
 
 use std::time::Duration;
 
 use colonnade_wire::{ChunkCost, Codec, CodecSet, Config, Controller, Link, LinkSample};
-use simulated::{ALL, CONFIGS, Data, INITIAL_WINDOW, SALES, TEXT, World};
+use simulated::{ALL, CONFIGS, Data, SALES, TEXT, World};
 
 /// What a stream begins with where nothing is known of the link.
 const FIRST: Config = Config::light_zstd(1);
@@ -147,51 +149,6 @@ fn readers_that_are_slower_than_all_else() {
     }
 }
 
-/// How much longer a result of so many megabytes takes than with the best fixed configuration, on a connection that begins with TCP's
-/// slow start: its first query, and the next one on a connection that is warm.
-fn short_regrets(data: Data, rate: f64, sender: (f64, f64), is_overlapped: bool, megabytes: f64) -> [f64; 2] {
-    let rtt = if rate > 500.0 { 0.5e6 } else { 2e6 };
-    let (data, rate) = (|_| data, |_| mbit(rate));
-    let chunks = megabytes / 4.0;
-    let controller = || {
-        let controller = Controller::adaptive(CodecSet::ALL, 1.0);
-        if is_overlapped { controller.overlapped() } else { controller }
-    };
-    let world = |window| World { is_overlapped, rtt, sender, window, ..World::new(&data, 0.7, &rate) };
-    let mut first = controller();
-    let mut own = world(INITIAL_WINDOW);
-    let times = [own.send_part(&mut first, chunks), {
-        let estimate = first.link_estimate(Duration::from_secs(100)).unwrap_or_default();
-        let mut later = controller().remembering(&estimate, Duration::from_secs(130));
-        world(own.window).send_part(&mut later, chunks)
-    }];
-    let best = [INITIAL_WINDOW, own.window].map(|window| {
-        let times = CONFIGS.map(|config| world(window).send_part(&mut Controller::fixed(config), chunks));
-        times.into_iter().fold(f64::INFINITY, f64::min)
-    });
-    [times[0] / best[0] - 1.0, times[1] / best[1] - 1.0]
-}
-
-#[test]
-fn short_results() {
-    // One that sends by itself, one with a thread that sends at once, and one with a thread that runs late and shares the CPU.
-    let senders = [("alone", (0.0, 0.0), false), ("calm", (0.0, 0.0), true), ("busy", (1e6, 2.0), true)];
-    for (name, sender, is_overlapped) in senders {
-        for (rate, megabytes, most) in
-            [(100.0, 10.0, 0.05), (100.0, 100.0, 0.02), (1000.0, 10.0, 0.2), (1000.0, 100.0, 0.1)]
-        {
-            let regrets = ALL.map(|(_, data)| short_regrets(data, rate, sender, is_overlapped, megabytes));
-            for (query, place) in [("first", 0), ("later", 1)] {
-                let regrets = regrets.map(|both| both[place]);
-                let shown = regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join("");
-                println!("{name:>6} {query} {rate:>5} Mbit/s {megabytes:>4} MB{shown}");
-                let worst = regrets.into_iter().fold(0.0, f64::max);
-                assert!(worst <= most, "{name}, {query} query, {rate} Mbit/s, {megabytes} MB: {:.1} %", worst * 100.0);
-            }
-        }
-    }
-}
-
 #[test]
 fn senders_that_run_late_and_share_the_cpu() {
     for sender in [(1e6, 0.0), (0.0, 2.0), (1e6, 2.0)] {
@@ -319,7 +276,16 @@ fn streams_of_one_chunk_or_of_one_row() {
     }
     let mut controller = Controller::adaptive(CodecSet::ALL, 1.0);
     let (config, cpu) = (controller.next_config(), Duration::from_micros(3));
-    controller.encoded(&ChunkCost { config, rows: 1, plain_bytes: 8, wire_bytes: 100, elapsed: cpu, cpu });
+    controller.encoded(&ChunkCost {
+        config,
+        rows: 1,
+        plain_bytes: 8,
+        light_bytes: 52,
+        wire_bytes: 100,
+        elapsed: cpu,
+        cpu,
+        compressing: cpu,
+    });
     assert_eq!(controller.next_config(), FIRST);
 }
 
@@ -332,9 +298,11 @@ fn after(chunks: usize, mut sample: impl FnMut(u64) -> LinkSample) -> Config {
             config,
             rows: 1,
             plain_bytes: 4_000_000,
+            light_bytes: 9,
             wire_bytes: 9,
             elapsed: Duration::ZERO,
             cpu: Duration::ZERO,
+            compressing: Duration::ZERO,
         };
         controller.encoded(&cost(config));
         controller.link(&sample(number));
@@ -378,9 +346,11 @@ fn empty_chunks_teach_nothing() {
             config,
             rows: 0,
             plain_bytes: 0,
+            light_bytes: 0,
             wire_bytes: 48,
             elapsed: Duration::ZERO,
             cpu: Duration::ZERO,
+            compressing: Duration::ZERO,
         });
     }
 }
@@ -409,9 +379,11 @@ fn a_reader_gets_only_codecs_that_it_takes() {
             config,
             rows: 1,
             plain_bytes: 4_000_000,
+            light_bytes: 999_951,
             wire_bytes: 999_999,
             elapsed: Duration::from_millis(1),
             cpu: Duration::from_millis(1),
+            compressing: Duration::ZERO,
         };
         controller.encoded(&cost(config));
         let at = Duration::from_millis(100 * number);

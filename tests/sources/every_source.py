@@ -30,6 +30,9 @@ from tests.support import adbc_driver, fronts
 from tests.support.sqlite_files import uri as sqlite_uri
 
 ROWS = 3000
+#: The sources that other people's drivers serve, and ours for ADBC.
+ADBC = ("adbc-postgresql", "adbc-colonnade", "adbc-sqlite")
+DRIVERS = (*ADBC, "odbc")
 #: As pyarrow has it.
 UTC = ZoneInfo("UTC")
 NAN, INFINITY = float("nan"), float("inf")

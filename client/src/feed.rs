@@ -13,7 +13,7 @@ pub(crate) const AHEAD: usize = 2;
 
 /// Why there is no item.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Nothing {
+pub(crate) enum NoItem {
     /// The caller interrupted.
     Interrupted,
     /// The other end is gone.
@@ -30,15 +30,15 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<
 }
 
 /// The next item. It calls `keep` first, because a queue that is never empty would never wait.
-pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, Nothing> {
+pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, NoItem> {
     while keep() {
         match queue.recv_timeout(POLL) {
             Ok(item) => return Ok(item),
-            Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
+            Err(RecvTimeoutError::Disconnected) => return Err(NoItem::Gone),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
-    Err(Nothing::Interrupted)
+    Err(NoItem::Interrupted)
 }
 
 /// Skips items until `last` accepts the one that ends the queue.
@@ -70,6 +70,6 @@ mod tests {
         assert_eq!(sender.send(1), Ok(()));
         assert_eq!(sender.send(2), Ok(()));
         assert_eq!(receive(&queue, &mut || true), Ok(1));
-        assert_eq!(receive(&queue, &mut || false), Err(Nothing::Interrupted));
+        assert_eq!(receive(&queue, &mut || false), Err(NoItem::Interrupted));
     }
 }

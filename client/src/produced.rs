@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::feed::{self, Nothing};
+use crate::feed::{self, NoItem};
 use crate::stats::Meter;
 use crate::{Batch, Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
 
@@ -93,8 +93,8 @@ impl ResultStream for Produced {
                 return Ok(None);
             }
             Ok(Err(error)) => error,
-            Err(Nothing::Gone) => Error::new(ErrorKind::ConnectionLost, "the producer of the result died"),
-            Err(Nothing::Interrupted) => {
+            Err(NoItem::Gone) => Error::new(ErrorKind::ConnectionLost, "the producer of the result died"),
+            Err(NoItem::Interrupted) => {
                 match stop(batches, self.canceller.as_ref(), |item| !matches!(item, Ok(Some(_)))) {
                     Ok(()) => Error::new(ErrorKind::Interrupted, "interrupted"),
                     Err(error) => error,

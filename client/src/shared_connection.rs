@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::channel::lost;
-use crate::feed::{self, AHEAD, Nothing, POLL, spawn};
+use crate::feed::{self, AHEAD, NoItem, POLL, spawn};
 use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
 use crate::stats::Meter;
@@ -326,8 +326,8 @@ pub(crate) fn connect<L: Send + 'static>(
     })?;
     match feed::receive(&receiver, keep) {
         Ok(connection) => connection.map_err(before_session),
-        Err(Nothing::Interrupted) => Err(interrupted().with_origin(name)),
-        Err(Nothing::Gone) => Err(died().with_origin(name)),
+        Err(NoItem::Interrupted) => Err(interrupted().with_origin(name)),
+        Err(NoItem::Gone) => Err(died().with_origin(name)),
     }
 }
 

@@ -11,7 +11,7 @@ use colonnade_sql::tokens;
 
 use super::agreement::{Agreement, fitted};
 use super::{Offer, PartitionSplit, key, text};
-use crate::feed::{self, Nothing};
+use crate::feed::{self, NoItem};
 use crate::stats::Meter;
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
@@ -204,8 +204,8 @@ impl Parts {
         match feed::receive(events, keep) {
             Ok(Event::Failed(error)) => Err(self.give_up(error)),
             Ok(event) => Ok(Some(event)),
-            Err(Nothing::Gone) => Err(self.give_up(Error::new(ErrorKind::ConnectionLost, "a reading thread died"))),
-            Err(Nothing::Interrupted) => Err(self.give_up(Error::new(ErrorKind::Interrupted, "interrupted"))),
+            Err(NoItem::Gone) => Err(self.give_up(Error::new(ErrorKind::ConnectionLost, "a reading thread died"))),
+            Err(NoItem::Interrupted) => Err(self.give_up(Error::new(ErrorKind::Interrupted, "interrupted"))),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::feed::{self, Nothing};
+use crate::feed::{self, NoItem};
 use crate::{Connection, Error, ErrorKind, Keep};
 
 /// The most connections that are opened at the same time.
@@ -67,14 +67,14 @@ pub(crate) fn open<C: Connection + 'static>(
         while siblings.len() < count {
             match feed::receive(&opened, keep) {
                 Ok(sibling) => siblings.push(Arc::new(sibling?)),
-                Err(Nothing::Interrupted) => return Err(Error::new(ErrorKind::Interrupted, "interrupted")),
-                Err(Nothing::Gone) => return Err(Error::new(ErrorKind::ConnectionLost, "a connecting thread died")),
+                Err(NoItem::Interrupted) => return Err(Error::new(ErrorKind::Interrupted, "interrupted")),
+                Err(NoItem::Gone) => return Err(Error::new(ErrorKind::ConnectionLost, "a connecting thread died")),
             }
         }
         Ok(siblings)
     });
     stop.store(true, Ordering::Release);
-    // Connections that were opened in vain are closed here.
+    // Connections that are not used are closed here.
     opened.iter().for_each(drop);
     collected
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
 use super::{DRAIN_LIMIT, Event, Peer, SharedConnection, died, interrupted};
-use crate::feed::{self, Nothing};
+use crate::feed::{self, NoItem};
 use crate::stats::Meter;
 use crate::{Error, Keep};
 
@@ -36,8 +36,8 @@ impl<P: Peer, T> EventReader<P, T> {
                 }
                 end.map(Some)
             }
-            Err(Nothing::Gone) => Err(self.refuse(died())),
-            Err(Nothing::Interrupted) => {
+            Err(NoItem::Gone) => Err(self.refuse(died())),
+            Err(NoItem::Interrupted) => {
                 let error = self.interrupt();
                 Err(self.refuse(error))
             }

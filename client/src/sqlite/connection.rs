@@ -9,7 +9,7 @@ use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::parameters;
 use super::rows::StatementRows;
-use crate::feed::{self, Nothing, POLL};
+use crate::feed::{self, NoItem, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
@@ -55,7 +55,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
     })?;
     let database = match feed::receive(&opened, keep) {
         Ok(database) => database.map_err(|error| error.with_origin(&name))?,
-        Err(nothing) => return Err(nobody(&nothing).with_origin(&name)),
+        Err(reason) => return Err(no_item(&reason).with_origin(&name)),
     };
     Ok(SqliteConnection(Arc::new(Shared {
         location: location.clone(),
@@ -150,7 +150,7 @@ impl Connection for SqliteConnection {
     ) -> Result<Box<dyn ResultStream>, Error> {
         match self.begin(statement, options, true, keep)? {
             Answer::Rows(rows) => Ok(rows),
-            Answer::Done(_) => Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+            Answer::Done(_) => Err(no_item(&NoItem::Gone).with_origin(&self.0.name)),
         }
     }
 
@@ -237,7 +237,7 @@ impl SqliteConnection {
             // The end event comes in place of a batch.
             None => match self.0.wait(&batches, &canceller, keep)? {
                 Some(Err(error)) => return Err(error.with_origin(&self.0.name)),
-                _ => return Err(nobody(&Nothing::Gone).with_origin(&self.0.name)),
+                _ => return Err(no_item(&NoItem::Gone).with_origin(&self.0.name)),
             },
         };
         Ok(Answer::Rows(Box::new(Produced::new(schema, batches, Arc::new(canceller), meter, &self.0.name))))
@@ -283,7 +283,7 @@ impl SqliteConnection {
         let (first, canceller) = (&connections[0].0, &cancellers[0]);
         match first.wait(&done, canceller, keep)? {
             Some(result) => result.map_err(|error| error.with_origin(&first.name)),
-            None => Err(nobody(&Nothing::Gone).with_origin(&first.name)),
+            None => Err(no_item(&NoItem::Gone).with_origin(&first.name)),
         }
     }
 }
@@ -308,7 +308,7 @@ impl Shared {
                 State::Busy(_) => {
                     state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
                     if !keep() {
-                        return Err(nobody(&Nothing::Interrupted).with_origin(&self.name));
+                        return Err(no_item(&NoItem::Interrupted).with_origin(&self.name));
                     }
                 }
                 State::Idle(_, last) => {
@@ -326,10 +326,10 @@ impl Shared {
     fn wait<T>(&self, answer: &Receiver<T>, canceller: &Canceller, keep: Keep<'_>) -> Result<Option<T>, Error> {
         match feed::receive(answer, keep) {
             Ok(answer) => Ok(Some(answer)),
-            Err(Nothing::Gone) => Ok(None),
-            Err(Nothing::Interrupted) => {
+            Err(NoItem::Gone) => Ok(None),
+            Err(NoItem::Interrupted) => {
                 produced::stop(answer, canceller, |_| true)?;
-                Err(nobody(&Nothing::Interrupted).with_origin(&self.name))
+                Err(no_item(&NoItem::Interrupted).with_origin(&self.name))
             }
         }
     }
@@ -391,9 +391,9 @@ impl Cancel for Canceller {
     }
 }
 
-fn nobody(nothing: &Nothing) -> Error {
-    match nothing {
-        Nothing::Interrupted => Error::new(ErrorKind::Interrupted, "interrupted"),
-        Nothing::Gone => Error::new(ErrorKind::ConnectionLost, "the thread that runs the query died"),
+fn no_item(reason: &NoItem) -> Error {
+    match reason {
+        NoItem::Interrupted => Error::new(ErrorKind::Interrupted, "interrupted"),
+        NoItem::Gone => Error::new(ErrorKind::ConnectionLost, "the thread that runs the query died"),
     }
 }

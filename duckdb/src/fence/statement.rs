@@ -41,7 +41,7 @@ pub fn read(sql: &str, head: &[Token<'_>], rules: &Rules, rights: Rights) -> Res
     let carried = |from: Option<usize>, what| {
         let start = from.ok_or(Refusal::NoStatement(what))?;
         let head = tokens(&sql[start..]).take(LOOK).collect::<Result<Vec<_>, _>>()?;
-        let kinds = head.first().and_then(plain).ok_or_else(|| nobody(&format!("{what} of this statement")))?;
+        let kinds = head.first().and_then(plain).ok_or_else(|| refused_to_all(&format!("{what} of this statement")))?;
         permitted(kinds, rules, rights)?;
         Ok(Some((start, kinds)))
     };
@@ -51,7 +51,7 @@ pub fn read(sql: &str, head: &[Token<'_>], rules: &Rules, rights: Rights) -> Res
             let body = head.iter().position(|token| token.is_word("as")).and_then(|at| head.get(at + 1));
             Shape { kinds: &["prepare", "multi"], inner: carried(body.map(|token| token.start), "PREPARE")? }
         }
-        name if REFUSED.contains(&name) => return Err(nobody(&name.to_uppercase())),
+        name if REFUSED.contains(&name) => return Err(refused_to_all(&name.to_uppercase())),
         name => {
             let unknown = || Refusal::NoSuchStatement { word: shown(first), place: sql[..first.start].chars().count() };
             Shape { kinds: plain(first).or_else(|| other(name)).ok_or_else(unknown)?, inner: None }
@@ -140,7 +140,7 @@ fn set(rest: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal>
         return Ok(());
     }
     if is(at, "global") {
-        return Err(nobody("SET GLOBAL"));
+        return Err(refused_to_all("SET GLOBAL"));
     }
     let name = rest.get(at).map(|token| fold(&value(token))).unwrap_or_default();
     if rules.class(Section::Settings, &name).is_none() {
@@ -160,7 +160,7 @@ fn listed(section: Section, name: &str, what: &str, rules: &Rules, rights: Right
 }
 
 fn one_of(found: &str, allowed: &[&str], what: &str) -> Result<(), Refusal> {
-    if allowed.contains(&found) { Ok(()) } else { Err(nobody(&format!("{what} {}", found.to_uppercase()))) }
+    if allowed.contains(&found) { Ok(()) } else { Err(refused_to_all(&format!("{what} {}", found.to_uppercase()))) }
 }
 
 /// Where the statement in EXPLAIN [ANALYZE] [(options)] begins. If options are taken for a query or a query for options,
@@ -192,6 +192,6 @@ fn shown(first: &Token<'_>) -> String {
     first.text.chars().take(MOST).collect()
 }
 
-fn nobody(what: &str) -> Refusal {
+fn refused_to_all(what: &str) -> Refusal {
     Refusal::NotAllowed(what.to_owned(), true)
 }

@@ -38,7 +38,7 @@ impl Reader {
         }
     }
 
-    /// Whether it was waited for of late.
+    /// Whether the writer has lately waited for it.
     pub(super) fn is_limit(&self) -> bool {
         self.is_limit
     }

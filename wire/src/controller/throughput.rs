@@ -159,7 +159,7 @@ impl Throughput {
         (estimate > 0.0).then_some(estimate)
     }
 
-    /// Whether bytes have waited of late; otherwise the writer is the limit.
+    /// Whether bytes have lately waited; otherwise the writer is the limit.
     pub(super) fn is_limit(&self) -> bool {
         self.is_limit
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 
 import duckdb
 import pyarrow as pa
@@ -27,27 +29,32 @@ def run(session: Session, sql: str) -> None:
     session.execute(sql, 1000, 1 << 20, None)
 
 
+def insert(session: Session) -> int:
+    return session.insert("INSERT INTO kept SELECT i FROM copied", "copied", pa.table({"i": [1, 2, 3]}))
+
+
 def test_an_insert_that_is_said_to_be_done_has_not_aborted_its_transaction(session: Session) -> None:
-    batch = pa.record_batch({"i": pa.array([1, 2, 3])})
-    is_over, done, interrupted = threading.Event(), 0, 0
+    chance, started = random.Random(7), time.perf_counter()
+    for _ in range(20):
+        insert(session)
+    usual, done, interrupted = (time.perf_counter() - started) / 20, 20, 0
 
-    def interrupt() -> None:
-        while not is_over.wait(20e-6):
-            session.interrupt()
+    def interrupt(after: float) -> None:
+        time.sleep(after)
+        session.interrupt()
 
+    # At any step: some interruptions come early enough, others too late.
     for _ in range(20_000):
-        if done >= 200 and interrupted >= 200:
-            break
-        is_over.clear()
+        if done >= 300 and interrupted >= 300:
+            return
         run(session, "BEGIN")
-        thread = threading.Thread(target=interrupt)
+        thread = threading.Thread(target=interrupt, args=[chance.uniform(0, 2 * usual)])
         thread.start()
         try:
-            count = session.insert("INSERT INTO kept SELECT i FROM copied", "copied", pa.Table.from_batches([batch]))
+            count = insert(session)
         except duckdb.InterruptException:
             count = None
         finally:
-            is_over.set()
             thread.join()
         if count is None:
             interrupted += 1
@@ -57,5 +64,4 @@ def test_an_insert_that_is_said_to_be_done_has_not_aborted_its_transaction(sessi
             # DuckDB refuses all statements in a transaction that is aborted.
             assert (count, rows(session)) == (3, 3 * done)
             run(session, "COMMIT")
-    else:
-        pytest.fail(f"of 20,000 COPYs {done} were done, and {interrupted} were interrupted")
+    pytest.fail(f"of 20,000 COPYs {done} were done, and {interrupted} were interrupted")

@@ -171,8 +171,8 @@ impl Stage {
         self.all.iter().find(|one| one.config == config)
     }
 
-    /// A chunk took so much work, and so much was left of it. The other alternatives are known by their ratio to this one: what makes
-    /// a chunk differ from its estimate, such as other data or another machine, changes theirs as well.
+    /// A chunk took so much work, and so much was left of it. What makes its work differ from the estimate, such as another machine,
+    /// changes the others' as well. Sizes were measured for each one; only those that were not are known by their ratio to this one.
     fn record(&mut self, config: Config, measured_work: f64, measured_size: f64) {
         let (mut work, mut size) = (measured_work, measured_size);
         // A paired comparison: the chunk before had similar data, and the same size if this one explores.
@@ -199,10 +199,8 @@ impl Stage {
             } else if other.chunks < 2 {
                 other.work *= more_work.sqrt();
             }
-            if chunks > 0 {
-                other.size *= more_bytes;
-            } else if other.chunks < 1 {
-                other.size *= more_bytes.sqrt();
+            if other.chunks < 1 {
+                other.size *= if chunks > 0 { more_bytes } else { more_bytes.sqrt() };
             }
         }
         let own = &mut self.all[index];

@@ -134,7 +134,7 @@ impl Encoder {
         }
         let (mut own, mut borrowed) = body.finish();
         let mut used = 0;
-        let started = Moment::now();
+        let started = (codec != Codec::None).then(Moment::now);
         if let Some(compressed) = self.compress(codec, &own)? {
             self.spare = std::mem::replace(&mut own, compressed);
             borrowed.clear();
@@ -144,7 +144,7 @@ impl Encoder {
                 Codec::Zstd(_) => 2,
             };
         }
-        let codec_time = if codec == Codec::None { Duration::ZERO } else { started.elapsed().cpu };
+        let codec_time = started.map_or(Duration::ZERO, |started| started.elapsed().cpu);
         let light = Light { bytes: body_length + fsst.saved, compressing: fsst.time + codec_time };
         let stored = own.len() + borrowed.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let mut header = Header {

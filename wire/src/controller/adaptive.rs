@@ -17,7 +17,7 @@ const EXPLORATION_MARGIN: f64 = 0.85;
 const OPTIMISM: f64 = 8.0;
 /// The throughput that is assumed while nothing is known, in bytes a nanosecond. It makes light+zstd-1 the first
 /// configuration: TCP's slow start is slow on any link, and a result may end before anything is measured.
-pub(super) const COLD_START: f64 = 0.2;
+const COLD_START: f64 = 0.2;
 /// A small chunk is smaller than a full one by so many powers of two. There are as many small chunks at the start, and after a
 /// step to less work on a link that was never the limit: one chunk more than it takes for the link to show itself.
 const SMALL: u32 = 3;

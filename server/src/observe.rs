@@ -40,7 +40,7 @@ impl Observer {
     }
 
     /// Writes a line, if there is a log.
-    pub fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
+    pub fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
@@ -51,7 +51,7 @@ impl Observer {
         count(&self.statements);
         if self.shows_statements {
             let shown = statement::shown(statement);
-            self.tell("statement", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(&shown))]);
+            self.log_event("statement", &[("user", FieldValue::Text(user)), ("sql", FieldValue::Text(&shown))]);
         }
     }
 

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::auth::{Gate, UsersError};
-use crate::connection::alarm::Cause;
-use crate::connection::connection;
+use crate::connection;
 use crate::connection::listen::AddressError;
-use crate::connection::newcomer::Newcomers;
+use crate::connection::pending_login::PendingLogins;
+use crate::connection::process_exit::ExitCause;
 use crate::connection::registry::Registry;
 use crate::connection::socket::{Output, Socket};
 use crate::connection::startup;
@@ -102,7 +102,7 @@ pub(crate) struct ServerContext {
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
-    pub newcomers: Arc<Newcomers>,
+    pub pending_logins: Arc<PendingLogins>,
     pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
 }
@@ -127,7 +127,7 @@ impl Server {
             gate: Gate::new(credentials.users),
             observer: Observer::new(log, log_statements, metrics),
             tls: RwLock::new(credentials.tls.map(Arc::new)),
-            newcomers: Newcomers::new(&limits),
+            pending_logins: PendingLogins::new(&limits),
             spools: Spools::new(&limits),
             limits: Arc::new(limits),
             encode_cpu,
@@ -150,8 +150,8 @@ impl Server {
         let shared = &self.shared;
         count(&shared.observer.connections);
         let socket = Arc::new(socket);
-        let newcomer = match shared.newcomers.admit(&socket) {
-            Ok(newcomer) => newcomer,
+        let pending = match shared.pending_logins.admit(&socket) {
+            Ok(pending) => pending,
             Err(error) => {
                 count(&shared.observer.refusals);
                 return startup::refuse(&mut Output::new(socket), &error.into());
@@ -160,7 +160,7 @@ impl Server {
         let (shared, room) = (Arc::clone(shared), Room::new(STACK));
         // Without a thread there is no session; the connection is closed.
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
-            connection(&shared, newcomer, &socket);
+            connection::serve(&shared, pending, &socket);
             drop((end, room));
         });
     }
@@ -182,13 +182,13 @@ impl Server {
     }
 
     /// Sets what happens when a session finds that this process must end.
-    pub(crate) fn when_it_must_end(&self, act: impl Fn() + Send + Sync + 'static) {
-        self.shared.registry.alarm.set(act);
+    pub(crate) fn on_exit_request(&self, act: impl Fn() + Send + Sync + 'static) {
+        self.shared.registry.process_exit.set_action(act);
     }
 
     /// Why this process must end, if it must.
-    pub(crate) fn cause(&self) -> Option<Cause> {
-        self.shared.registry.alarm.cause()
+    pub(crate) fn cause(&self) -> Option<ExitCause> {
+        self.shared.registry.process_exit.cause()
     }
 
     /// The number of open sessions.

@@ -97,9 +97,9 @@ impl Session {
         }
         backend::ready_for_query(self.output.buffer(), self.transaction.status);
         // First, since the client may act on it sooner than this thread goes on.
-        self.control.wait(self.transaction.is_open());
+        self.control.note_waiting(self.transaction.is_open());
         self.output.flush()?;
-        self.output.socket().rests();
+        self.output.socket().note_ready_for_query();
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use super::throttle::Throttle;
 use super::unknown::Unknown;
 use super::users::{LONGEST_NAME, Users};
 use crate::connection::input::Input;
-use crate::connection::place::Place;
+use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, Who};
 use crate::error::{Failure, SqlState};
@@ -108,7 +108,7 @@ impl Gate {
         // The same work for users that exist and that do not, so that the time tells nothing.
         let (found, unknown) = (guests.users.find(user), guests.unknown.verifier(user));
         let verifier = found.map_or(&unknown, |found| &found.verifier).clone();
-        let place = Place::of(peer);
+        let place = Origin::of(peer);
         // A longer name is no user's, and is not remembered.
         let counted: String = user.chars().take(LONGEST_NAME).collect();
         let end_point = socket.tls().and_then(|tls| tls.end_point());

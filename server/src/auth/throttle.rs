@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::place::Place;
+use crate::connection::origin::Origin;
 
 /// Attempts for one user from one address: the number, and the time until another one is allowed.
 const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };
@@ -28,8 +28,8 @@ pub(crate) struct Throttle {
 
 #[derive(Default)]
 struct Counts {
-    addresses: HashMap<Place, Spent>,
-    users: HashMap<(Place, String), Spent>,
+    addresses: HashMap<Origin, Spent>,
+    users: HashMap<(Origin, String), Spent>,
 }
 
 /// The attempts, minus those that have grown back.
@@ -48,25 +48,25 @@ impl Throttle {
     ///
     /// # Errors
     /// The time until another attempt is allowed.
-    pub fn attempt(&self, place: Place, user: &str, now: Instant) -> Result<(), Duration> {
+    pub fn attempt(&self, origin: Origin, user: &str, now: Instant) -> Result<(), Duration> {
         let mut counts = self.counts();
-        let user = (place, user.to_owned());
-        let (of_place, of_user) =
-            (spent(&counts.addresses, &place, ADDRESS, now), spent(&counts.users, &user, USER, now));
-        let wait = ADDRESS.wait(of_place).max(USER.wait(of_user));
+        let user = (origin, user.to_owned());
+        let (of_origin, of_user) =
+            (spent(&counts.addresses, &origin, ADDRESS, now), spent(&counts.users, &user, USER, now));
+        let wait = ADDRESS.wait(of_origin).max(USER.wait(of_user));
         if wait > Duration::ZERO {
             return Err(wait);
         }
-        remember(&mut counts.addresses, place, Spent { count: of_place + 1.0, at: now }, ADDRESS);
+        remember(&mut counts.addresses, origin, Spent { count: of_origin + 1.0, at: now }, ADDRESS);
         remember(&mut counts.users, user, Spent { count: of_user + 1.0, at: now }, USER);
         Ok(())
     }
 
     /// The attempt has succeeded. It does not count, nor do the user's earlier ones from this address.
-    pub fn succeeded(&self, place: Place, user: &str) {
+    pub fn succeeded(&self, origin: Origin, user: &str) {
         let mut counts = self.counts();
-        counts.users.remove(&(place, user.to_owned()));
-        if let Some(spent) = counts.addresses.get_mut(&place) {
+        counts.users.remove(&(origin, user.to_owned()));
+        if let Some(spent) = counts.addresses.get_mut(&origin) {
             spent.count = (spent.count - 1.0).max(0.0);
         }
     }
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn at(last: u8) -> Place {
-        Place::of(Some(IpAddr::from([192, 0, 2, last])))
+    fn at(last: u8) -> Origin {
+        Origin::of(Some(IpAddr::from([192, 0, 2, last])))
     }
 
     #[test]
@@ -130,8 +130,8 @@ mod tests {
     fn a_success_does_not_count() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for _ in 0..1000 {
-            assert_eq!(throttle.attempt(Place::of(None), "alice", now), Ok(()));
-            throttle.succeeded(Place::of(None), "alice");
+            assert_eq!(throttle.attempt(Origin::of(None), "alice", now), Ok(()));
+            throttle.succeeded(Origin::of(None), "alice");
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn one_ipv6_network_is_one_address() {
         let (throttle, now) = (Throttle::default(), Instant::now());
-        let address = |last: u16| Place::of(Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last])));
+        let address = |last: u16| Origin::of(Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last])));
         let allowed = (0..20).filter(|last| throttle.attempt(address(*last), "alice", now).is_ok()).count();
         assert_eq!(allowed, 5);
     }
@@ -154,7 +154,7 @@ mod tests {
     fn memory_is_bounded() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for client in 0..3 * REMEMBERED as u32 {
-            let _ = throttle.attempt(Place::of(Some(IpAddr::from((client + 1).to_be_bytes()))), "alice", now);
+            let _ = throttle.attempt(Origin::of(Some(IpAddr::from((client + 1).to_be_bytes()))), "alice", now);
         }
         let counts = throttle.counts();
         assert!(counts.addresses.len() <= REMEMBERED && counts.users.len() <= REMEMBERED);

@@ -70,7 +70,7 @@ impl Stream<'_, '_> {
         let message = self.writer.encoder().schema_message();
         self.send_now(&[&message], 0)?;
         if self.writer.watches_link() {
-            link::watch(self.context.output.socket());
+            link::limit_unsent(self.context.output.socket());
         }
         if !self.writer.is_plain() {
             self.sender = Some(Sender::start(self.context.output.sibling())?);
@@ -121,7 +121,7 @@ impl Stream<'_, '_> {
     fn chunk(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         self.context.control.check()?;
         let rows = batch.num_rows();
-        if let Some(chunk) = self.sender.as_mut().and_then(Sender::spent) {
+        if let Some(chunk) = self.sender.as_mut().and_then(Sender::take_written) {
             self.writer.recycle(chunk);
         }
         let chunk = self.writer.chunk(rows, &columns_from_batch(batch))?;

@@ -124,7 +124,7 @@ impl Session {
             self.run_plain(statement)?;
         }
         if let Some((time, own)) = change.time {
-            self.control.shorten(time, own);
+            self.control.set_timeout(time, own);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use colonnade_sql::{Dialect, Statement, code};
 
-use crate::connection::cancel::Running;
+use crate::connection::cancel::WorkGuard;
 use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
@@ -34,7 +34,7 @@ impl Session {
     }
 
     /// From here on, other threads can stop the statement.
-    pub fn start(&self) -> Result<Running, Failure> {
+    pub fn start(&self) -> Result<WorkGuard, Failure> {
         let running = self.control.start();
         self.control.check()?;
         Ok(running)

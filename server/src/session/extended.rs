@@ -56,7 +56,7 @@ impl Session {
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
         }
-        self.control.concerns(query);
+        self.control.note_statement(query);
         let _running = self.start()?;
         let before = query[..statement.start].chars().count();
         let statement =
@@ -73,7 +73,7 @@ impl Session {
             StatementOrPortal::Statement => {
                 let mut statement = Arc::clone(self.prepared.statement(name)?);
                 if statement.is_open() {
-                    self.control.concerns(&statement.text);
+                    self.control.note_statement(&statement.text);
                     let _running = self.start()?;
                     let mut known = PreparedStatement::clone(&statement);
                     known.look(self.engine()?)?;

@@ -41,7 +41,7 @@ impl Session {
         if is_new && !is_engines {
             portal.state = State::Done;
             if matches!(statement.kind, StatementKind::Cursor(_)) {
-                self.control.runs(&statement.text);
+                self.control.count_statement(&statement.text);
                 return self.prepared_cursors(portal);
             }
             return self.statement(&statement.statement(), true);
@@ -49,7 +49,7 @@ impl Session {
         let is_waiting = self.prepared.waiting.take().is_some();
         let _running = self.start()?;
         if is_new {
-            self.control.runs(&statement.text);
+            self.control.count_statement(&statement.text);
         }
         match &mut portal.state {
             State::Done if is_engines && statement.columns.are_rows() => {

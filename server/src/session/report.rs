@@ -13,7 +13,7 @@ impl Session {
 
     /// `place` is the query string and where, in bytes, the statement starts in it.
     pub fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
-        self.control.failed(failure);
+        self.control.count_error(failure);
         let (code, message, detail, hint) = (failure.code(), failure.to_string(), failure.detail(), failure.hint());
         let position = failure.position().zip(place).map(|(position, (sql, start))| {
             // From 1, in characters of the whole query string.

@@ -43,7 +43,7 @@ impl Session {
     /// Runs one statement. Describes its columns, unless the client knows them (`is_described`).
     pub fn statement(&mut self, statement: &Statement<'_>, is_described: bool) -> Result<(), Failure> {
         let text = statement.text;
-        self.control.runs(text);
+        self.control.count_statement(text);
         if let Some(dialect) = self.engine.source() {
             return self.pass(statement, dialect, is_described);
         }

@@ -21,10 +21,10 @@ const USER: usize = RECORD - STATE - 2 * LENGTH - STATEMENT;
 const LENGTH: usize = 2;
 
 /// The first byte of a record; it is 0 in between.
-const RESTING: u8 = 1;
-const HANDED_OVER: u8 = 2;
+const READY: u8 = 1;
+const SENT_TO_WORKER: u8 = 2;
 /// The record of a statement that did not stop, so that the worker ends itself. No connection has this number.
-const GIVEN_UP: u32 = 1 << 20;
+const STUCK_STATEMENT: u32 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Board {
@@ -34,9 +34,9 @@ pub(crate) struct Board {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Whether the last message sent was a ReadyForQuery, without encryption. Then an error may follow.
-    pub is_at_rest: bool,
+    pub is_ready: bool,
     /// Whether the worker has not taken it yet, so that nothing was read or written.
-    pub is_untouched: bool,
+    pub is_not_taken: bool,
     /// Whether the engine worked for it.
     pub is_busy: bool,
     pub user: String,
@@ -62,14 +62,14 @@ impl Board {
     }
 
     /// Notes that a connection was sent to the worker, which clears the record when it takes it.
-    pub fn hand_over(&self, slot: u32) {
+    pub fn note_sent_to_worker(&self, slot: u32) {
         self.clear(slot);
-        self.write(slot, 0, &[HANDED_OVER]);
+        self.write(slot, 0, &[SENT_TO_WORKER]);
     }
 
     /// The statement that did not stop, if the worker ended itself for one.
-    pub fn given_up(&self) -> Record {
-        self.record(GIVEN_UP)
+    pub fn stuck_statement(&self) -> Record {
+        self.record(STUCK_STATEMENT)
     }
 
     fn read(&self, slot: u32) -> Option<[u8; RECORD]> {
@@ -85,8 +85,8 @@ impl Board {
         };
         let user = text(STATE, USER);
         Record {
-            is_at_rest: bytes[0] == RESTING,
-            is_untouched: bytes[0] == HANDED_OVER,
+            is_ready: bytes[0] == READY,
+            is_not_taken: bytes[0] == SENT_TO_WORKER,
             is_busy: bytes[1] == 1,
             user,
             statement: text(STATE + LENGTH + USER, STATEMENT),
@@ -105,44 +105,44 @@ impl AsFd for Board {
 pub(crate) struct Slot {
     board: Arc<Board>,
     number: u32,
-    is_at_rest: AtomicBool,
+    is_ready: AtomicBool,
     busy: AtomicU8,
 }
 
 impl Slot {
     pub fn new(board: Arc<Board>, number: u32) -> Self {
         board.clear(number);
-        Self { board, number, is_at_rest: AtomicBool::new(false), busy: AtomicU8::new(0) }
+        Self { board, number, is_ready: AtomicBool::new(false), busy: AtomicU8::new(0) }
     }
 
     /// Notes that the last message sent was a ReadyForQuery.
-    pub fn rests(&self) {
-        self.is_at_rest.store(true, Ordering::Relaxed);
-        self.board.write(self.number, 0, &[RESTING]);
+    pub fn note_ready_for_query(&self) {
+        self.is_ready.store(true, Ordering::Relaxed);
+        self.board.write(self.number, 0, &[READY]);
     }
 
     /// Notes that something will be sent.
-    pub fn speaks(&self) {
-        if self.is_at_rest.swap(false, Ordering::Relaxed) {
+    pub fn note_sending(&self) {
+        if self.is_ready.swap(false, Ordering::Relaxed) {
             self.board.write(self.number, 0, &[0]);
         }
     }
 
-    pub fn works(&self, is_busy: bool) {
+    pub fn set_busy(&self, is_busy: bool) {
         if self.busy.swap(is_busy.into(), Ordering::Relaxed) != u8::from(is_busy) {
             self.board.write(self.number, 1, &[is_busy.into()]);
         }
     }
 
     /// Notes that its statement does not stop, so that the worker ends. The connection's own record may be cleared before.
-    pub fn gives_up(&self) {
+    pub fn note_stuck(&self) {
         if let Some(bytes) = self.board.read(self.number) {
-            self.board.write(GIVEN_UP, 0, &bytes);
+            self.board.write(STUCK_STATEMENT, 0, &bytes);
         }
     }
 
     /// Notes the statement of this user that the engine gets next.
-    pub fn statement(&self, user: &str, statement: &str) {
+    pub fn note_statement(&self, user: &str, statement: &str) {
         let mut bytes = [0; RECORD - STATE];
         let mut put = |at: usize, text: &str, most: usize| {
             let text = &text.as_bytes()[..text.floor_char_boundary(most)];
@@ -164,28 +164,28 @@ mod tests {
     fn the_other_process_reads_what_was_written() {
         let board = Arc::new(Board::new().unwrap());
         assert_eq!(board.record(3), Record::default());
-        board.hand_over(3);
-        assert!(board.record(3).is_untouched);
+        board.note_sent_to_worker(3);
+        assert!(board.record(3).is_not_taken);
         let slot = Slot::new(Arc::clone(&board), 3);
-        assert!(!board.record(3).is_untouched);
+        assert!(!board.record(3).is_not_taken);
         let long = "é".repeat(STATEMENT);
-        slot.statement("alice", &long);
-        slot.works(true);
-        slot.rests();
+        slot.note_statement("alice", &long);
+        slot.set_busy(true);
+        slot.note_ready_for_query();
         let other = Board::from_descriptor(board.as_fd().try_clone_to_owned().unwrap());
         let found = other.record(3);
-        assert!(found.is_at_rest && found.is_busy);
-        assert_eq!(other.given_up(), Record::default());
-        slot.gives_up();
+        assert!(found.is_ready && found.is_busy);
+        assert_eq!(other.stuck_statement(), Record::default());
+        slot.note_stuck();
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT]));
-        slot.statement("bob", "select 1");
-        slot.speaks();
-        slot.works(false);
+        slot.note_statement("bob", "select 1");
+        slot.note_sending();
+        slot.set_busy(false);
         let found = other.record(3);
-        assert!(!found.is_at_rest && !found.is_busy);
+        assert!(!found.is_ready && !found.is_busy);
         assert_eq!((found.user.as_str(), found.statement.as_str()), ("bob", "select 1"));
         assert_eq!(other.record(4), Record::default());
-        let given_up = other.given_up();
-        assert!(given_up.is_busy && given_up.user == "alice");
+        let stuck = other.stuck_statement();
+        assert!(stuck.is_busy && stuck.user == "alice");
     }
 }

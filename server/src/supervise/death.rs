@@ -26,11 +26,11 @@ pub(super) struct Death {
 const SUSPECTS: usize = 16;
 
 impl Death {
-    /// `given_up` is the statement that did not stop, if the worker has ended itself for one.
-    pub fn new(status: Option<ExitStatus>, records: &[Record], given_up: Record) -> Self {
-        let given_up = Some(given_up).filter(|record| record.is_busy);
-        let others = records.iter().filter(|record| record.is_busy && given_up.is_none());
-        let busy = given_up.iter().chain(others);
+    /// `stuck` is the statement that did not stop, if the worker has ended itself for one.
+    pub fn new(status: Option<ExitStatus>, records: &[Record], stuck: Record) -> Self {
+        let stuck = Some(stuck).filter(|record| record.is_busy);
+        let others = records.iter().filter(|record| record.is_busy && stuck.is_none());
+        let busy = stuck.iter().chain(others);
         let suspects = busy.take(SUSPECTS).map(|record| (record.user.clone(), observe::outline(&record.statement)));
         Self { reason: reason(status), sessions: records.len(), suspects: suspects.collect() }
     }
@@ -96,7 +96,7 @@ fn escaped(label: &str) -> String {
 
 /// Closes the connection of a client whose session is lost. If no message was under way, the client is told why.
 pub(super) fn dismiss(socket: &OwnedFd, record: &Record) {
-    if record.is_at_rest {
+    if record.is_ready {
         let mut message = Vec::new();
         let report = Report {
             severity: "FATAL",

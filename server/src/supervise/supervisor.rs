@@ -70,7 +70,7 @@ struct State {
     /// Duplicates of the worker's sockets, by slot.
     sockets: BTreeMap<u32, OwnedFd>,
     /// Sockets that the last worker had not taken when it died.
-    untouched: Vec<OwnedFd>,
+    not_taken: Vec<OwnedFd>,
     /// When the first worker became ready.
     has_begun: bool,
     is_draining: bool,
@@ -108,7 +108,7 @@ impl SupervisorContext {
         let slot = (0..).zip(state.sockets.keys()).find(|(free, used)| free != *used).map(|(free, _)| free);
         let slot = slot.unwrap_or(state.sockets.len() as u32);
         let Ok(duplicate) = socket.try_clone() else { return Err(socket) };
-        state.board.iter().for_each(|board| board.hand_over(slot));
+        state.board.iter().for_each(|board| board.note_sent_to_worker(slot));
         state.sockets.insert(slot, duplicate);
         drop(state);
         // If it fails, the worker has just died; the next one gets the client.
@@ -125,7 +125,7 @@ impl SupervisorContext {
         }
     }
 
-    fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
+    fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
@@ -139,7 +139,7 @@ impl SupervisorContext {
             let (status, was_ready) = match self.run_a_worker() {
                 Ok((status, was_ready)) => (Some(status), was_ready),
                 Err(error) => {
-                    self.tell("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
+                    self.log_event("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
                     (None, false)
                 }
             };
@@ -186,14 +186,14 @@ impl SupervisorContext {
                     state.has_begun = true;
                     state.channel = Some(Arc::clone(&channel));
                     let id = FieldValue::Number(process.id().into());
-                    self.tell(
+                    self.log_event(
                         "worker",
                         &[("pid", id), ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64()))],
                     );
-                    let untouched = std::mem::take(&mut state.untouched);
+                    let not_taken = std::mem::take(&mut state.not_taken);
                     drop(state);
                     // What cannot be passed on is closed: this worker has died, too.
-                    untouched.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
+                    not_taken.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
                 }
                 ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
                 ChannelMessage::Drained => state.has_drained = true,
@@ -208,15 +208,15 @@ impl SupervisorContext {
         let sockets = std::mem::take(&mut state.sockets);
         let records: Vec<_> = sockets.keys().map(|slot| board.record(*slot)).collect();
         if was_ready && !self.is_stopping.load(Ordering::SeqCst) {
-            let death = Death::new(Some(status), &records, board.given_up());
+            let death = Death::new(Some(status), &records, board.stuck_statement());
             self.log.iter().for_each(|log| death.log(log));
             state.deaths += 1;
             state.last_death = Some(death);
         }
         for (socket, record) in sockets.into_values().zip(&records) {
             // The next worker can begin with a connection that this one had not taken.
-            if record.is_untouched && !self.is_stopping.load(Ordering::SeqCst) {
-                state.untouched.push(socket);
+            if record.is_not_taken && !self.is_stopping.load(Ordering::SeqCst) {
+                state.not_taken.push(socket);
             } else {
                 dismiss(&socket, record);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::connection::alarm::Cause;
+use crate::connection::process_exit::ExitCause;
 use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
@@ -33,7 +33,7 @@ pub enum End {
         is_clean: bool,
     },
     /// This process cannot continue; a new one can.
-    Failed(Cause),
+    Failed(ExitCause),
     /// The supervisor is gone.
     Orphaned,
 }
@@ -44,8 +44,8 @@ impl End {
         match self {
             Self::Stopped { is_clean: true } => 0,
             Self::Stopped { is_clean: false } | Self::Orphaned => 1,
-            Self::Failed(Cause::EngineFailed) => ENGINE_FAILED,
-            Self::Failed(Cause::Stuck) => STATEMENT_STUCK,
+            Self::Failed(ExitCause::EngineFailed) => ENGINE_FAILED,
+            Self::Failed(ExitCause::Stuck) => STATEMENT_STUCK,
         }
     }
 }
@@ -84,7 +84,7 @@ impl Worker {
         let mut server =
             Server::start(engine, credentials, ServeOptions { log, metrics: setup.metrics.clone(), ..options })?;
         let waking = Arc::clone(&channel);
-        server.when_it_must_end(move || waking.stop_receiving());
+        server.on_exit_request(move || waking.stop_receiving());
         channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use colonnade_server::copy::input::is_plain;
+use colonnade_server::copy::input::needs_cast;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter,
@@ -122,7 +122,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     ) -> Result<u64, EngineError> {
         let schema = batch.schema();
         let values = types.iter().zip(schema.fields()).map(|(type_, field)| {
-            let is_cast = !is_plain(field.data_type()) && type_.name != "VARCHAR";
+            let is_cast = needs_cast(field.data_type()) && type_.name != "VARCHAR";
             if is_cast { format!("CAST({} AS {})", field.name(), type_.name) } else { field.name().clone() }
         });
         let values: Vec<_> = values.collect();

@@ -90,7 +90,7 @@ impl Cursor {
     /// # Errors
     /// If a column cannot be sent in its format.
     pub fn new(rows: Box<dyn Rows>, formats: &Formats) -> Result<Self, Failure> {
-        let schema = lines::schema(rows.as_ref());
+        let schema = lines::described_schema(rows.as_ref());
         check_count(schema.fields().len())?;
         lines::check(&schema, TEXT)?;
         let cursor = Self { rows, schema, rest: None, has_ended: false, is_set_aside: false };
@@ -195,7 +195,7 @@ impl Cursor {
     }
 
     fn write(&self, output: &mut Output, batch: &RecordBatch, count: usize, formats: &Formats) -> Result<(), Failure> {
-        let columns = lines::columns(&self.schema, batch, TEXT)?;
+        let columns = lines::column_writers(&self.schema, batch, TEXT)?;
         let fields = (columns.len() as i16).to_be_bytes();
         for row in 0..count {
             let buffer = output.buffer();

@@ -19,7 +19,7 @@ mod zone;
 
 pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
 pub use column::ColumnWriter;
-pub use text::is_bare_byte;
+pub use text::is_unquoted_byte;
 pub(crate) use zone::Zone;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use colonnade_sql::{Statement, StatementKind};
 
-use crate::copy::Parsed;
+use crate::copy::CopyRequest;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
@@ -52,10 +52,10 @@ impl Session {
             StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
                 self.transaction(statement)
             }
-            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
-                Parsed::ToStdout(copy) => self.copy(text, &copy),
-                Parsed::FromStdin(copy) => self.copy_in(&copy),
-                Parsed::Engine => self.execute(statement),
+            StatementKind::Copy(copy) => match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, text)? {
+                CopyRequest::ToStdout(copy) => self.copy(text, &copy),
+                CopyRequest::FromStdin(copy) => self.copy_in(&copy),
+                CopyRequest::Engine => self.execute(statement),
             },
             StatementKind::Discard(what) if what == "ALL" => {
                 if self.transaction.is_open() {

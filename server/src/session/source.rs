@@ -6,7 +6,7 @@
 
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
-use crate::copy::Parsed;
+use crate::copy::CopyRequest;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, TransactionStatus};
@@ -24,14 +24,16 @@ impl Session {
             StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
                 self.transaction(statement)
             }
-            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
-                Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
-                Parsed::FromStdin(_) => Err(refused(
-                    "COPY … FROM STDIN is not passed to a source",
-                    "Insert the rows with statements, or copy them into the source itself.",
-                )),
-                Parsed::Engine => self.execute(statement),
-            },
+            StatementKind::Copy(copy) => {
+                match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
+                    CopyRequest::ToStdout(copy) => self.copy(statement.text, &copy),
+                    CopyRequest::FromStdin(_) => Err(refused(
+                        "COPY … FROM STDIN is not passed to a source",
+                        "Insert the rows with statements, or copy them into the source itself.",
+                    )),
+                    CopyRequest::Engine => self.execute(statement),
+                }
+            }
             StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),

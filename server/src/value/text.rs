@@ -14,7 +14,7 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 impl ColumnWriter<'_> {
     /// Whether the texts of all values consist of letters, digits and `+-.: ` alone, so that no format must quote or
     /// escape them unless its own marks are among these.
-    pub fn is_bare(&self) -> bool {
+    pub fn is_never_quoted(&self) -> bool {
         !matches!(
             self.values,
             Values::Null
@@ -122,8 +122,8 @@ fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a byte may be part of a bare text; see [`ColumnWriter::is_bare`].
-pub fn is_bare_byte(byte: u8) -> bool {
+/// Whether a byte may be part of a bare text; see [`ColumnWriter::is_never_quoted`].
+pub fn is_unquoted_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.: ".contains(&byte)
 }
 

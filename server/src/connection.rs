@@ -62,7 +62,7 @@ pub(crate) fn serve(shared: &Arc<ServerContext>, pending: PendingLogin, socket: 
         Err(_) if socket.has_failed_handshake() => {}
         // The client is gone.
         Err(Failure::Disconnected(error)) if !is_timeout(&error) => {}
-        Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
+        Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::TimedOut.into()),
         Err(failure) => startup::refuse(&mut output, &failure),
     }
     socket.send_close_alert();
@@ -147,7 +147,7 @@ fn run_session(
     if shared.is_draining.load(Ordering::SeqCst) {
         return Err(LimitError::Draining.into());
     }
-    let who = shared.gate.login(socket, &mut input, output, &client.user)?;
+    let who = shared.authenticator.login(socket, &mut input, output, &client.user)?;
     pending.as_mut().map_or(Ok(()), PendingLogin::mark_logged_in)?;
     socket.set_deadline(None)?;
     check_database(shared.engine.database(), client)?;

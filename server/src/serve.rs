@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::auth::{Gate, UsersError};
+use crate::auth::{Authenticator, UsersError};
 use crate::connection;
 use crate::connection::listen::AddressError;
 use crate::connection::pending_login::PendingLogins;
@@ -97,7 +97,7 @@ pub(crate) struct ServerContext {
     pub version: String,
     pub registry: Arc<Registry>,
     pub watch: Arc<Watch>,
-    pub gate: Gate,
+    pub authenticator: Authenticator,
     pub observer: Arc<Observer>,
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
@@ -124,7 +124,7 @@ impl Server {
             version,
             registry,
             watch,
-            gate: Gate::new(credentials.users),
+            authenticator: Authenticator::new(credentials.users),
             observer: Observer::new(log, log_statements, metrics),
             tls: RwLock::new(credentials.tls.map(Arc::new)),
             pending_logins: PendingLogins::new(&limits),
@@ -199,7 +199,7 @@ impl Server {
     /// Replaces users and certificates for new connections. Open sessions stay.
     pub fn replace(&self, credentials: Credentials) {
         if let Some(users) = credentials.users {
-            self.shared.gate.replace(users);
+            self.shared.authenticator.replace(users);
         }
         if let Some(config) = credentials.tls {
             *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(config));

@@ -26,7 +26,7 @@ impl CredentialFiles {
         let users = match &self.users {
             None => None,
             Some(path) => {
-                let text = Users::text(path)?;
+                let text = Users::read_text(path)?;
                 Users::from_text(path, &text)?;
                 Some(text)
             }

@@ -31,7 +31,7 @@ use crate::connection::startup::{Purpose, StartupMessage};
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
-use crate::observe::{FieldValue, Observer, count};
+use crate::observe::{FieldValue, Observer, increment};
 use crate::serve::ServerContext;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
@@ -85,8 +85,8 @@ fn check_database(served: Option<&str>, client: &StartupMessage) -> Result<(), E
 /// Logs that a client was refused, and why.
 fn log_refusal(observer: &Observer, socket: &Socket, failure: &Failure) {
     match failure {
-        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => count(&observer.failed_logins),
-        Failure::Limit(_) => count(&observer.refusals),
+        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => increment(&observer.failed_logins),
+        Failure::Limit(_) => increment(&observer.refusals),
         _ => {}
     }
     // The text of a failed login names the user. It contains no secret.
@@ -157,7 +157,7 @@ fn run_session(
     let new = NewSession { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
     let registration = shared.registry.register(new, &shared.limits, &shared.spools, observer)?;
     drop(pending.take());
-    count(&observer.logins);
+    increment(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =
         (peer(socket), registration.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));

@@ -47,4 +47,4 @@ pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
-pub use supervise::{CredentialFiles, Credentials, Program, Supervision, Supervisor};
+pub use supervise::{CredentialFiles, Credentials, Program, Supervisor, SupervisorOptions};

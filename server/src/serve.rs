@@ -20,10 +20,10 @@ use crate::connection::startup;
 use crate::connection::watch::Watch;
 use crate::engine::Engine;
 use crate::limits::Limits;
-use crate::observe::{self, Log, Observer, count};
+use crate::observe::{self, Log, Observer, increment};
 use crate::rows::spool::Spools;
 use crate::supervise::Credentials;
-use crate::supervise::memory::Room;
+use crate::supervise::memory::MemoryShare;
 use crate::tls::{self, TlsError};
 
 /// How long [`Server::stop`] lets sessions tell their clients.
@@ -74,7 +74,7 @@ pub enum ServeError {
     #[error(
         "will not show metrics on {0}: they are neither encrypted nor protected by a password; use a loopback address"
     )]
-    FarMetrics(std::net::SocketAddr),
+    RemoteMetrics(std::net::SocketAddr),
     /// The log cannot be opened.
     #[error("cannot write the log to {0}: {1}")]
     Log(PathBuf, io::Error),
@@ -148,20 +148,20 @@ impl Server {
     /// Serves a client on a new thread. `end` is dropped when the connection ends.
     pub(crate) fn take(&self, socket: Socket, end: impl Send + 'static) {
         let shared = &self.shared;
-        count(&shared.observer.connections);
+        increment(&shared.observer.connections);
         let socket = Arc::new(socket);
         let pending = match shared.pending_logins.admit(&socket) {
             Ok(pending) => pending,
             Err(error) => {
-                count(&shared.observer.refusals);
+                increment(&shared.observer.refusals);
                 return startup::refuse(&mut Output::new(socket), &error.into());
             }
         };
-        let (shared, room) = (Arc::clone(shared), Room::new(STACK));
+        let (shared, memory) = (Arc::clone(shared), MemoryShare::new(STACK));
         // Without a thread there is no session; the connection is closed.
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
             connection::serve(&shared, pending, &socket);
-            drop((end, room));
+            drop((end, memory));
         });
     }
 
@@ -169,11 +169,11 @@ impl Server {
     pub(crate) fn take_metrics(&self, stream: TcpStream) {
         let shared = Arc::clone(&self.shared);
         let answer = move || {
-            let state = || observe::State::Serving {
+            let state = || observe::ServerState::Serving {
                 observer: &shared.observer,
                 sessions: shared.registry.len(),
                 sent: shared.registry.sent(),
-                is_welcoming: !shared.is_draining.load(Ordering::SeqCst),
+                accepts_sessions: !shared.is_draining.load(Ordering::SeqCst),
             };
             // An invalid request gets no answer.
             let _ = observe::answer(&stream, state);

@@ -13,7 +13,7 @@ use crate::engine::{Interrupt, Who};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits, Timeout};
-use crate::observe::{FieldValue, Observer, count};
+use crate::observe::{FieldValue, Observer, increment};
 use crate::rows::spool::Spools;
 
 /// Why a statement is stopped. Of several reasons, the last one in this list counts.
@@ -150,7 +150,7 @@ impl Control {
 
     /// Counts and logs an error. Neither the statement nor its values are logged.
     pub fn count_error(&self, failure: &Failure) {
-        count(&self.observer.errors);
+        increment(&self.observer.errors);
         if matches!(failure, Failure::Engine(error) if error.ends_engine) {
             self.process_exit.request(ExitCause::EngineFailed);
         }

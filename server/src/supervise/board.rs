@@ -10,20 +10,20 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::parcel;
+use super::memory_file;
 
-/// Bytes of a record: two of state, then the user and the statement, each behind its length.
-const RECORD: usize = 1024;
-const STATE: usize = 2;
+/// Bytes of a record: two of state, then the user and the statement, each after its length.
+const RECORD_BYTES: usize = 1024;
+const STATE_BYTES: usize = 2;
 /// Bytes of a statement that are kept.
-const STATEMENT: usize = 800;
-const USER: usize = RECORD - STATE - 2 * LENGTH - STATEMENT;
-const LENGTH: usize = 2;
+const STATEMENT_BYTES: usize = 800;
+const USER_BYTES: usize = RECORD_BYTES - STATE_BYTES - 2 * LENGTH_BYTES - STATEMENT_BYTES;
+const LENGTH_BYTES: usize = 2;
 
-/// The first byte of a record; it is 0 in between.
+/// The values of a record's first byte. Otherwise it is 0.
 const READY: u8 = 1;
 const SENT_TO_WORKER: u8 = 2;
-/// The record of a statement that did not stop, so that the worker ends itself. No connection has this number.
+/// The number of the record for the statement that did not stop. No connection has this number.
 const STUCK_STATEMENT: u32 = 1 << 20;
 
 #[derive(Debug)]
@@ -33,11 +33,11 @@ pub(crate) struct Board {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Whether the last message sent was a ReadyForQuery, without encryption. Then an error may follow.
+    /// Whether the last message was a ReadyForQuery on a connection without encryption. Then the supervisor can send an error.
     pub is_ready: bool,
-    /// Whether the worker has not taken it yet, so that nothing was read or written.
+    /// Whether the worker has not taken the connection yet. Then no byte was read or written.
     pub is_not_taken: bool,
-    /// Whether the engine worked for it.
+    /// Whether the engine runs a statement.
     pub is_busy: bool,
     pub user: String,
     pub statement: String,
@@ -45,7 +45,7 @@ pub(crate) struct Record {
 
 impl Board {
     pub fn new() -> io::Result<Self> {
-        Ok(Self { file: parcel::file("colonnade-board")? })
+        Ok(Self { file: memory_file::create("colonnade-board")? })
     }
 
     pub fn from_descriptor(file: OwnedFd) -> Self {
@@ -54,42 +54,42 @@ impl Board {
 
     fn write(&self, slot: u32, at: usize, bytes: &[u8]) {
         // If the board cannot be written, only the client's last error and a line of the log are lost.
-        let _ = self.file.write_all_at(bytes, u64::from(slot) * RECORD as u64 + at as u64);
+        let _ = self.file.write_all_at(bytes, u64::from(slot) * RECORD_BYTES as u64 + at as u64);
     }
 
     fn clear(&self, slot: u32) {
-        self.write(slot, 0, &[0; RECORD]);
+        self.write(slot, 0, &[0; RECORD_BYTES]);
     }
 
-    /// Notes that a connection was sent to the worker, which clears the record when it takes it.
+    /// Notes that a connection was sent to the worker. The worker clears the record when it takes the connection.
     pub fn note_sent_to_worker(&self, slot: u32) {
         self.clear(slot);
         self.write(slot, 0, &[SENT_TO_WORKER]);
     }
 
-    /// The statement that did not stop, if the worker ended itself for one.
+    /// The record of the statement that did not stop, if the worker has ended itself for that reason.
     pub fn stuck_statement(&self) -> Record {
         self.record(STUCK_STATEMENT)
     }
 
-    fn read(&self, slot: u32) -> Option<[u8; RECORD]> {
-        let mut bytes = [0; RECORD];
-        self.file.read_exact_at(&mut bytes, u64::from(slot) * RECORD as u64).is_ok().then_some(bytes)
+    fn read(&self, slot: u32) -> Option<[u8; RECORD_BYTES]> {
+        let mut bytes = [0; RECORD_BYTES];
+        self.file.read_exact_at(&mut bytes, u64::from(slot) * RECORD_BYTES as u64).is_ok().then_some(bytes)
     }
 
     pub fn record(&self, slot: u32) -> Record {
         let Some(bytes) = self.read(slot) else { return Record::default() };
         let text = |at: usize, most: usize| {
             let length = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])).min(most);
-            String::from_utf8_lossy(&bytes[at + LENGTH..][..length]).into_owned()
+            String::from_utf8_lossy(&bytes[at + LENGTH_BYTES..][..length]).into_owned()
         };
-        let user = text(STATE, USER);
+        let user = text(STATE_BYTES, USER_BYTES);
         Record {
             is_ready: bytes[0] == READY,
             is_not_taken: bytes[0] == SENT_TO_WORKER,
             is_busy: bytes[1] == 1,
             user,
-            statement: text(STATE + LENGTH + USER, STATEMENT),
+            statement: text(STATE_BYTES + LENGTH_BYTES + USER_BYTES, STATEMENT_BYTES),
         }
     }
 }
@@ -100,7 +100,7 @@ impl AsFd for Board {
     }
 }
 
-/// A connection's record, for its session to write.
+/// A connection's record in the worker. The session writes to it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     board: Arc<Board>,
@@ -121,7 +121,7 @@ impl Slot {
         self.board.write(self.number, 0, &[READY]);
     }
 
-    /// Notes that something will be sent.
+    /// Notes that other messages follow, so that the connection is not ready.
     pub fn note_sending(&self) {
         if self.is_ready.swap(false, Ordering::Relaxed) {
             self.board.write(self.number, 0, &[0]);
@@ -134,25 +134,25 @@ impl Slot {
         }
     }
 
-    /// Notes that its statement does not stop, so that the worker ends. The connection's own record may be cleared before.
+    /// Copies the record to the one for a statement that did not stop. The connection's own record may be cleared before the worker ends.
     pub fn note_stuck(&self) {
         if let Some(bytes) = self.board.read(self.number) {
             self.board.write(STUCK_STATEMENT, 0, &bytes);
         }
     }
 
-    /// Notes the statement of this user that the engine gets next.
+    /// Notes the user and the next statement.
     pub fn note_statement(&self, user: &str, statement: &str) {
-        let mut bytes = [0; RECORD - STATE];
+        let mut bytes = [0; RECORD_BYTES - STATE_BYTES];
         let mut put = |at: usize, text: &str, most: usize| {
             let text = &text.as_bytes()[..text.floor_char_boundary(most)];
-            bytes[at..][..LENGTH].copy_from_slice(&(text.len() as u16).to_le_bytes());
-            bytes[at + LENGTH..][..text.len()].copy_from_slice(text);
-            at + LENGTH + text.len()
+            bytes[at..][..LENGTH_BYTES].copy_from_slice(&(text.len() as u16).to_le_bytes());
+            bytes[at + LENGTH_BYTES..][..text.len()].copy_from_slice(text);
+            at + LENGTH_BYTES + text.len()
         };
-        put(0, user, USER);
-        let end = put(LENGTH + USER, statement, STATEMENT);
-        self.board.write(self.number, STATE, &bytes[..end]);
+        put(0, user, USER_BYTES);
+        let end = put(LENGTH_BYTES + USER_BYTES, statement, STATEMENT_BYTES);
+        self.board.write(self.number, STATE_BYTES, &bytes[..end]);
     }
 }
 
@@ -161,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_other_process_reads_what_was_written() {
+    fn another_process_reads_the_records() {
         let board = Arc::new(Board::new().unwrap());
         assert_eq!(board.record(3), Record::default());
         board.note_sent_to_worker(3);
         assert!(board.record(3).is_not_taken);
         let slot = Slot::new(Arc::clone(&board), 3);
         assert!(!board.record(3).is_not_taken);
-        let long = "é".repeat(STATEMENT);
+        let long = "é".repeat(STATEMENT_BYTES);
         slot.note_statement("alice", &long);
         slot.set_busy(true);
         slot.note_ready_for_query();
@@ -177,7 +177,7 @@ mod tests {
         assert!(found.is_ready && found.is_busy);
         assert_eq!(other.stuck_statement(), Record::default());
         slot.note_stuck();
-        assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT]));
+        assert_eq!((found.user.as_str(), found.statement.as_str()), ("alice", &long[..STATEMENT_BYTES]));
         slot.note_statement("bob", "select 1");
         slot.note_sending();
         slot.set_busy(false);

@@ -64,7 +64,7 @@ impl Open {
                 let Some(described) = fitting(connection.describe(&self.with_types(&guessed), &[]))? else { continue };
                 let columns = self.sampled(connection, described.columns, &guessed)?;
                 // A type that leaves the columns open may be one that does not fit.
-                let is_late = columns == Columns::Late;
+                let is_late = columns == Columns::Deferred;
                 if found.is_none() || !is_late {
                     found = Some((columns, guessed));
                 }
@@ -85,14 +85,14 @@ impl Open {
         columns: Columns,
         types: &[Option<Type>],
     ) -> Result<Columns, EngineError> {
-        if columns != Columns::Late || self.placeholders.count() == 0 {
+        if columns != Columns::Deferred || self.placeholders.count() == 0 {
             return Ok(columns);
         }
         let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
         let samples: Vec<_> = samples.iter().collect();
         let described = fitting(connection.describe(&self.with_types(types), &samples))?;
-        Ok(described.map_or(Columns::Late, |found| found.columns))
+        Ok(described.map_or(Columns::Deferred, |found| found.columns))
     }
 
     /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn late() -> Result<StatementTypes, EngineError> {
-        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Late })
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Deferred })
     }
 
     fn failed(code: SqlState) -> Result<StatementTypes, EngineError> {

@@ -72,7 +72,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
 impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
-    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+    fn set_session_number(&mut self, process: i32) -> Result<(), EngineError> {
         let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
         self.connection.execute(&statement, &[], BATCH, false).map(drop)
     }

@@ -147,21 +147,21 @@ fn run_session(
     if shared.is_draining.load(Ordering::SeqCst) {
         return Err(LimitError::Draining.into());
     }
-    let who = shared.authenticator.login(socket, &mut input, output, &client.user)?;
+    let user = shared.authenticator.login(socket, &mut input, output, &client.user)?;
     pending.as_mut().map_or(Ok(()), PendingLogin::mark_logged_in)?;
     socket.set_deadline(None)?;
     check_database(shared.engine.database(), client)?;
-    shared.registry.check_limits(&who, &shared.limits)?;
-    let engine = shared.engine.session(&who)?;
+    shared.registry.check_limits(&user, &shared.limits)?;
+    let engine = shared.engine.session(&user)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
-    let new = NewSession { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
+    let new = NewSession { user, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
     let registration = shared.registry.register(new, &shared.limits, &shared.spools, observer)?;
     drop(pending.take());
     increment(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =
-        (peer(socket), registration.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
-    let fields = [("peer", &*peer), ("user", &registration.control.who.name), ("role", &role), ("tls", tls)];
+        (peer(socket), registration.control.user.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
+    let fields = [("peer", &*peer), ("user", &registration.control.user.name), ("role", &role), ("tls", tls)];
     observer.log_event("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
     shared.watch.add(socket.as_ref(), registration.process)?;
     startup::confirm_login(output, client, &shared.version, registration.process, &registration.secret);
@@ -188,7 +188,7 @@ fn run_session(
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", FieldValue::Text(&peer)),
-        ("user", FieldValue::Text(&registration.control.who.name)),
+        ("user", FieldValue::Text(&registration.control.user.name)),
         ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64())),
         ("statements", FieldValue::Number(registration.control.statements())),
         ("sent", FieldValue::Number(socket.sent())),

@@ -84,7 +84,7 @@ pub enum InputError {
     #[error("incorrect binary data format of a value of type {0}")]
     Binary(String),
     /// A type that has no binary form here.
-    #[error("values of type {0} are not taken in binary")]
+    #[error("values of type {0} are not accepted in binary")]
     NoBinary(String),
     /// Bytes that are not UTF-8.
     #[error("invalid byte sequence for encoding \"UTF8\"")]

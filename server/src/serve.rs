@@ -26,17 +26,18 @@ use crate::supervise::Credentials;
 use crate::supervise::memory::MemoryShare;
 use crate::tls::{self, TlsError};
 
-/// How long [`Server::stop`] lets sessions tell their clients.
+/// How long [`Server::stop`] waits for sessions to send their clients an error, and then again for their end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often [`Server::drain`] looks for sessions that have become idle.
-const PAUSE: Duration = Duration::from_millis(50);
-/// DuckDB parses and binds on the session's thread, by recursion: docs/reference/server.md, "Depth". It is reserved, not touched.
-const STACK: usize = 16 << 20;
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
+/// The stack of a session's thread. DuckDB parses and binds on it by recursion (docs/reference/server.md, "Depth"). The kernel provides
+/// only the pages that are used.
+const SESSION_STACK_BYTES: usize = 16 << 20;
 
 /// The options of a server.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The share of a CPU, from 0 to 1, for the encoding for one client, unless the client sets it.
+    /// The share of a CPU, from 0 to 1, to encode the result for one client. The client can change it.
     pub encode_cpu: f64,
     /// The quotas.
     pub limits: Limits,
@@ -91,7 +92,7 @@ pub struct Server {
     shared: Arc<ServerContext>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct ServerContext {
     pub engine: Arc<dyn Engine>,
     pub version: String,
@@ -115,7 +116,7 @@ impl Server {
     pub fn start(engine: Arc<dyn Engine>, credentials: Credentials, options: ServeOptions) -> Result<Self, ServeError> {
         let ServeOptions { encode_cpu, limits, log, log_statements, metrics } = options;
         let registry = Arc::new(Registry::default());
-        // PostgreSQL's clients read the number in front, and expect that version's protocol and catalog.
+        // PostgreSQL's clients read the first number, and expect the protocol and the catalog of that version.
         let postgres = engine.postgres_version();
         let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
@@ -141,12 +142,12 @@ impl Server {
     /// # Errors
     /// If it is no socket.
     pub fn connect(&self, client: OwnedFd) -> io::Result<()> {
-        self.take(client.try_into()?, ());
+        self.serve_client(client.try_into()?, ());
         Ok(())
     }
 
     /// Serves a client on a new thread. `end` is dropped when the connection ends.
-    pub(crate) fn take(&self, socket: Socket, end: impl Send + 'static) {
+    pub(crate) fn serve_client(&self, socket: Socket, end: impl Send + 'static) {
         let shared = &self.shared;
         increment(&shared.observer.connections);
         let socket = Arc::new(socket);
@@ -157,16 +158,16 @@ impl Server {
                 return startup::refuse(&mut Output::new(socket), &error.into());
             }
         };
-        let (shared, memory) = (Arc::clone(shared), MemoryShare::new(STACK));
-        // Without a thread there is no session; the connection is closed.
-        let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
+        let (shared, memory) = (Arc::clone(shared), MemoryShare::new(SESSION_STACK_BYTES));
+        // If no thread can be started, the connection is closed.
+        let _ = thread::Builder::new().name("session".to_owned()).stack_size(SESSION_STACK_BYTES).spawn(move || {
             connection::serve(&shared, pending, &socket);
             drop((end, memory));
         });
     }
 
     /// Answers a request for metrics or health.
-    pub(crate) fn take_metrics(&self, stream: TcpStream) {
+    pub(crate) fn answer_metrics(&self, stream: TcpStream) {
         let shared = Arc::clone(&self.shared);
         let answer = move || {
             let state = || observe::ServerState::Serving {
@@ -181,13 +182,13 @@ impl Server {
         let _ = thread::Builder::new().name("metrics".to_owned()).spawn(answer);
     }
 
-    /// Sets what happens when a session finds that this process must end.
-    pub(crate) fn on_exit_request(&self, act: impl Fn() + Send + Sync + 'static) {
-        self.shared.registry.process_exit.set_action(act);
+    /// Sets the action for a session's request to end this process.
+    pub(crate) fn on_exit_request(&self, action: impl Fn() + Send + Sync + 'static) {
+        self.shared.registry.process_exit.set_action(action);
     }
 
-    /// Why this process must end, if it must.
-    pub(crate) fn cause(&self) -> Option<ExitCause> {
+    /// The cause of the request to end this process, if there was one.
+    pub(crate) fn exit_cause(&self) -> Option<ExitCause> {
         self.shared.registry.process_exit.cause()
     }
 
@@ -213,12 +214,12 @@ impl Server {
         let drain = move || {
             loop {
                 shared.registry.end_idle();
-                if shared.registry.wait_until_empty(PAUSE) {
+                if shared.registry.wait_until_empty(DRAIN_INTERVAL) {
                     return done();
                 }
             }
         };
-        // Without a thread `done` is not called, and the caller waits for its full grace period.
+        // If no thread can be started, `done` is not called, and the caller waits for its full grace period.
         let _ = thread::Builder::new().name("drain".to_owned()).spawn(drain);
     }
 

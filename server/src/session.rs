@@ -31,7 +31,7 @@ impl Session {
     /// Applies the settings that the start-up has `given`, and answers messages until the client ends. The client knows the session as
     /// `process`.
     pub fn run(mut self, given: &[(String, String)], process: i32) {
-        let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
+        let begun = self.engine.set_session_number(process).map_err(Failure::from).and_then(|()| self.set_given(given));
         if let Err(failure) = begun.and_then(|()| self.converse()) {
             // The client is told of a fatal error if it is still connected.
             self.report(&failure, "FATAL", None);

@@ -66,7 +66,7 @@ pub enum ValueError {
         format: &'static str,
     },
     /// Lists within a list that PostgreSQL's arrays cannot be: of different lengths, or NULL.
-    #[error("a list holds lists of different lengths or NULL, which no array in binary can")]
+    #[error("a list contains lists of different lengths or NULL, which a binary array cannot represent")]
     Ragged,
     /// A value beyond what the format's counters hold.
     #[error("a value is too large for {format}")]

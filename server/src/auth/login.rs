@@ -14,7 +14,7 @@ use super::users::{MAX_NAME_BYTES, Users};
 use crate::connection::input::Input;
 use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
-use crate::engine::{Role, Who};
+use crate::engine::{Role, SessionUser};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase, sasl_initial_response};
@@ -92,7 +92,13 @@ impl Authenticator {
     }
 
     /// Authenticates a client that logs in as `user`.
-    pub fn login(&self, socket: &Socket, input: &mut Input, output: &mut Output, user: &str) -> Result<Who, Failure> {
+    pub fn login(
+        &self,
+        socket: &Socket,
+        input: &mut Input,
+        output: &mut Output,
+        user: &str,
+    ) -> Result<SessionUser, Failure> {
         let peer = socket.peer();
         if socket.tls().is_none() && peer.is_some_and(|peer| !peer.is_loopback()) {
             return Err(LoginError::NotEncrypted.into());
@@ -100,7 +106,7 @@ impl Authenticator {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(directory) = users else {
             check_certificate(socket, user)?;
-            return Ok(Who { name: user.to_owned(), role: Role::ReadWrite, connections: None });
+            return Ok(SessionUser { name: user.to_owned(), role: Role::ReadWrite, connections: None });
         };
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
@@ -124,7 +130,7 @@ impl Authenticator {
         check_certificate(socket, user)?;
         self.throttle.succeeded(origin, &counted_name);
         backend::authentication_sasl_final(output.buffer(), &server_final);
-        Ok(Who { name: user.to_owned(), role: found.role, connections: found.connections })
+        Ok(SessionUser { name: user.to_owned(), role: found.role, connections: found.connections })
     }
 }
 

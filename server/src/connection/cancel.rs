@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::connection::process_exit::{ExitCause, ProcessExit};
 use crate::connection::socket::Socket;
 use crate::connection::thread_clock::ThreadClock;
-use crate::engine::{Interrupt, Who};
+use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits, Timeout};
@@ -41,7 +41,7 @@ impl StopReason {
 
 /// A session, as other threads see it.
 pub struct Control {
-    pub who: Who,
+    pub user: SessionUser,
     pub observer: Arc<Observer>,
     pub limits: Arc<Limits>,
     /// The memory that the server may keep for the session.
@@ -86,7 +86,7 @@ const STUCK_WALL_TIME: Duration = Duration::from_secs(300);
 
 impl Control {
     pub(crate) fn new(
-        who: Who,
+        user: SessionUser,
         limits: Arc<Limits>,
         spools: Arc<Spools>,
         observer: Arc<Observer>,
@@ -108,7 +108,7 @@ impl Control {
             sent: 0,
         };
         let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
-        Self { who, limits, budget, spools, observer, state, idle: Condvar::new(), interrupt, process_exit, socket }
+        Self { user, limits, budget, spools, observer, state, idle: Condvar::new(), interrupt, process_exit, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,7 +118,7 @@ impl Control {
     /// Notes the next statement on the board. The supervisor logs it if the process dies.
     pub fn note_statement(&self, statement: &str) {
         if let Some(slot) = self.socket.slot() {
-            slot.note_statement(&self.who.name, statement);
+            slot.note_statement(&self.user.name, statement);
         }
     }
 
@@ -141,7 +141,7 @@ impl Control {
     pub fn count_statement(&self, statement: &str) {
         self.note_statement(statement);
         self.state().statements += 1;
-        self.observer.statement(&self.who.name, statement);
+        self.observer.statement(&self.user.name, statement);
     }
 
     pub fn statements(&self) -> u64 {
@@ -154,7 +154,7 @@ impl Control {
         if matches!(failure, Failure::Engine(error) if error.ends_engine) {
             self.process_exit.request(ExitCause::EngineFailed);
         }
-        let user = FieldValue::Text(&self.who.name);
+        let user = FieldValue::Text(&self.user.name);
         self.observer.log_event("error", &[("user", user), ("code", FieldValue::Text(failure.code().as_str()))]);
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::connection::cancel::{Control, StopReason, enforce_limits, stop_in_background};
 use crate::connection::process_exit::ProcessExit;
 use crate::connection::socket::Socket;
-use crate::engine::{Interrupt, Who};
+use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
@@ -25,7 +25,7 @@ pub struct Registry {
 
 /// A client that has logged in, with the handles that stop its statements.
 pub struct NewSession {
-    pub who: Who,
+    pub user: SessionUser,
     pub interrupt: Arc<dyn Interrupt>,
     pub socket: Arc<Socket>,
     /// The length of the secret for cancel requests.
@@ -39,13 +39,13 @@ struct Sessions {
 }
 
 impl Sessions {
-    fn check_limits(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
+    fn check_limits(&self, user: &SessionUser, limits: &Limits) -> Result<(), LimitError> {
         if self.by_process.len() >= limits.connections {
             return Err(LimitError::Connections);
         }
-        let Some(limit) = who.connections.or(limits.user_connections) else { return Ok(()) };
-        let own = self.by_process.values().filter(|(_, control)| control.who.name == who.name).count();
-        if own >= limit { Err(LimitError::UserConnections(who.name.clone())) } else { Ok(()) }
+        let Some(limit) = user.connections.or(limits.user_connections) else { return Ok(()) };
+        let own = self.by_process.values().filter(|(_, control)| control.user.name == user.name).count();
+        if own >= limit { Err(LimitError::UserConnections(user.name.clone())) } else { Ok(()) }
     }
 }
 
@@ -65,12 +65,12 @@ impl Registry {
         spools: &Arc<Spools>,
         observer: &Arc<Observer>,
     ) -> Result<Registration, Failure> {
-        let NewSession { who, interrupt, socket, secret_bytes } = new;
+        let NewSession { user, interrupt, socket, secret_bytes } = new;
         let mut secret = vec![0; secret_bytes];
         rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let secret: Arc<[u8]> = secret.into();
         let control = Arc::new(Control::new(
-            who,
+            user,
             Arc::clone(limits),
             Arc::clone(spools),
             Arc::clone(observer),
@@ -79,7 +79,7 @@ impl Registry {
             socket,
         ));
         let mut sessions = self.sessions();
-        sessions.check_limits(&control.who, limits)?;
+        sessions.check_limits(&control.user, limits)?;
         // Numbers wrap around; one in use is skipped.
         let process = loop {
             sessions.last = sessions.last.checked_add(1).unwrap_or(1);
@@ -92,8 +92,8 @@ impl Registry {
     }
 
     /// Fails if there is no room for another session.
-    pub fn check_limits(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
-        self.sessions().check_limits(who, limits)
+    pub fn check_limits(&self, user: &SessionUser, limits: &Limits) -> Result<(), LimitError> {
+        self.sessions().check_limits(user, limits)
     }
 
     pub fn enforce_limits(&self) {

@@ -138,7 +138,7 @@ impl Socket {
     /// If the handshake fails.
     pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
         self.has_tried_tls.store(true, Ordering::Relaxed);
-        tls.shake_hands(&mut Raw(self))?;
+        tls.complete_handshake(&mut Raw(self))?;
         // It is requested once for each connection.
         self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
     }

@@ -26,8 +26,8 @@ impl Session {
         let query = format!("SELECT {columns} FROM {}", copy.table);
         let query = Statement::of(&query, self.engine.dialect());
         let description = self.engine()?.describe(&query, &[]);
-        let description = description.map_err(|error| Failure::from(error).placed(None))?;
-        let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
+        let description = description.map_err(|error| Failure::from(error).with_offset(None))?;
+        let Columns::Known(columns) = description.columns else { return Err(Failure::DeferredColumns) };
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| TargetColumn { name, type_ }).collect();
         let received = self.in_transaction(|session| session.receive(copy, targets))?;
         backend::command_complete(self.output.buffer(), &format!("COPY {received}"));

@@ -28,7 +28,7 @@ impl Session {
             _ => BATCH,
         };
         let before = || start.map(|start| text[..start].chars().count());
-        let placed = |failure: Failure| failure.placed(before());
+        let placed = |failure: Failure| failure.with_offset(before());
         let rows = match listing {
             Some(listing) => listing.into_rows()?,
             None => self.checked_rows(&query, copy, size).map_err(placed)?,

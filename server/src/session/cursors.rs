@@ -34,7 +34,7 @@ impl Session {
             Some(CursorStatement::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
                 let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
-                declared.map_err(|failure| failure.placed(Some(before)))
+                declared.map_err(|failure| failure.with_offset(Some(before)))
             }
             _ => self.use_cursor(&statement.kind, &Formats::default(), true),
         }
@@ -94,7 +94,7 @@ impl Session {
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
-            Some(cursor) if is_move => cursor.pass_over(&self.control, count),
+            Some(cursor) if is_move => cursor.skip(&self.control, count),
             Some(cursor) => cursor.check(formats).and_then(|()| {
                 if describe {
                     cursor.describe(self.output.buffer(), formats);
@@ -107,7 +107,7 @@ impl Session {
         self.prepared.put_portal(name, portal);
         backend::command_complete(
             self.output.buffer(),
-            &query::tag(kind, Some(rows.map_err(|failure| failure.placed(None))?), None),
+            &query::tag(kind, Some(rows.map_err(|failure| failure.with_offset(None))?), None),
         );
         Ok(())
     }

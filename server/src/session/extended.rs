@@ -59,8 +59,8 @@ impl Session {
         self.control.note_statement(query);
         let _running = self.start()?;
         let before = query[..statement.start].chars().count();
-        let statement =
-            PreparedStatement::new(self.engine()?, statement, types).map_err(|failure| failure.placed(Some(before)))?;
+        let statement = PreparedStatement::new(self.engine()?, statement, types)
+            .map_err(|failure| failure.with_offset(Some(before)))?;
         let statement = kept(&self.control.budget, name, statement)?;
         self.prepared.put_statement(name, statement);
         backend::parse_complete(self.output.buffer());
@@ -97,13 +97,13 @@ impl Session {
             .filter(|_| target == StatementOrPortal::Portal)
             .and_then(|portal| portal.cursor());
         match (&statement.columns, cursor) {
-            (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
-            (Columns::Late, None) if target == StatementOrPortal::Portal => {
+            (Columns::Deferred, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
+            (Columns::Deferred, None) if target == StatementOrPortal::Portal => {
                 self.prepared.waiting = Some(name.to_owned())
             }
             (Columns::None, _) => backend::no_data(self.output.buffer()),
             (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
-            (Columns::Late, None) => return Err(Failure::LateColumns),
+            (Columns::Deferred, None) => return Err(Failure::DeferredColumns),
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Session {
             self.control.count_statement(&statement.text);
         }
         match &mut portal.state {
-            State::Done if is_engines && statement.columns.are_rows() => {
+            State::Done if is_engines && statement.columns.gives_rows() => {
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
                 return Ok(());
             }

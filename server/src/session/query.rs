@@ -65,7 +65,7 @@ pub fn cursor(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure>
     match request.as_ref().map_err(Clone::clone)? {
         CursorStatement::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
         CursorStatement::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::Backward),
+        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::BackwardFetch),
         request => Ok(Some(request)),
     }
 }

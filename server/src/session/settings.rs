@@ -185,7 +185,7 @@ impl Settings {
             Only(_) => wrong(known.default),
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
-            TimeLimit(which) => match limits::time(value) {
+            TimeLimit(which) => match limits::parse_time(value) {
                 Some(time) => Ok(Change { time: Some((which, time)), ..change }),
                 None => wrong("a time, such as 500, 30s or 5min"),
             },

@@ -106,7 +106,7 @@ impl Session {
                 self.prepared.waiting = Some(portal);
                 Ok(())
             }
-            _ => Err(Failure::LateColumns),
+            _ => Err(Failure::DeferredColumns),
         }
     }
 }

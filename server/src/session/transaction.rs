@@ -236,7 +236,7 @@ impl Session {
                 }
                 // The engine may have rolled back of its own accord.
                 Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => {
-                    return Err(Failure::TransactionLeft(error));
+                    return Err(Failure::TransactionEndFailed(error));
                 }
                 _ => break,
             }

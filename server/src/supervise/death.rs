@@ -103,7 +103,7 @@ pub(super) fn disconnect_client(socket: &OwnedFd, record: &Record) {
             severity: "FATAL",
             code: SqlState::CRASH_SHUTDOWN.as_str(),
             message: "terminating connection because the engine's process has ended",
-            hint: Some("Connect again and repeat the statement; what was committed is there."),
+            hint: Some("Connect again and repeat the statement; committed changes are kept."),
             ..Report::default()
         };
         backend::error_response(&mut message, &report);

@@ -88,7 +88,7 @@ impl Worker {
         channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
-                let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
+                let Some(cause) = server.exit_cause() else { return Ok(End::Orphaned) };
                 server.stop();
                 return Ok(End::Failed(cause));
             };
@@ -97,10 +97,12 @@ impl Worker {
                 ChannelMessage::Client => {
                     let end = EndNotifier { channel: Arc::clone(&channel), slot };
                     if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
-                        server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
+                        server.serve_client(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
                     }
                 }
-                ChannelMessage::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
+                ChannelMessage::Metrics => {
+                    descriptor.into_iter().for_each(|stream| server.answer_metrics(stream.into()))
+                }
                 ChannelMessage::Reload => replace(&server, descriptor),
                 ChannelMessage::Drain => {
                     let channel = Arc::clone(&channel);

@@ -57,7 +57,7 @@ impl Arrow {
             decoder: StreamDecoder::new(),
             batches: VecDeque::new(),
             frame: MutableBuffer::new(0),
-            charge: budget.nothing(),
+            charge: budget.empty_charge(),
             dictionaries: HashMap::new(),
             has_ended: false,
             budget: Arc::clone(budget),
@@ -78,7 +78,7 @@ impl Arrow {
     /// Decodes a complete frame.
     fn decode(&mut self) -> Result<(), Failure> {
         let frame: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
-        let mut charge = std::mem::replace(&mut self.charge, self.budget.nothing());
+        let mut charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
         charge.set(frame.len().saturating_mul(DECODED_FACTOR))?;
         if let Some((number, is_delta)) = dictionary_of_frame(&frame)? {
             // A delta extends the dictionary.
@@ -86,7 +86,7 @@ impl Arrow {
             let bytes = charge.bytes().saturating_add(before);
             charge.set(bytes)?;
             self.dictionaries.insert(number, charge);
-            charge = self.budget.nothing();
+            charge = self.budget.empty_charge();
         }
         self.pass_to_decoder(frame, charge)
     }
@@ -99,7 +99,7 @@ impl Arrow {
             let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut bytes)));
             let decoded = decoded.map_err(|_| malformed("a message is not valid"))?;
             if let Some(batch) = decoded.map_err(malformed)? {
-                let charge = std::mem::replace(&mut charge, self.budget.nothing());
+                let charge = std::mem::replace(&mut charge, self.budget.empty_charge());
                 let size = charge.bytes();
                 self.batches.push_back(charge.keep(with_positional_names(&batch, self.width, "arrow")?, size)?);
             }
@@ -133,7 +133,7 @@ impl CopyReader for Arrow {
         if !self.has_ended && !self.frame.is_empty() {
             return Err(malformed("its end is missing"));
         }
-        self.pass_to_decoder(Buffer::from(&END_OF_STREAM[..]), self.budget.nothing())
+        self.pass_to_decoder(Buffer::from(&END_OF_STREAM[..]), self.budget.empty_charge())
     }
 
     fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {

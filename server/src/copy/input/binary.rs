@@ -25,7 +25,7 @@ pub(super) struct Binary {
 
 impl Binary {
     pub fn new(rows: Rows, budget: &Arc<Budget>) -> Self {
-        Self { rows, rest: Vec::new(), charge: budget.nothing(), is_begun: false, has_ended: false }
+        Self { rows, rest: Vec::new(), charge: budget.empty_charge(), is_begun: false, has_ended: false }
     }
 
     /// The header's length, if the header is complete.

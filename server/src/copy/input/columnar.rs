@@ -28,7 +28,7 @@ pub(super) struct Colonnade {
 
 impl Colonnade {
     pub fn new(width: usize, budget: &Arc<Budget>) -> Self {
-        let decoded_bytes = budget.rest().min(MAX_DECODED_BYTES) as u64;
+        let decoded_bytes = budget.remaining().min(MAX_DECODED_BYTES) as u64;
         let decoder = Decoder::new(DecodeLimits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
         Self { width, decoder, batches: VecDeque::new(), budget: Arc::clone(budget) }
     }

@@ -33,7 +33,13 @@ pub(super) struct Lines {
 
 impl Lines {
     pub fn new(options: &CopyOptions, budget: &Arc<Budget>) -> Self {
-        Self { is_header: options.header, has_ended: false, rest: Vec::new(), scanned: 0, charge: budget.nothing() }
+        Self {
+            is_header: options.header,
+            has_ended: false,
+            rest: Vec::new(),
+            scanned: 0,
+            charge: budget.empty_charge(),
+        }
     }
 
     /// Appends `data` to the incomplete line. Gives the buffer and the position from which it was not scanned yet. The caller returns the

@@ -45,7 +45,7 @@ enum ColumnBuilder {
 impl Rows {
     pub fn new(targets: Vec<TargetColumn>, budget: &Arc<Budget>) -> Self {
         let columns = targets.iter().map(|target| ColumnBuilder::new(&target.type_)).collect();
-        Self { targets, columns, rows: 0, bytes: 0, earlier_rows: 0, charge: budget.nothing() }
+        Self { targets, columns, rows: 0, bytes: 0, earlier_rows: 0, charge: budget.empty_charge() }
     }
 
     pub fn width(&self) -> usize {

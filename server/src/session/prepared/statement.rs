@@ -52,7 +52,7 @@ impl PreparedStatement {
                     (query, start, is_declaration, is_engines) = (&declared, place.start, true, true);
                 }
                 // The cursor's columns.
-                Some(CursorStatement::Fetch { is_move: false, .. }) => prepared.columns = Columns::Late,
+                Some(CursorStatement::Fetch { is_move: false, .. }) => prepared.columns = Columns::Deferred,
                 _ => {}
             }
         }
@@ -60,11 +60,11 @@ impl PreparedStatement {
         if is_engines && source.is_some() {
             // The source is asked when the client asks, or when it runs.
             prepared.types = given.map(|type_| type_.unwrap_or_else(Type::unknown)).collect();
-            prepared.columns = Columns::Late;
+            prepared.columns = Columns::Deferred;
         } else if is_engines {
             let described = engine.describe(query, oids);
             let before = || text[..start].chars().count();
-            let described = described.map_err(|error| Failure::from(error).placed(Some(before())))?;
+            let described = described.map_err(|error| Failure::from(error).with_offset(Some(before())))?;
             (prepared.types, prepared.columns) = (described.parameters, described.columns);
         } else {
             let names = match settings::command(&statement.kind) {
@@ -94,7 +94,7 @@ impl PreparedStatement {
         const PARAMETER: usize = 128;
         let columns = match &self.columns {
             Columns::Known(columns) => columns.iter().map(|column| size_of_val(column) + column.0.len()).sum(),
-            Columns::None | Columns::Late => 0,
+            Columns::None | Columns::Deferred => 0,
         };
         self.text.len() + self.types.len() * PARAMETER + columns
     }
@@ -130,12 +130,12 @@ impl PreparedStatement {
 
     /// Whether a source is to be asked for its columns.
     pub fn is_open(&self) -> bool {
-        self.source.is_some() && self.columns == Columns::Late
+        self.source.is_some() && self.columns == Columns::Deferred
     }
 
     /// The query of a cursor that has been declared.
     pub fn running(query: &str) -> Self {
-        Self { text: query.to_owned(), columns: Columns::Late, ..Self::default() }
+        Self { text: query.to_owned(), columns: Columns::Deferred, ..Self::default() }
     }
 
     /// PostgreSQL's number for the type of each parameter: the client's own where it gave one, since it may have another

@@ -70,7 +70,7 @@ fn what_was_set_is_kept_or_given_back() {
     let mut settings = Settings::new(&[("application_name", "a")]);
     let name = find("application_name").unwrap();
     let set = |settings: &mut Settings, value: &str, is_local| {
-        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).nothing())
+        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).empty_charge())
     };
     assert_eq!(set(&mut settings, "b", false), Some(("application_name", "b".to_owned())));
     let mark = settings.mark();

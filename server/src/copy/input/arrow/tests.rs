@@ -41,7 +41,7 @@ fn message_boundaries_do_not_change_a_stream() {
     for piece in [1, 7, 1000, stream.len()] {
         let budget = budget();
         assert_eq!(rows(&stream, piece, &budget).unwrap(), 1007, "{piece}");
-        assert_eq!(budget.rest(), 64 << 20);
+        assert_eq!(budget.remaining(), 64 << 20);
     }
     // Without the end mark, with a byte after it, and with a cut within it.
     assert_eq!(rows(&stream[..stream.len() - 8], 100, &budget()).unwrap(), 1007);
@@ -76,7 +76,7 @@ fn a_message_larger_than_the_budget_is_refused() {
     let small = Budget::new(Some(100_000));
     let refused = rows(&stream, 1000, &small);
     assert!(matches!(refused, Err(Failure::Limit(LimitError::SessionMemory(100_000)))));
-    assert_eq!(small.rest(), 100_000);
+    assert_eq!(small.remaining(), 100_000);
     // The length in the metadata is enough to refuse it: its body has not arrived.
     let start = stream.len() - 8 - (batch(10_000).get_array_memory_size() / 2);
     assert!(rows(&stream[..start], 1000, &small).is_err());
@@ -109,6 +109,6 @@ proptest! {
         changed[at] = byte;
         let budget = budget();
         let _ = rows(&changed, piece, &budget);
-        prop_assert_eq!(budget.rest(), 64 << 20);
+        prop_assert_eq!(budget.remaining(), 64 << 20);
     }
 }

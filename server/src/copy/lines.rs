@@ -9,14 +9,14 @@ use super::Context;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::{ColumnWriter, Unsupported, ValueError, described};
+use crate::value::{ColumnWriter, Unsupported, ValueError, with_database_type};
 
 /// The schema of a result, with the engine's names of the types.
 pub(crate) fn described_schema(rows: &dyn Rows) -> Schema {
     let schema = rows.schema();
     let names = rows.type_names().iter().map(Some).chain(std::iter::repeat(None));
     let fields = schema.fields().iter().zip(names).map(|(field, name)| match name {
-        Some(name) => Arc::new(described(field, name)),
+        Some(name) => Arc::new(with_database_type(field, name)),
         None => Arc::clone(field),
     });
     Schema::new(fields.collect::<Fields>())

@@ -25,7 +25,7 @@ impl Session {
             ExtendedMessage::Bind { portal, statement, formats, values, results } => {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(&prepared.kind)?;
-                let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
+                let mut charge = budget.charge(prepared.max_bytes(formats, values))?;
                 let values = prepared.bind(statement, formats, values, &mut charge)?;
                 let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
                 let bytes = portal.len() + held + size_of_val(&results[..]);

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::{CopyDataError, TargetColumn};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
-use crate::parameter::{InputError, ParameterValue, from_binary, from_text, most_bytes};
+use crate::parameter::{InputError, ParameterValue, from_binary, from_text, max_bytes};
 use crate::value::types::{Type, TypeKind};
 
 /// A batch is complete when it reaches this number of rows, or [`BATCH_BYTES`].
@@ -72,7 +72,7 @@ impl Rows {
             RawValue::Text(bytes) => (bytes, false),
             RawValue::Binary(bytes) => (bytes, true),
         };
-        let bound = most_bytes(&target.type_, bytes, is_binary);
+        let bound = max_bytes(&target.type_, bytes, is_binary);
         self.bytes += bound;
         grow_charge(&mut self.charge, self.bytes)?;
         let value = match raw {

@@ -100,11 +100,11 @@ impl PreparedStatement {
     }
 
     /// The maximum number of bytes that values for it take.
-    pub fn most_bytes(&self, formats: &[i16], values: &[Option<Vec<u8>>]) -> usize {
+    pub fn max_bytes(&self, formats: &[i16], values: &[Option<Vec<u8>>]) -> usize {
         let open = Type::unknown();
         let types = self.types.iter().chain(std::iter::repeat(&open));
         let most = values.iter().zip(types).enumerate().map(|(at, (bytes, type_))| match bytes {
-            Some(bytes) => parameter::most_bytes(type_, bytes, format(formats, at) == 1),
+            Some(bytes) => parameter::max_bytes(type_, bytes, format(formats, at) == 1),
             None => 0,
         });
         most.sum()

@@ -15,13 +15,13 @@ use crate::cast::cast;
 use crate::placeholder::Placeholders;
 use crate::{Home, LibraryConnection, Translated};
 
-/// What the rows that are copied in are called in the INSERT.
+/// The name of the copied rows in the INSERT of COPY … FROM.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
 
-/// The batches of what the session itself asks.
-pub(crate) const BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
+/// The size of batches for queries of the session itself.
+pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
 
-/// The table of a statement that creates one with columns that number their rows.
+/// The table of a CREATE TABLE with columns that number their rows.
 pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
     match &statement.kind {
         StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
@@ -71,10 +71,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 }
 
 impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
-    /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
+    /// Sets the result of `pg_backend_pid()` (`catalog_functions.sql`).
     fn set_session_number(&mut self, process: i32) -> Result<(), EngineError> {
         let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
-        self.connection.execute(&statement, &[], BATCH, false).map(drop)
+        self.connection.execute(&statement, &[], OWN_BATCH, false).map(drop)
     }
 
     fn execute(
@@ -112,7 +112,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.description(statement, types)
     }
 
-    /// The INSERT casts texts to the columns' types. Other columns bring theirs.
+    /// The INSERT casts texts to the columns' types. Other values keep their types.
     fn insert(
         &mut self,
         table: &str,
@@ -129,12 +129,12 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
         let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
         let statement = Translated::of(&statement).edited(|text| self.home.edits(text));
-        // The place is one in a statement that the client has not written.
-        let placeless = |error| EngineError { position: None, ..error };
-        self.connection.insert(&statement, BATCH_NAME, batch).map_err(placeless)
+        // The client has not written this statement, so a position in it has no meaning.
+        let without_position = |error| EngineError { position: None, ..error };
+        self.connection.insert(&statement, BATCH_NAME, batch).map_err(without_position)
     }
 
-    /// CREATE TABLE with columns that number their rows becomes several statements.
+    /// A CREATE TABLE with columns that number their rows becomes several statements.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered_table(statement).is_some()
     }

@@ -1,11 +1,11 @@
-//! A client's statement in DuckDB's SQL, and where its parts were in the client's text.
+//! A client's statement in DuckDB's SQL, with a map of positions to the client's text.
 
 use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 
 use crate::{Home, catalog, errors, literal};
 
-/// A statement as DuckDB takes it.
+/// A statement in DuckDB's SQL.
 #[derive(Clone, Debug, Default)]
 pub struct Translated {
     /// Its text.
@@ -15,12 +15,12 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// A statement of a client of PostgreSQL.
+    /// Translates a statement of a client of PostgreSQL.
     pub fn new(statement: &str, home: &Home) -> Self {
         Self::of(statement).translated(home)
     }
 
-    /// A statement that is DuckDB's already.
+    /// A statement that is in DuckDB's SQL already.
     pub(crate) fn of(statement: &str) -> Self {
         Self { text: statement.to_owned(), map: PositionMap::default() }
     }
@@ -40,12 +40,12 @@ impl Translated {
         Self { text: text.into_owned(), map: self.map.then(map) }
     }
 
-    /// The character of the client's statement, from 0, for a character of this one.
+    /// The position in the client's statement, in characters from 0, for a position in this one.
     pub fn position(&self, character: usize) -> usize {
         self.map.old_character(character)
     }
 
-    /// What DuckDB said about the statement, as an error with its SQLSTATE, and its place in the client's text.
+    /// Makes an error with an SQLSTATE of DuckDB's error text. Its position is in the client's text.
     pub fn error(&self, text: &str) -> EngineError {
         let error = errors::error(text, &self.text);
         EngineError { position: error.position.map(|position| self.position(position)), ..error }

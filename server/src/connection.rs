@@ -35,7 +35,7 @@ use crate::observe::{FieldValue, Observer, increment};
 use crate::serve::ServerContext;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
-use crate::session::{Session, Told, TransactionState};
+use crate::session::{Reported, Session, TransactionState};
 
 /// How long a refused client may take to read the reason.
 const LAST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -180,7 +180,7 @@ fn run_session(
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,
-        told: Told::default(),
+        reported: Reported::default(),
         encode_cpu: shared.encode_cpu,
         link_estimate: None,
     };

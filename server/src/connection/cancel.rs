@@ -360,7 +360,7 @@ pub fn stop_in_background(control: &Arc<Control>, reason: StopReason) -> io::Res
     let control = Arc::clone(control);
     in_background(move || {
         if let Some(stopping) = control.stop(reason) {
-            // Only after a disconnect is the socket closed on this side too: nobody reads the rest of the result.
+            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, so the wait is limited.
             stopping.wait((reason == StopReason::Gone).then_some(CLIENT_READ_TIMEOUT));
         }
     })

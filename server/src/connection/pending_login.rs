@@ -87,7 +87,7 @@ impl Waiting {
         self.origins.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(origin, _)| *origin)
     }
 
-    /// Evicts the oldest one of a place.
+    /// Evicts the oldest connection of an origin.
     fn evict_oldest(&mut self, origin: Origin) {
         let first = self.origins.get(&origin).and_then(|numbers| numbers.first().copied());
         if let Some((_, socket)) = first.and_then(|first| self.remove(first)) {
@@ -109,7 +109,7 @@ impl Waiting {
 }
 
 impl PendingLogin {
-    /// The client has logged in, and is no longer evicted.
+    /// Notes that the client has logged in. The connection is no longer evicted.
     ///
     /// # Errors
     /// If it was evicted before.
@@ -170,7 +170,7 @@ mod tests {
         let evicted: Vec<_> = arrived.iter().map(PendingLogin::was_evicted).collect();
         assert_eq!(evicted, [true, true, false, false, false]);
         assert_eq!(arrived[0].mark_logged_in(), Err(LimitError::AddressLogins));
-        // A connection that has logged in stays, and makes room for another one.
+        // A connection that has logged in is not evicted, and no longer counts for its address.
         arrived[2].mark_logged_in().unwrap();
         arrived.push(all.admit(&socket()).unwrap());
         assert!(arrived[2..].iter().all(|pending| !pending.was_evicted()));

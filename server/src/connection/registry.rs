@@ -91,7 +91,7 @@ impl Registry {
         Ok(Registration { process, secret, control, registry: Arc::clone(self) })
     }
 
-    /// Fails if there is no room for another session.
+    /// Fails if another session would exceed a limit.
     pub fn check_limits(&self, user: &SessionUser, limits: &Limits) -> Result<(), LimitError> {
         self.sessions().check_limits(user, limits)
     }

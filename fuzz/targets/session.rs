@@ -13,7 +13,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
     BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineAnswer, EngineError, EngineSession,
-    Interrupt, Parameter, Rows, ServeOptions, Server, SqlState, SessionUser, value::types::Type,
+    Interrupt, Parameter, Rows, ServeOptions, Server, SessionUser, SqlState, value::types::Type,
 };
 use colonnade_sql::Statement;
 

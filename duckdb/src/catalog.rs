@@ -7,17 +7,17 @@
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and the default collation is removed.
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
-//! - `public` becomes `main`, and the database's own name before a schema is accepted (`home.rs`).
+//! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
-mod home;
 mod series;
+mod served_database;
 mod vectors;
 
 use casts::Casts;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
-pub use home::Home;
+pub use served_database::ServedDatabase;
 
 const SCHEMA: &str = "pg_catalog";
 const INFORMATION: &str = "information_schema";

@@ -70,7 +70,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         sequences: &[String],
     ) -> Result<(), EngineError> {
         let created = Translated::of(statement.text).edited(|_| numbered::edits(table, sequences));
-        self.connection.execute(&created.translated(&self.home), &[], OWN_BATCH, false).map(drop)
+        self.connection.execute(&created.translated(&self.served), &[], OWN_BATCH, false).map(drop)
     }
 
     /// Runs a statement that the client has not written. A position in it has no meaning for the client.

@@ -177,7 +177,7 @@ mod tests {
     use colonnade_sql::Dialect;
 
     use super::*;
-    use crate::Home;
+    use crate::ServedDatabase;
 
     /// A connection that answers requests to describe a statement with these results, in order. It runs no statement.
     struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
@@ -227,8 +227,8 @@ mod tests {
         sql: &str,
         answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
-        let home = Home { database: "shop".to_owned(), has_public: false };
-        let mut session = TranslatingSession::new(Answering(answers.into()), home);
+        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+        let mut session = TranslatingSession::new(Answering(answers.into()), served);
         let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
         description

@@ -61,20 +61,20 @@ pub enum Refusal {
     #[error("{0} needs a statement after it")]
     NoStatement(&'static str),
     /// More bytes than the operator allows.
-    #[error("the statement has {bytes} bytes, more than --max-statement-bytes {most}; split it, or use COPY for rows")]
+    #[error("the statement has {bytes} bytes, more than --max-statement-bytes {limit}; split it, or use COPY for rows")]
     Long {
         /// The statement's length.
         bytes: usize,
         /// The limit.
-        most: usize,
+        limit: usize,
     },
     /// A construct occurs more often than DuckDB's stack, memory or time allow.
-    #[error("the statement has more than {most} {what}; split it, or write parts of it into temporary tables")]
+    #[error("the statement has more than {limit} {what}; split it, or write parts of it into temporary tables")]
     Deep {
         /// The construct.
         what: &'static str,
         /// The limit.
-        most: usize,
+        limit: usize,
     },
 }
 
@@ -145,7 +145,7 @@ impl Fence {
     /// If the user may not send it.
     pub fn check(&self, sql: &str, rights: Rights) -> Result<CheckedStatement, Refusal> {
         if sql.len() > self.max_bytes {
-            return Err(Refusal::Long { bytes: sql.len(), most: self.max_bytes });
+            return Err(Refusal::Long { bytes: sql.len(), limit: self.max_bytes });
         }
         let (mut head, mut depth, mut has_returning) =
             (Vec::with_capacity(statement::HEAD_TOKENS), Depth::default(), false);

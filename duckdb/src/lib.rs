@@ -3,7 +3,7 @@
 //!
 //! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
-//!   (`literal`), PostgreSQL's schema `public` ([`Home`]);
+//!   (`literal`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
 //! - `numbered` and `create` make sequences for columns that number their rows;
 //! - [`types`] has the names of DuckDB's types;
@@ -29,7 +29,7 @@ mod session;
 mod translated;
 pub mod types;
 
-pub use catalog::Home;
+pub use catalog::ServedDatabase;
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;
 pub use translated::Translated;

@@ -13,7 +13,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
 use crate::placeholder::Placeholders;
-use crate::{Home, LibraryConnection, Translated};
+use crate::{LibraryConnection, ServedDatabase, Translated};
 
 /// The name of the copied rows in the INSERT of COPY … FROM.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
@@ -32,17 +32,17 @@ pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a Cre
 /// A session over a connection of DuckDB's library.
 pub struct TranslatingSession<C> {
     pub(crate) connection: C,
-    pub(crate) home: Home,
+    pub(crate) served: ServedDatabase,
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// A session in the database `home`.
-    pub fn new(connection: C, home: Home) -> Self {
-        Self { connection, home }
+    /// A session in the database `served`.
+    pub fn new(connection: C, served: ServedDatabase) -> Self {
+        Self { connection, served }
     }
 
     pub(crate) fn translated(&self, statement: &str) -> Translated {
-        Translated::new(statement, &self.home)
+        Translated::new(statement, &self.served)
     }
 
     fn run(
@@ -128,7 +128,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         let values: Vec<_> = values.collect();
         let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
         let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
-        let statement = Translated::of(&statement).edited(|text| self.home.edits(text));
+        let statement = Translated::of(&statement).edited(|text| self.served.edits(text));
         // The client has not written this statement, so a position in it has no meaning.
         let without_position = |error| EngineError { position: None, ..error };
         self.connection.insert(&statement, BATCH_NAME, batch).map_err(without_position)

@@ -3,7 +3,7 @@
 use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 
-use crate::{Home, catalog, errors, literal};
+use crate::{ServedDatabase, catalog, errors, literal};
 
 /// A statement in DuckDB's SQL.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +16,8 @@ pub struct Translated {
 
 impl Translated {
     /// Translates a statement of a client of PostgreSQL.
-    pub fn new(statement: &str, home: &Home) -> Self {
-        Self::of(statement).translated(home)
+    pub fn new(statement: &str, served: &ServedDatabase) -> Self {
+        Self::of(statement).translated(served)
     }
 
     /// A statement that is in DuckDB's SQL already.
@@ -26,8 +26,8 @@ impl Translated {
     }
 
     /// Translates PostgreSQL's SQL in it into DuckDB's.
-    pub(crate) fn translated(self, home: &Home) -> Self {
-        self.edited(catalog::edits).edited(literal::edits).edited(|text| home.edits(text))
+    pub(crate) fn translated(self, served: &ServedDatabase) -> Self {
+        self.edited(catalog::edits).edited(literal::edits).edited(|text| served.edits(text))
     }
 
     /// The statement after a change.
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_clients_text() {
-        let home = Home { database: "shop".to_owned(), has_public: false };
+        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
         let sql = "select '{1}'::int4[], '\\x00'::bytea from public.t, pg_catalog.pg_class where nope = 1";
-        let translated = Translated::new(sql, &home);
+        let translated = Translated::new(sql, &served);
         assert_eq!(translated.text, "select CAST(['1'] AS int4[]), unhex('00') from main.t, pg_class where nope = 1");
         let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!";
         assert_eq!(translated.error(text).position, sql.find("nope"));
-        let plain = Translated::new("select é, nope", &home);
+        let plain = Translated::new("select é, nope", &served);
         assert_eq!((plain.map.clone(), plain.error(text).position), (PositionMap::default(), Some(10)));
     }
 }

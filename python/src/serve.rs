@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
-use colonnade_duckdb::{Home, LibraryConnection, StatementTypes, Translated, TranslatingSession, types};
+use colonnade_duckdb::{LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types};
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
     Rows, SessionUser, SqlState, parameter::ParameterValue,
@@ -28,15 +28,15 @@ pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
     database: Option<String>,
-    home: Home,
+    served: ServedDatabase,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        let (name, has_public) = engine.getattr("home")?.extract()?;
-        let home = Home { database: name, has_public };
-        Ok(Self { version, database, home, engine: engine.clone().unbind() })
+        let (name, has_public) = engine.getattr("served")?.extract()?;
+        let served = ServedDatabase { database: name, has_public };
+        Ok(Self { version, database, served, engine: engine.clone().unbind() })
     }
 }
 
@@ -56,7 +56,7 @@ impl Engine for PyEngine {
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection { session, is_read_only };
-            Ok(Box::new(TranslatingSession::new(connection, self.home.clone())) as Box<dyn EngineSession>)
+            Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
     }
 }

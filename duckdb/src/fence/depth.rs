@@ -197,6 +197,6 @@ impl Depth {
     }
 }
 
-fn check_count(count: usize, most: usize, what: &'static str) -> Result<(), Refusal> {
-    if count > most { Err(Refusal::Deep { what, most }) } else { Ok(()) }
+fn check_count(count: usize, limit: usize, what: &'static str) -> Result<(), Refusal> {
+    if count > limit { Err(Refusal::Deep { what, limit }) } else { Ok(()) }
 }

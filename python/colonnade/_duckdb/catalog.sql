@@ -54,10 +54,10 @@ INSERT INTO types VALUES
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
 
--- The name of a schema for clients. `home` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
-CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
+-- The name of a schema for clients. `main_name` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
+CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.main_name() ELSE place END;
 -- The reverse, for names that clients give.
-CREATE MACRO engine_schema(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
+CREATE MACRO engine_schema(place) AS CASE place WHEN colonnade_catalog.main.main_name() THEN 'main' ELSE place END;
 
 -- Clients see two databases: the current one, and the one with temporary tables.
 CREATE MACRO is_visible(database) AS database = current_database() OR database = 'temp';

@@ -122,11 +122,11 @@ class Engine:
         #: The name that clients must use for the database; None for a database in memory, which accepts any name.
         self.database = None if path == ":memory:" else self._database
         #: The name of the database, and whether it has a schema `public`. If not, clients see `main` as `public`.
-        self.home = (self._database, has_public)
+        self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
-        home = "main" if has_public else "public"
-        attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
+        main_name = "main" if has_public else "public"
+        attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:

@@ -15,14 +15,14 @@ const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
 /// The served database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct ServedDatabase {
     /// Its name.
     pub database: String,
     /// Whether it has a schema `public`.
     pub has_public: bool,
 }
 
-impl Home {
+impl ServedDatabase {
     /// The changes after which a statement has DuckDB's names of the database's objects.
     pub(crate) fn edits(&self, statement: &str) -> Edits {
         edits(statement, &self.database, self.has_public)
@@ -137,7 +137,7 @@ fn is_dot(tokens: &[Token<'_>], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn at_home(statement: &str, database: &str, has_public: bool) -> String {
+    fn rewritten_for(statement: &str, database: &str, has_public: bool) -> String {
         edits(statement, database, has_public).apply(statement).text.into_owned()
     }
 
@@ -162,14 +162,14 @@ mod tests {
             ("select * from other.information_schema.tables", "select * from other.information_schema.tables"),
             ("select other.public.i from other", "select other.public.i from other"),
         ] {
-            assert_eq!(at_home(given, "shop", false), expected, "{given}");
+            assert_eq!(rewritten_for(given, "shop", false), expected, "{given}");
         }
     }
 
     #[test]
     fn a_database_with_a_schema_public_is_not_rewritten() {
         for statement in ["select * from public.t", "create schema public", "SET search_path = 'public'"] {
-            assert_eq!(at_home(statement, "shop", true), statement);
+            assert_eq!(rewritten_for(statement, "shop", true), statement);
         }
     }
 
@@ -177,7 +177,7 @@ mod tests {
         #[test]
         fn arbitrary_statements_never_panic(given in "(public|shop|pg_catalog|information_schema|schema|use|exists|set|search_path|\
                                                  nextval|[.()' é\"a:$1]){0,16}") {
-            let _ = at_home(&given, "shop", false);
+            let _ = rewritten_for(&given, "shop", false);
         }
     }
 }

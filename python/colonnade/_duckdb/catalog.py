@@ -36,8 +36,8 @@ def attach_catalog(
     root: DuckDBPyConnection, database: str, main_name: str, fence: Fence | None, scratch: Path | None = None
 ) -> None:
     """Attach PostgreSQL's catalog read-only, so that no session changes it. It is a file, because a database in memory
-    cannot be attached read-only. `main_name` is the name of `main` in the catalog. With a fence, the catalog hides files.
-    In `scratch`, the next process finds the file again.
+    cannot be attached read-only. `main_name` is the name of `main` in the catalog. With a fence, the catalog hides
+    files. In `scratch`, the next process finds the file again.
     """
     with nullcontext(scratch) if scratch is not None else tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = Path(directory) / "catalog.duckdb"

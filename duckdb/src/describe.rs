@@ -236,7 +236,7 @@ mod tests {
 
     /// Such an error aborts DuckDB's transaction at each step.
     #[test]
-    fn an_error_that_is_not_about_types_is_told() {
+    fn an_error_that_is_not_about_types_is_reported() {
         for code in [SqlState::OUT_OF_MEMORY, SqlState::QUERY_CANCELED, SqlState::IO_ERROR] {
             for description in [
                 described("select $1", [failed(code)]),

@@ -23,6 +23,7 @@ mod chunks;
 mod connect;
 pub mod dtype;
 mod error;
+pub mod export;
 mod feed;
 mod file_uri;
 mod gaps;

@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use colonnade_client::Dialect;
+use colonnade_client::{Connection, Dialect};
 
 use crate::session::Session;
 
@@ -34,7 +34,7 @@ enum Info {
 /// # Errors
 /// None: the arrays have the schema's types.
 pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Result<Single> {
-    let (name, version) = vendor(session);
+    let (name, version) = vendor(session.source());
     let all = [
         (InfoCode::VendorName, Some(Info::Text(name))),
         (InfoCode::VendorVersion, version.map(Info::Text)),
@@ -53,8 +53,8 @@ pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Resu
 }
 
 /// The database's name and version.
-fn vendor(session: &Session) -> (String, Option<String>) {
-    let server = session.server();
+pub(crate) fn vendor(source: &dyn Connection) -> (String, Option<String>) {
+    let server = source.server();
     match server.split_once(' ') {
         // `colonnade serve` says PostgreSQL's version, and in parentheses its own and that of the engine.
         Some(_) if server.starts_with(|first: char| first.is_ascii_digit()) => {

@@ -17,6 +17,7 @@ use crate::connection::not_implemented;
 use crate::error::{converted, refused};
 use crate::schema;
 use crate::session::Session;
+use crate::types;
 
 /// The parts of a result.
 pub(crate) struct Parts {
@@ -123,10 +124,7 @@ impl Part {
         let connection = self.parts.connections.get(self.place).ok_or_else(none_left)?;
         let (sql, options) = (&self.parts.queries[self.place], &self.parts.options);
         let stream = connection.query(sql.into(), options, &mut || true).map_err(|error| converted(&error))?;
-        let stream = match options.max_result_bytes {
-            Some(most) => client::limited(stream, most),
-            None => stream,
-        };
+        let stream = types::stream(stream, &**connection, options);
         Ok(Box::new(PartStream { stream, _parts: self.parts }))
     }
 }

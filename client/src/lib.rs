@@ -58,7 +58,7 @@ pub use error::{Error, ErrorKind};
 pub use file_uri::{FileUri, MEMORY};
 pub use gaps::Gaps;
 pub use literal::bind;
-pub use options::{Compression, Parallel, QueryOptions};
+pub use options::{Compression, Parallel, QueryOptions, TYPE_NAME_KEY};
 pub use parameter::{Date, Parameters, Sent, Time, Value};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use printable::printable;

@@ -152,9 +152,16 @@ def test_the_user_and_the_password_stand_beside_the_uri(maria: mariadb.Server) -
     assert "hunter2" not in str(failed.value)
 
 
+def test_a_uri_of_colonnade_serve(served: Database) -> None:
+    uri = served.uri.replace("postgresql://", "colonnade://")
+    with connect(uri) as connection, connection.cursor() as cursor:
+        assert cursor.execute("select 1 as a").fetchall() == [(1,)]
+        assert connection.adbc_get_info()["vendor_name"] == "Colonnade"
+
+
 def test_a_uri_of_no_source(tmp_path: Path) -> None:
-    with pytest.raises(dbapi.NotSupportedError, match="no source for colonnade:"):
-        connect("colonnade://127.0.0.1")
+    with pytest.raises(dbapi.NotSupportedError, match="no source for oracle:"):
+        connect("oracle://127.0.0.1")
     with pytest.raises(dbapi.ProgrammingError, match='set the option "uri"'):
         connect(None)
     with pytest.raises(dbapi.ProgrammingError, match="no users"):

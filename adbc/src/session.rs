@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use colonnade_client::{Answer, Cancel, Connection, Dialect, Parameters, QueryOptions, Statement};
 
 use crate::error::{converted, refused, with_sqlstate};
-use crate::partitions::{Part, WeakPart};
+use crate::partitions::local::{Part, WeakPart};
 use crate::rows::{Rows, WeakRows};
 use crate::types;
 
@@ -69,11 +69,11 @@ impl Session {
         self.free()
     }
 
-    /// Begins to read a part of a result.
+    /// Begins to read a part of a result that only this process can read.
     ///
     /// # Errors
     /// Those of the source.
-    pub(crate) fn read_part(&self, part: Part) -> Result<Rows> {
+    pub(crate) fn read_local_part(&self, part: Part) -> Result<Rows> {
         let Some((sql, options)) = part.own_query() else {
             *self.part.lock().unwrap_or_else(PoisonError::into_inner) = part.downgrade();
             return Rows::streamed(part.open()?);

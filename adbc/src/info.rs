@@ -21,6 +21,8 @@ use crate::session::Session;
 pub(crate) type Single = RecordBatchIterator<std::array::IntoIter<std::result::Result<RecordBatch, ArrowError>, 1>>;
 
 const NAME: &str = "ADBC driver of Colonnade";
+/// That of the crate `arrow-array`, which does not tell it.
+const ARROW_VERSION: &str = "v60.1.0";
 
 /// A value of the union that ADBC has for them.
 enum Info {
@@ -41,7 +43,8 @@ pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Resu
         (InfoCode::VendorSql, Some(Info::Truth(true))),
         (InfoCode::VendorSubstrait, Some(Info::Truth(false))),
         (InfoCode::DriverName, Some(Info::Text(NAME.to_owned()))),
-        (InfoCode::DriverVersion, Some(Info::Text(env!("CARGO_PKG_VERSION").to_owned()))),
+        (InfoCode::DriverVersion, Some(Info::Text(format!("v{}", env!("CARGO_PKG_VERSION"))))),
+        (InfoCode::DriverArrowVersion, Some(Info::Text(ARROW_VERSION.to_owned()))),
         (InfoCode::DriverAdbcVersion, Some(Info::Number(ADBC_VERSION_1_1_0.into()))),
     ];
     let wanted = |code: &InfoCode| codes.is_none_or(|codes| codes.contains(code));

@@ -29,8 +29,8 @@ pub struct QueryOptions {
     pub as_text: Vec<String>,
     /// PostgreSQL with the extension: whether parallel workers encode.
     pub parallel: Parallel,
-    /// PostgreSQL, `colonnade serve`, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source
-    /// knows it ([`TYPE_NAME_KEY`]). With PostgreSQL's extension and `colonnade serve`, this takes a round trip more for each query.
+    /// PostgreSQL, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source knows it
+    /// ([`TYPE_NAME_KEY`]). With PostgreSQL's extension, this takes a round trip more for each query.
     pub type_names: bool,
 }
 

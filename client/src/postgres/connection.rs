@@ -84,7 +84,9 @@ impl Connection for PostgresConnection {
         let dialect = self.literals(statement)?;
         let sql = statement.with_literals(dialect)?;
         let copy = request::copy(&sql, options, dialect)?;
-        let types = if options.type_names { self.column_types(&sql, keep)? } else { Vec::new() };
+        // `colonnade serve` cannot describe every query that it can run.
+        let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
+        let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
         let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;

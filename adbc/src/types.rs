@@ -136,17 +136,16 @@ fn uuids(given: &ArrayRef) -> Option<ArrayRef> {
 
 /// The bytes of 32 hexadecimal digits, in groups of 8, 4, 4, 4 and 12.
 fn uuid(text: &str) -> Option<[u8; UUID_BYTES]> {
+    /// Where the two digits of each byte begin, and where hyphens stand.
+    const DIGITS: [usize; UUID_BYTES] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-    let text = text.as_bytes();
-    if text.len() != 2 * UUID_BYTES + HYPHENS.len() || HYPHENS.iter().any(|place| text[*place] != b'-') {
-        return None;
-    }
-    let mut digits = text.iter().filter(|byte| **byte != b'-').map(|byte| char::from(*byte).to_digit(16));
+    let text = <&[u8; 36]>::try_from(text.as_bytes()).ok()?;
+    let digit = |place: usize| char::from(text[place]).to_digit(16);
     let mut bytes = [0; UUID_BYTES];
-    for byte in &mut bytes {
-        *byte = (digits.next()?? << 4 | digits.next()??) as u8;
+    for (byte, place) in bytes.iter_mut().zip(DIGITS) {
+        *byte = (digit(place)? << 4 | digit(place + 1)?) as u8;
     }
-    digits.next().is_none().then_some(bytes)
+    HYPHENS.iter().all(|place| text[*place] == b'-').then_some(bytes)
 }
 
 #[cfg(test)]

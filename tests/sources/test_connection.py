@@ -41,8 +41,11 @@ def test_what_cannot_be_connected_to(uri: str, error: type[Exception], message: 
 
 
 def test_a_uri_of_colonnade_serve(uri: str) -> None:
-    with colonnade.connect(uri.replace("postgresql://", "colonnade://")) as connection:
-        assert connection.query("select 1 as a").to_arrow()["a"].to_pylist() == [1]
+    own = uri.replace("postgresql://", "colonnade://")
+    with colonnade.connect(own) as connection:
+        connection.execute("create table uri_of_serve as select 1 as a")
+        assert colonnade.read_sql_table("uri_of_serve", own, return_type="arrow")["a"].to_pylist() == [1]
+        connection.execute("drop table uri_of_serve")
     # Without a port, it is the one on which `colonnade serve` listens by default.
     with pytest.raises(colonnade.OperationalError) as failed:
         colonnade.connect("colonnade://u@no-such-host.invalid/d")

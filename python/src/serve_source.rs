@@ -226,7 +226,8 @@ impl SourceSession {
     /// PostgreSQL's description of a statement.
     fn described(&self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
         let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(statement, types, &mut || !stopped.load(Ordering::Acquire));
+        let found =
+            self.source.describe(statement, types, &QueryOptions::default(), &mut || !stopped.load(Ordering::Acquire));
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
             return Ok(Description { columns: Columns::Deferred, ..Description::default() });
         };

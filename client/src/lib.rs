@@ -48,6 +48,7 @@ mod stats;
 mod system_user;
 mod tls;
 mod uri;
+mod write;
 
 pub use allowance::limited;
 pub use batch::Batch;
@@ -66,3 +67,4 @@ pub use produced::Produced;
 pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, StatementDescription, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;
+pub use write::{IfExists, TableWriter, WriteTarget, Writing, write};

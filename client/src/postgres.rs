@@ -23,6 +23,7 @@ mod simple;
 mod state;
 mod target;
 mod type_names;
+mod write;
 
 pub(crate) use state::changed;
 

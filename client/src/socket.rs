@@ -100,6 +100,13 @@ impl Socket {
         }
     }
 
+    /// Whether a receive would return at once, with bytes or because the peer has closed.
+    pub(crate) fn is_readable(&self) -> bool {
+        let mut polled = libc::pollfd { fd: self.descriptor(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `polled` is one entry, and the descriptor is open as long as self is.
+        unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
+    }
+
     /// Makes closing reset the connection. A server that waits for a full buffer would otherwise consider the closed
     /// connection slow, and notice its end only minutes later.
     pub(crate) fn reset_at_close(&self) {

@@ -4,7 +4,8 @@ use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
 use crate::partition::Offer;
-use crate::{Batch, Dialect, Error, QueryOptions, Statement, Stats};
+use crate::write::Writing;
+use crate::{Batch, Dialect, Error, ErrorKind, QueryOptions, Statement, Stats};
 
 /// Called before each chunk, and about ten times a second while waiting. `false` cancels the query on the server, and
 /// the waiting call returns an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
@@ -85,6 +86,16 @@ pub trait Connection: Send + Sync {
     /// What the source offers for reading one result in parts.
     fn partitioning(&self) -> Offer<'_> {
         Offer::Nothing
+    }
+
+    /// The way to write into tables.
+    ///
+    /// # Errors
+    /// `Unsupported` if this version cannot write to the source.
+    fn writing(&self) -> Result<&dyn Writing, Error> {
+        let message = "this version cannot write to this source";
+        let hint = "write to PostgreSQL or to an SQLite file; for this database use its own loader";
+        Err(Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000").with_hint(hint))
     }
 
     /// A handle that cancels the running query from another thread.

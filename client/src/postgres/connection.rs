@@ -18,6 +18,7 @@ use crate::partition::Offer;
 use crate::rows::RowStream;
 use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Tick};
 use crate::socket::Socket;
+use crate::write::Writing;
 use crate::{
     Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
     Statement, StatementDescription, Transaction,
@@ -189,6 +190,10 @@ impl Connection for PostgresConnection {
         }
     }
 
+    fn writing(&self) -> Result<&dyn Writing, Error> {
+        Ok(self)
+    }
+
     fn dialect(&self) -> Dialect {
         // The source behind a Colonnade server may change how it reads literals. The server then reports the new
         // dialect.
@@ -281,7 +286,7 @@ impl PostgresConnection {
         Err(error.with_origin(self.name()))
     }
 
-    fn delivery(&self) -> &Delivery {
+    pub(super) fn delivery(&self) -> &Delivery {
         &self.session.peer.server.delivery
     }
 }

@@ -42,6 +42,12 @@ impl Incoming {
         self.socket().set_timeout(timeout).map_err(lost)
     }
 
+    /// Whether a message has certainly arrived, at least in part. With TLS, only bytes that were received before count,
+    /// because a record on the socket may hold no message.
+    pub(crate) fn has_input(&self) -> bool {
+        !self.0.at_hand().is_empty() || matches!(&self.0.channel, Channel::Plain(socket) if socket.is_readable())
+    }
+
     /// The type of the next message and the length of its body, which must be read or skipped next.
     pub(crate) fn header(&mut self, tick: Tick<'_>) -> Result<(u8, usize), Error> {
         tick()?;

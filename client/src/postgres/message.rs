@@ -171,6 +171,18 @@ pub(crate) fn error_response(body: &[u8]) -> Error {
     error
 }
 
+/// Where an error happened, in the server's words: for COPY, the row and the column.
+pub(crate) fn context(body: &[u8]) -> Option<String> {
+    let mut body = MessageReader(body);
+    while let Ok(field @ 1..) = body.byte() {
+        let text = body.text().ok()?;
+        if field == b'W' {
+            return Some(text.into_owned());
+        }
+    }
+    None
+}
+
 /// The number at the end of a CommandComplete, such as `COPY 5` or `INSERT 0 5`.
 pub(crate) fn rows_of_tag(tag: &str) -> Option<u64> {
     tag.rsplit_once(' ')?.1.parse().ok()

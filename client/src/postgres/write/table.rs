@@ -1,0 +1,148 @@
+//! The statements about the table: whether it exists, its creation, and its columns.
+
+use colonnade_sql::{Dialect, quote};
+
+use super::transfer::{Transfer, WritePlan};
+use crate::shared_connection::AnswerError;
+use crate::write::IfExists;
+use crate::{Error, ErrorKind};
+
+/// A column of the table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableColumn {
+    pub(super) name: String,
+    /// The number of the type; of its base type if it is a domain.
+    pub(super) type_oid: u32,
+    pub(super) typmod: i32,
+    pub(super) is_enum: bool,
+    /// The number of the elements' type, if it is an array.
+    pub(super) element: Option<u32>,
+    /// The type as PostgreSQL shows it.
+    pub(super) type_name: String,
+}
+
+/// Makes the table ready. Returns its name, quoted and with its schema.
+pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<String, AnswerError> {
+    let target = &plan.target;
+    let named = match &target.schema {
+        Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
+        None => quoted(&target.table),
+    };
+    let found = find(transfer, &named)?;
+    let missing = || {
+        let message = format!("the table {named} does not exist");
+        let hint = "names are exact, with their case; if_exists=\"create_append\" creates it";
+        AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P01").with_hint(hint))
+    };
+    match (target.if_exists, found) {
+        (IfExists::Fail, Some((table, _))) => {
+            let message = format!("the table {table} exists");
+            let hint = "if_exists=\"append\" adds to it, \"truncate\" empties it before, \"replace\" makes a new one";
+            Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P07").with_hint(hint)))
+        }
+        (IfExists::Append | IfExists::Truncate, None) => Err(missing()),
+        (IfExists::Replace, Some((table, schema))) => {
+            transfer.ask(&format!("DROP TABLE {table}"))?;
+            create(transfer, plan, &schema)
+        }
+        (IfExists::Truncate, Some((table, _))) => {
+            transfer.ask(&format!("TRUNCATE TABLE {table}"))?;
+            Ok(table)
+        }
+        (IfExists::Append | IfExists::CreateAppend, Some((table, _))) => Ok(table),
+        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace, None) => {
+            let schema = match &target.schema {
+                Some(schema) => quoted(schema),
+                None => current_schema(transfer)?,
+            };
+            create(transfer, plan, &schema)
+        }
+    }
+}
+
+/// COPY's statement.
+pub(super) fn copy(table: &str, plan: &WritePlan) -> String {
+    let names: Vec<_> = plan.columns.iter().map(|(name, _)| quoted(name)).collect();
+    format!("COPY {table} ({}) FROM STDIN (FORMAT binary)", names.join(", "))
+}
+
+/// The columns of a table.
+pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<TableColumn>, AnswerError> {
+    let sql = format!(
+        "WITH RECURSIVE columns AS ( \
+           SELECT attnum, attname, atttypid AS type, atttypmod AS typmod FROM pg_catalog.pg_attribute \
+           WHERE attrelid = {}::pg_catalog.regclass AND attnum > 0 AND NOT attisdropped \
+           UNION ALL \
+           SELECT c.attnum, c.attname, t.typbasetype, CASE WHEN c.typmod = -1 THEN t.typtypmod ELSE c.typmod END \
+           FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type WHERE t.typtype = 'd') \
+         SELECT c.attname, c.type, c.typmod, t.typtype, e.oid, pg_catalog.format_type(c.type, c.typmod) \
+         FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type \
+         LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid \
+         WHERE t.typtype <> 'd' ORDER BY c.attnum",
+        text(table)
+    );
+    let rows = transfer.ask(&sql)?;
+    let number = |value: &Option<String>| value.as_deref().and_then(|value| value.parse::<i64>().ok());
+    Ok(rows
+        .into_iter()
+        .map(|row| TableColumn {
+            name: row.first().cloned().flatten().unwrap_or_default(),
+            type_oid: row.get(1).and_then(number).and_then(|oid| u32::try_from(oid).ok()).unwrap_or_default(),
+            typmod: row.get(2).and_then(number).and_then(|typmod| i32::try_from(typmod).ok()).unwrap_or(-1),
+            is_enum: row.get(3).is_some_and(|kind| kind.as_deref() == Some("e")),
+            element: row.get(4).and_then(number).and_then(|oid| u32::try_from(oid).ok()),
+            type_name: row.get(5).cloned().flatten().unwrap_or_default(),
+        })
+        .collect())
+}
+
+/// The table that a name means now, and its schema. A table that rows are added to is locked against changes of its
+/// columns until the end.
+fn find(transfer: &mut Transfer<'_>, named: &str) -> Result<Option<(String, String)>, AnswerError> {
+    let sql = format!(
+        "SELECT n.nspname, c.relname, c.relkind FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({})",
+        text(named)
+    );
+    let rows = transfer.ask(&sql)?;
+    let Some([Some(schema), Some(table), Some(kind)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
+    let schema = quoted(schema);
+    let table = format!("{schema}.{}", quoted(table));
+    if matches!(kind.as_str(), "r" | "p") {
+        transfer.ask(&format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))?;
+    }
+    Ok(Some((table, schema)))
+}
+
+/// The schema of a new table without one.
+fn current_schema(transfer: &mut Transfer<'_>) -> Result<String, AnswerError> {
+    let rows = transfer.ask("SELECT pg_catalog.current_schema()")?;
+    match rows.into_iter().flatten().next().flatten() {
+        Some(schema) => Ok(quoted(&schema)),
+        None => Err(AnswerError::Refused(
+            Error::new(ErrorKind::Database, "the search path names no schema in which a table could be created")
+                .with_sqlstate("3F000")
+                .with_hint("name one: schema=\"public\""),
+        )),
+    }
+}
+
+fn create(transfer: &mut Transfer<'_>, plan: &WritePlan, schema: &str) -> Result<String, AnswerError> {
+    if plan.target.table.len() > 63 {
+        let message = format!("the table's name has {} bytes, and PostgreSQL keeps 63", plan.target.table.len());
+        return Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42622")));
+    }
+    let table = format!("{schema}.{}", quoted(&plan.target.table));
+    let columns: Vec<_> = plan.columns.iter().map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+    transfer.ask(&format!("CREATE TABLE {table} ({})", columns.join(", ")))?;
+    Ok(table)
+}
+
+fn quoted(name: &str) -> String {
+    quote::identifier(name, Dialect::POSTGRES)
+}
+
+/// A literal that both settings of `standard_conforming_strings` read alike.
+fn text(value: &str) -> String {
+    quote::string(value, Dialect::POSTGRES)
+}

@@ -1,0 +1,271 @@
+//! The connection's thread while rows are written: the transaction, the COPY, and the end of both.
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY>
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+use super::table::{self, TableColumn};
+use crate::feed::POLL;
+use crate::postgres::ask::TextPart;
+use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
+use crate::postgres::server_connection::ServerConnection;
+use crate::postgres::simple::{self, Job};
+use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
+use crate::write::{WriteTarget, other_count};
+use crate::{Error, ErrorKind, Transaction};
+
+/// The most bytes of a CopyData message. PostgreSQL takes less than 1 GiB.
+const LARGEST: usize = 256 << 20;
+/// The attempts to roll back: a late cancel request can stop one.
+const ATTEMPTS: usize = 3;
+const SAVEPOINT: &str = "colonnade_write";
+
+/// The statement's parts that are known before the table is.
+pub(super) struct WritePlan {
+    pub(super) target: WriteTarget,
+    /// The names of the columns, and their types if the table is created.
+    pub(super) columns: Vec<(String, String)>,
+    /// Whether the writer was interrupted or is gone, so that nothing may be committed any more.
+    pub(super) abandoned: Arc<AtomicBool>,
+}
+
+/// What the writer has for the thread. If the writer is gone, the thread rolls back.
+pub(super) enum Step {
+    /// Bytes of COPY's binary format.
+    Rows(Vec<u8>),
+    /// The rows are complete; their number.
+    Finish(u64),
+}
+
+/// What the thread has for the writer.
+pub(super) enum Progress {
+    /// The table is ready, and has these columns.
+    Columns(Vec<TableColumn>),
+    /// A step was taken out of the queue.
+    Taken,
+}
+
+/// Writes within a transaction, or within a savepoint of the user's transaction.
+pub(super) fn run(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    plan: &WritePlan,
+    steps: &Receiver<Step>,
+    tell: &mut dyn FnMut(Progress),
+) -> AnswerOutcome {
+    let nested = !connection.is_idle();
+    let mut transfer = Transfer { connection, tick };
+    match transfer.write(plan, nested, steps, tell) {
+        Ok(rows) => Ok(Ok(Some(rows))),
+        Err(AnswerError::Lost(error)) => Err(error),
+        Err(AnswerError::Refused(error)) => transfer.roll_back(nested).map(|()| Err(error)),
+    }
+}
+
+pub(super) struct Transfer<'a> {
+    connection: &'a mut ServerConnection,
+    tick: Tick<'a>,
+}
+
+impl Transfer<'_> {
+    fn write(
+        &mut self,
+        plan: &WritePlan,
+        nested: bool,
+        steps: &Receiver<Step>,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<u64, AnswerError> {
+        self.ask(&if nested { format!("SAVEPOINT {SAVEPOINT}") } else { "BEGIN".to_owned() })?;
+        let table = table::prepare(self, plan)?;
+        let columns = table::columns(self, &table)?;
+        tell(Progress::Columns(columns));
+        let rows = self.copy(&table::copy(&table, plan), steps, tell)?;
+        if plan.abandoned.load(Ordering::Acquire) {
+            return Err(AnswerError::Refused(gone()));
+        }
+        if nested {
+            self.ask(&format!("RELEASE SAVEPOINT {SAVEPOINT}"))?;
+        } else {
+            self.ask("COMMIT").map_err(unknown_end)?;
+        }
+        Ok(rows)
+    }
+
+    /// Runs a statement, and collects its rows as text.
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, AnswerError> {
+        let query = message::query(sql).map_err(AnswerError::Refused)?;
+        let mut rows = Vec::new();
+        let mut collect = |part| {
+            if let TextPart::Row(row) = part {
+                rows.push(row);
+            }
+        };
+        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut collect), &query, None)?;
+        answer.map_err(AnswerError::Refused)?;
+        Ok(rows)
+    }
+
+    /// Copies all rows, and compares the server's count with the writer's.
+    fn copy(&mut self, sql: &str, steps: &Receiver<Step>, tell: &mut dyn FnMut(Progress)) -> Result<u64, AnswerError> {
+        // The writer may find that a column cannot be written.
+        let mut next = self.step(steps, None)?;
+        self.connection.send(&message::query(sql).map_err(AnswerError::Refused)?)?;
+        match self.message()? {
+            (b'G', _) => {}
+            (b'E', body) => return Err(self.refused(error_of_copy(&body))),
+            (kind, _) => return Err(protocol(format!("a message {} before COPY", shown(kind))).into()),
+        }
+        let expected = loop {
+            tell(Progress::Taken);
+            match next {
+                Step::Rows(bytes) => self.send_rows(&bytes)?,
+                Step::Finish(rows) => break rows,
+            }
+            next = self.step(steps, Some("the writer has stopped"))?;
+        };
+        self.send(&framed(Some(b'c'), &[]))?;
+        let stored = self.ready(None)?.map_err(AnswerError::Refused)?;
+        match stored {
+            Some(stored) if stored == expected => Ok(stored),
+            stored => Err(AnswerError::Refused(other_count(expected, stored.unwrap_or_default()))),
+        }
+    }
+
+    /// Waits for the writer. Within a COPY, it also looks for an error of the server; `stop` is the reason for the
+    /// server if the writer is gone.
+    fn step(&mut self, steps: &Receiver<Step>, stop: Option<&str>) -> Result<Step, AnswerError> {
+        loop {
+            if stop.is_some() {
+                self.look()?;
+            }
+            match steps.recv_timeout(POLL) {
+                Ok(step) => return Ok(step),
+                // The tick would ask the server to cancel, which the end of the COPY does better.
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let Some(reason) = stop else { return Err(AnswerError::Refused(gone())) };
+                    self.send(&message::copy_fail(reason))?;
+                    return Err(self.refused(gone()));
+                }
+            }
+        }
+    }
+
+    /// Reads messages that the server has sent meanwhile.
+    fn look(&mut self) -> Result<(), AnswerError> {
+        while self.connection.incoming.has_input() {
+            let (kind, len) = self.connection.incoming.header(&mut *self.tick)?;
+            let body = self.connection.incoming.body(kind, len, &mut *self.tick)?;
+            match kind {
+                b'E' => return Err(self.refused(error_of_copy(&body))),
+                b'S' => self.connection.server.note(&body)?,
+                b'N' | b'A' => {}
+                _ => return Err(protocol(format!("a message {} during COPY", shown(kind))).into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_rows(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
+        bytes.chunks(LARGEST).try_for_each(|part| self.send(&framed(Some(b'd'), part)))
+    }
+
+    /// Sends a message. If the server has ended the session, its last message has the reason.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
+        let Err(broken) = self.connection.send(bytes) else { return Ok(()) };
+        while let Ok((kind, body)) = self.message() {
+            if kind == b'E' {
+                return Err(AnswerError::Lost(error_of_copy(&body)));
+            }
+        }
+        Err(AnswerError::Lost(broken))
+    }
+
+    /// The next message that is part of an answer.
+    fn message(&mut self) -> Result<(u8, Vec<u8>), Error> {
+        loop {
+            let (kind, len) = self.connection.incoming.header(&mut *self.tick)?;
+            let body = self.connection.incoming.body(kind, len, &mut *self.tick)?;
+            match kind {
+                b'S' => self.connection.server.note(&body)?,
+                b'N' | b'A' => {}
+                _ => return Ok((kind, body)),
+            }
+        }
+    }
+
+    /// Reads up to ReadyForQuery after an error.
+    fn refused(&mut self, error: Error) -> AnswerError {
+        match self.ready(Some(error)) {
+            Ok(Err(error)) => AnswerError::Refused(error),
+            Ok(Ok(_)) => AnswerError::Lost(protocol("an answer after an error")),
+            Err(error) => AnswerError::Lost(error),
+        }
+    }
+
+    /// Reads up to ReadyForQuery. Returns the server's count, or the first error.
+    fn ready(&mut self, mut failed: Option<Error>) -> Result<Result<Option<u64>, Error>, Error> {
+        let mut rows = None;
+        loop {
+            match self.message() {
+                Ok((b'C', body)) => rows = message::rows_of_tag(&MessageReader(&body).text()?),
+                Ok((b'E', body)) => {
+                    failed.get_or_insert_with(|| error_of_copy(&body));
+                }
+                Ok((b'Z', body)) => {
+                    self.connection.note_status(MessageReader(&body).byte()?);
+                    return Ok(failed.map_or(Ok(rows), Err));
+                }
+                Ok((kind, _)) => return Err(protocol(format!("a message {} after COPY", shown(kind)))),
+                // After a fatal error the connection ends, and the error says why.
+                Err(lost) => return Err(failed.unwrap_or(lost)),
+            }
+        }
+    }
+
+    /// Ends the transaction, or what was done since the savepoint.
+    fn roll_back(&mut self, nested: bool) -> Result<(), Error> {
+        let statements: &[String] = if nested {
+            &[format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"), format!("RELEASE SAVEPOINT {SAVEPOINT}")]
+        } else {
+            &["ROLLBACK".to_owned()]
+        };
+        for _ in 0..ATTEMPTS {
+            let mut undone = true;
+            for sql in statements {
+                match self.ask(sql) {
+                    Ok(_) => {}
+                    Err(AnswerError::Lost(error)) => return Err(error),
+                    Err(AnswerError::Refused(_)) => undone = false,
+                }
+            }
+            let now = self.connection.transaction;
+            // Without its savepoint, the user's transaction had failed before, and stays so.
+            if now == Transaction::None || nested && (undone || now == Transaction::Failed) {
+                return Ok(());
+            }
+        }
+        Err(Error::new(ErrorKind::ConnectionLost, "the transaction could not be rolled back: the connection is closed"))
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Interrupted, "the writer has stopped")
+}
+
+/// The error of a COPY, with the row and the column that the server names.
+fn error_of_copy(body: &[u8]) -> Error {
+    let error = message::error_response(body);
+    let Some(place) = message::context(body) else { return error };
+    let detail = error.detail().map_or_else(|| place.clone(), |detail| format!("{detail}\n{place}"));
+    error.with_detail(Some(detail))
+}
+
+/// The error of a lost connection during COMMIT.
+fn unknown_end(error: AnswerError) -> AnswerError {
+    let AnswerError::Lost(cause) = error else { return error };
+    let message = format!("the connection was lost during the commit, so the rows may be in the table: {cause}");
+    let error = Error::new(ErrorKind::ConnectionLost, message).with_sqlstate("08007");
+    AnswerError::Lost(error.with_hint("look into the table before the rows are written again").with_cause(cause))
+}

@@ -1,0 +1,145 @@
+//! Writes batches into a table: all rows, or none.
+//!
+//! [`Connection::writing`](crate::Connection::writing) returns a source's [`Writing`], if it has one:
+//!
+//! ```text
+//!   ResultStream ──batches──> TableWriter ──rows of the database's form──> a thread: one transaction
+//!                                └ begin: the table and its columns; finish: the count, then COMMIT
+//! ```
+//!
+//! The code for all sources is here: the types of columns ([`kind`]), their values ([`values`]), and the errors of
+//! values ([`misfit`]). `spec/TYPES.md` says what each type becomes.
+
+pub(crate) mod kind;
+pub(crate) mod misfit;
+pub(crate) mod values;
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::{Connection, Error, ErrorKind, Keep, ResultStream};
+
+/// The bytes, or the estimate of them, that go to the writing thread at once.
+pub(crate) const BLOCK: usize = 256 << 10;
+/// The blocks that wait for the writing thread.
+pub(crate) const WAITING: usize = 2;
+
+/// What happens if the table exists, and if it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// An existing table is an error. Otherwise it is created.
+    Fail,
+    /// The rows are added. A missing table is an error.
+    Append,
+    /// An existing table is dropped. A new one is created.
+    Replace,
+    /// The rows are added. A missing table is created.
+    CreateAppend,
+    /// The table's rows are deleted before. A missing table is an error.
+    Truncate,
+}
+
+impl FromStr for IfExists {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Ok(match name {
+            "fail" => Self::Fail,
+            "append" => Self::Append,
+            "replace" => Self::Replace,
+            "create_append" => Self::CreateAppend,
+            "truncate" => Self::Truncate,
+            _ => {
+                let message = format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate");
+                return Err(Error::new(ErrorKind::Usage, message));
+            }
+        })
+    }
+}
+
+/// Where the rows go. Names are exact: no folding, no pattern, no dots with a meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteTarget {
+    /// The schema; without it, the one in which the database finds or creates the table.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: String,
+    /// What happens if the table exists.
+    pub if_exists: IfExists,
+}
+
+/// Implemented by the connections of a source that can be written to.
+pub trait Writing: Send + Sync {
+    /// Begins a transaction, makes the table ready, and checks that each column can be written.
+    ///
+    /// # Errors
+    /// The database refuses, a column has no exact form in the table, or an interruption. Nothing has changed then.
+    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error>;
+}
+
+/// A transaction that writes rows. Dropping it rolls back.
+pub trait TableWriter: Send {
+    /// Adds the rows of a batch, whose columns are those of `begin`. Nobody else sees them yet.
+    ///
+    /// # Errors
+    /// A value has no exact form in its column (the error names column and row), the database refuses, or an
+    /// interruption. The writer must be dropped then.
+    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error>;
+
+    /// Compares the database's count of the rows with ours, and commits. Returns the count.
+    ///
+    /// # Errors
+    /// The counts differ, the database refuses, or an interruption. Nothing has changed then, except if the connection
+    /// is lost during the commit; the error says so (SQLSTATE 08007).
+    fn finish(self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error>;
+}
+
+/// Writes all rows of a stream into a table, or nothing. Returns their number.
+///
+/// # Errors
+/// The source cannot be written to, or an error of the stream or of the writer.
+pub fn write(
+    connection: &dyn Connection,
+    rows: &mut dyn ResultStream,
+    target: &WriteTarget,
+    keep: Keep<'_>,
+) -> Result<u64, Error> {
+    let named = |error: Error| error.with_origin(connection.name());
+    let writing = connection.writing().map_err(named)?;
+    check(rows.schema()).map_err(named)?;
+    let mut writer = writing.begin(target, &rows.schema().clone(), keep).map_err(named)?;
+    while let Some(batch) = rows.next(keep)? {
+        writer.write(&batch.decode()?, keep).map_err(named)?;
+    }
+    writer.finish(keep).map_err(named)
+}
+
+fn check(schema: &Schema) -> Result<(), Error> {
+    if schema.fields().is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "the data has no columns, so there is nothing to write"));
+    }
+    let mut names = HashSet::new();
+    match schema.fields().iter().find(|field| !names.insert(field.name())) {
+        Some(field) => {
+            let message = format!("the data has two columns {:?}", field.name());
+            Err(Error::new(ErrorKind::Usage, message).with_hint("rename one of them"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The error of a column whose type the table's column cannot hold exactly.
+pub(crate) fn unsupported_column(name: &str, what: &str, hint: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("column {name:?}: {what}")).with_sqlstate("0A000").with_hint(hint)
+}
+
+/// The error of a count that differs from ours.
+pub(crate) fn other_count(ours: u64, stored: u64) -> Error {
+    let message = format!("the database stored {stored} of {ours} rows, so the transaction was rolled back");
+    Error::new(ErrorKind::Database, message).with_sqlstate("44000").with_hint(
+        "a trigger or a rule of the table drops rows: disable it, or filter the rows before they are written",
+    )
+}

@@ -1,0 +1,66 @@
+//! The errors of values that have no exact form in their column.
+
+use crate::{Error, ErrorKind};
+
+/// A value that its column cannot hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ValueMisfit {
+    sqlstate: &'static str,
+    /// The text after "row 7: ".
+    what: String,
+    hint: &'static str,
+}
+
+impl ValueMisfit {
+    /// A number out of the column's range, or between its values.
+    #[cold]
+    pub(crate) fn number(value: impl std::fmt::Display, column: &str) -> Self {
+        let hint = "give the table a wider column, or convert the data: dtype={…: …}";
+        Self { sqlstate: "22003", what: format!("{value} has no exact form in {column}"), hint }
+    }
+
+    /// A date, time or timestamp out of the column's range, or between its values.
+    #[cold]
+    pub(crate) fn moment(value: i64, unit: &str, column: &str) -> Self {
+        let hint = "round the data first: dtype={…: lossy(\"timestamp(us)\")} or another type of TYPES.md";
+        Self { sqlstate: "22008", what: format!("{value} {unit} has no exact form in {column}"), hint }
+    }
+
+    /// A text that the column cannot hold.
+    #[cold]
+    pub(crate) fn text(what: impl Into<String>) -> Self {
+        Self { sqlstate: "22021", what: what.into(), hint: "change the value, or write the column as binary" }
+    }
+
+    /// A text of another length than the column's.
+    #[cold]
+    pub(crate) fn length(length: usize, column: &str) -> Self {
+        let what = format!("a text of {length} characters does not fit {column} as it is");
+        Self { sqlstate: "22001", what, hint: "give the table a column of type text, or change the value" }
+    }
+
+    /// A value that the database would change.
+    #[cold]
+    pub(crate) fn changed(what: impl Into<String>, hint: &'static str) -> Self {
+        Self { sqlstate: "22003", what: what.into(), hint }
+    }
+
+    /// The error, which names the column and the row, counted from 1.
+    #[cold]
+    pub(crate) fn at(self, name: &str, row: u64) -> Error {
+        Error::new(ErrorKind::Database, format!("column {name:?}, row {row}: {}", self.what))
+            .with_sqlstate(self.sqlstate)
+            .with_hint(self.hint)
+    }
+}
+
+/// The name of a unit of which a second, or a day, has so many.
+pub(crate) fn unit_name(per: i64) -> &'static str {
+    match per {
+        1 => "s",
+        1_000 => "ms",
+        1_000_000 => "us",
+        1_000_000_000 => "ns",
+        _ => "ms since 1970",
+    }
+}

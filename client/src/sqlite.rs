@@ -1,4 +1,5 @@
-//! SQLite: its library, read-only, in this process. A thread runs the statement and fills columns.
+//! SQLite: its library, in this process. A thread runs the statement and fills columns. Queries cannot write; only
+//! `write` can, over a connection of its own.
 //!
 //! `spec/TYPES.md` defines the type of each column.
 
@@ -16,6 +17,7 @@ mod parameters;
 mod partition;
 mod rows;
 mod value;
+mod write;
 
 pub use connection::{SqliteConnection, connect};
 pub use location::Location;

@@ -21,6 +21,7 @@ from ._frames.result import Result, Stats
 from ._options.dtype import lossy
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
+from ._write.write_sql import WriteStats, write_sql
 
 __all__ = [
     "Connection",
@@ -35,6 +36,7 @@ __all__ = [
     "ProgrammingError",
     "Result",
     "Stats",
+    "WriteStats",
     "__version__",
     "connect",
     "get_meta",
@@ -42,4 +44,5 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "write_sql",
 ]

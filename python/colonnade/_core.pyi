@@ -106,6 +106,7 @@ class Connection(Source):
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
+    def write(self, rows: Stream, schema: str | None, table: str, if_exists: str) -> int: ...
 
 @final
 class Stream:

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
-use client::{Access, QueryOptions, Statement};
+use client::{Access, QueryOptions, Statement, WriteTarget};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -169,6 +169,23 @@ impl Connection {
         let parameters = params::given(params)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         wait(py, |keep| inner.execute(statement, keep))
+    }
+
+    /// Writes the unread rows of a stream into a table, all of them or none. The stream must not be read afterwards.
+    #[pyo3(signature = (rows, schema, table, if_exists))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        rows: &Stream,
+        schema: Option<String>,
+        table: String,
+        if_exists: &str,
+    ) -> PyResult<u64> {
+        let inner = self.inner(py)?;
+        let if_exists = if_exists.parse().map_err(|error| to_py(py, &error))?;
+        let target = WriteTarget { schema, table, if_exists };
+        let mut rows = rows.rest();
+        wait(py, move |keep| client::write(&*inner, &mut *rows, &target, keep))
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {

@@ -9,11 +9,13 @@ use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::parameters;
 use super::rows::StatementRows;
+use super::write::WriterInterrupt;
 use crate::feed::{self, NoItem, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced, Pulled};
 use crate::stats::Meter;
+use crate::write::Writing;
 use crate::{
     Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Parameters, QueryOptions, ResultStream, Statement,
     Transaction,
@@ -29,6 +31,7 @@ struct Shared {
     interrupt: InterruptHandle,
     /// Connections that read parts of this connection's results.
     siblings: Siblings,
+    writer: WriterInterrupt,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -63,6 +66,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
         software: format!("SQLite {}", library::version()),
         interrupt: database.interrupt(),
         siblings: Siblings::default(),
+        writer: WriterInterrupt::default(),
         state: Mutex::new(State::Idle(database, 0)),
         changed: Condvar::new(),
     })))
@@ -175,6 +179,10 @@ impl Connection for SqliteConnection {
         Offer::Parts(self)
     }
 
+    fn writing(&self) -> Result<&dyn Writing, Error> {
+        Ok(self)
+    }
+
     fn canceller(&self) -> Arc<dyn Cancel> {
         Arc::new(Canceller { shared: self.0.clone(), number: None })
     }
@@ -245,6 +253,11 @@ impl SqliteConnection {
 
     pub(super) fn location(&self) -> &Location {
         &self.0.location
+    }
+
+    /// The place for the handle of a writer, which is cancelled with this connection.
+    pub(super) fn writer(&self) -> &WriterInterrupt {
+        &self.0.writer
     }
 
     pub(super) fn known_siblings(&self) -> &Siblings {
@@ -386,7 +399,12 @@ impl Cancel for Canceller {
         drop(state);
         match self.number {
             Some(_) => Ok(()),
-            None => self.shared.siblings.cancel(),
+            None => {
+                if let Some(writer) = &*self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner) {
+                    writer.stop();
+                }
+                self.shared.siblings.cancel()
+            }
         }
     }
 }

@@ -74,7 +74,26 @@ impl Database {
     /// # Errors
     /// There is no such file, or it cannot be opened. Its content is not checked yet.
     pub(super) fn open(name: &CStr, uri: bool, patience: Duration, access: Access) -> Result<Self, Error> {
-        let mut flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
+        let database = Self::open_with(ffi::SQLITE_OPEN_READONLY, name, uri, patience)?;
+        if access == Access::Gateway {
+            match fence::raise(database.raw()) {
+                ffi::SQLITE_OK => {}
+                code => return Err(database.error(code, Stage::Open)),
+            }
+        }
+        Ok(database)
+    }
+
+    /// Opens an existing file to write to it, for this program only.
+    ///
+    /// # Errors
+    /// As for [`Database::open`]. A file that cannot be written to fails when a transaction begins.
+    pub(super) fn open_to_write(name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+        Self::open_with(ffi::SQLITE_OPEN_READWRITE, name, uri, patience)
+    }
+
+    fn open_with(mode: c_int, name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+        let mut flags = mode | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         if uri {
             flags |= ffi::SQLITE_OPEN_URI;
         }
@@ -94,13 +113,26 @@ impl Database {
             ffi::sqlite3_busy_handler(database.raw(), Some(busy), watch);
         }
         database.set_patience(patience);
-        if access == Access::Gateway {
-            match fence::raise(database.raw()) {
-                ffi::SQLITE_OK => {}
-                code => return Err(database.error(code, Stage::Open)),
-            }
-        }
         Ok(database)
+    }
+
+    /// Runs a statement of this client for its effect.
+    pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
+        match self.prepare(sql)?.0 {
+            Some(mut statement) => statement.run_once(),
+            None => Ok(()),
+        }
+    }
+
+    /// The rows of a query of this client, as text. NULL is an empty text.
+    pub(super) fn texts(&self, sql: &str) -> Result<Vec<Vec<String>>, Error> {
+        let (Some(mut statement), _) = self.prepare(sql)? else { return Ok(Vec::new()) };
+        let (columns, mut rows) = (statement.columns(), Vec::new());
+        while let Some(row) = statement.step()? {
+            let text = |column| String::from_utf8_lossy(row.value(column).text().unwrap_or_default()).into_owned();
+            rows.push((0..columns).map(text).collect());
+        }
+        Ok(rows)
     }
 
     /// Sets the timeout of locks.
@@ -112,6 +144,11 @@ impl Database {
     /// The handle that interrupts a query from another thread.
     pub(super) fn interrupt(&self) -> InterruptHandle {
         InterruptHandle(self.0.clone())
+    }
+
+    /// Whether an interrupt was requested: one that came between two statements has no effect on the next one.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.0.watch.stop.load(Ordering::Acquire)
     }
 
     /// Resets the interrupt.
@@ -239,6 +276,14 @@ impl SqliteStatement<'_> {
             }
         };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.database.error(code, Stage::Prepare)) }
+    }
+
+    /// Runs the statement to its end, and makes it ready for other values.
+    pub(super) fn run_once(&mut self) -> Result<(), Error> {
+        while self.step()?.is_some() {}
+        // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
+        unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
+        Ok(())
     }
 
     /// The next row, or `None` after the last.

@@ -1,0 +1,251 @@
+//! Writes into a table of an SQLite file, within one transaction, over a connection of its own.
+//! <https://www.sqlite.org/lang_insert.html>
+//!
+//! The thread that owns the connection converts and inserts. A short queue of batches limits the caller.
+
+mod stored;
+mod table;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use self::stored::{BatchColumn, StoredType};
+use self::table::TargetColumn;
+use super::connection::SqliteConnection;
+use super::library::{Database, InterruptHandle};
+use super::location::Location;
+use crate::feed::{self, NoItem};
+use crate::file_uri::MEMORY;
+use crate::write::kind::ColumnMeaning;
+use crate::write::{TableWriter, WAITING, WriteTarget, Writing, other_count};
+use crate::{Access, Error, ErrorKind, Keep};
+
+/// The time within which an abandoned transaction must be rolled back.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// The handle that interrupts the running writer of a connection.
+pub(super) type WriterInterrupt = Arc<Mutex<Option<InterruptHandle>>>;
+
+impl Writing for SqliteConnection {
+    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
+        check(self.location())?;
+        let columns = schema.fields().iter().map(|field| Ok((field.name().clone(), ColumnMeaning::of(field)?)));
+        let columns: Vec<_> = columns.collect::<Result<_, Error>>()?;
+        let abandoned = Arc::<AtomicBool>::default();
+        let (steps, taken) = sync_channel(WAITING);
+        let (sender, events) = sync_channel(WAITING + 1);
+        let interrupt = self.writer().clone();
+        let work = Work { target: target.clone(), columns, abandoned: abandoned.clone(), interrupt: interrupt.clone() };
+        let location = self.location().clone();
+        feed::spawn("colonnade-sqlite-write", move || {
+            let end = work.run(&location, &taken, &sender);
+            // Nobody needs the event if the writer is gone.
+            let _ = sender.send(end.map(Progress::Committed));
+        })?;
+        let mut writer = SqliteWriter { steps: Some(steps), events, abandoned, interrupt, waiting: 0 };
+        // The table is ready.
+        writer.next(keep)?;
+        Ok(Box::new(writer))
+    }
+}
+
+/// # Errors
+/// Nothing can be written there.
+fn check(location: &Location) -> Result<(), Error> {
+    let refused = |message: &str| Err(Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000"));
+    match location {
+        location if location.path == MEMORY => {
+            refused("an SQLite database in memory ends with its connection: name a file")
+        }
+        location if location.immutable => {
+            refused("the URI says immutable=1, that nobody writes to the file: leave it out")
+        }
+        location if location.access == Access::Gateway => refused("a gateway's clients cannot write to SQLite files"),
+        _ => Ok(()),
+    }
+}
+
+/// What the writer has for the thread. If the writer is gone, the thread rolls back.
+enum Step {
+    Rows(RecordBatch),
+    Finish,
+}
+
+/// What the thread has for the writer.
+enum Progress {
+    /// The table is ready, or a step was taken out of the queue.
+    Taken,
+    /// The rows that were committed.
+    Committed(u64),
+}
+
+struct Work {
+    target: WriteTarget,
+    columns: Vec<(String, ColumnMeaning)>,
+    abandoned: Arc<AtomicBool>,
+    interrupt: WriterInterrupt,
+}
+
+impl Work {
+    /// Opens the file and runs the transaction.
+    fn run(
+        &self,
+        location: &Location,
+        steps: &Receiver<Step>,
+        events: &SyncSender<Result<Progress, Error>>,
+    ) -> Result<u64, Error> {
+        let (name, is_uri) = location.file()?;
+        let database = Database::open_to_write(&name, is_uri, location.patience)?;
+        *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(database.interrupt());
+        // The writer sets this before it looks for the handle.
+        self.check(&database)?;
+        database.run("BEGIN IMMEDIATE").map_err(|error| not_writable(error, location))?;
+        let written = self.write(&database, steps, events);
+        if written.is_err() {
+            database.arm();
+            // After some errors SQLite has rolled back already. Closing the database also does.
+            let _ = database.run("ROLLBACK");
+        }
+        written
+    }
+
+    /// # Errors
+    /// The writer was interrupted, is gone, or was cancelled.
+    fn check(&self, database: &Database) -> Result<(), Error> {
+        if self.abandoned.load(Ordering::Acquire) {
+            return Err(interrupted());
+        }
+        if database.is_stopped() {
+            return Err(Error::new(ErrorKind::Database, "the write was cancelled").with_sqlstate("57014"));
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        database: &Database,
+        steps: &Receiver<Step>,
+        events: &SyncSender<Result<Progress, Error>>,
+    ) -> Result<u64, Error> {
+        let tell = |progress| events.send(Ok(progress)).map_err(|_| interrupted());
+        let table = table::prepare(database, &self.target, &self.columns)?;
+        tell(Progress::Taken)?;
+        let (mut rows, mut stored) = (0, 0);
+        {
+            let insert = table::insert(&table.name, &self.columns);
+            let (Some(mut insert), _) = database.prepare(&insert)? else { return Err(interrupted()) };
+            while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
+                tell(Progress::Taken)?;
+                let values = batch
+                    .columns()
+                    .iter()
+                    .zip(&self.columns)
+                    .map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
+                let values = values.collect::<Result<Vec<_>, _>>()?;
+                for row in 0..batch.num_rows() {
+                    self.check(database)?;
+                    for (place, (to, column)) in (1..).zip(table.columns.iter().zip(&values)) {
+                        let atom = to.atom(column, row).map_err(|misfit| misfit.at(&to.name, rows + 1))?;
+                        insert.bind(place, &atom)?;
+                    }
+                    insert.run_once().map_err(|error| error.with_detail(Some(format!("row {}", rows + 1))))?;
+                    rows += 1;
+                    stored += database.changes();
+                }
+            }
+        }
+        if stored != rows {
+            return Err(other_count(rows, stored));
+        }
+        self.check(database)?;
+        database.run("COMMIT")?;
+        Ok(rows)
+    }
+}
+
+/// A file that cannot be written to is opened to be read, and fails only now.
+fn not_writable(error: Error, location: &Location) -> Error {
+    if error.sqlstate() != Some("25006") {
+        return error;
+    }
+    let message = format!("the file {:?} cannot be written to: {}", location.path, error.message());
+    Error::new(ErrorKind::Database, message)
+        .with_sqlstate("25006")
+        .with_hint("check the rights of the file and of its directory, in which SQLite makes a journal")
+}
+
+/// The caller's side. Dropping it rolls back.
+struct SqliteWriter {
+    steps: Option<SyncSender<Step>>,
+    events: Receiver<Result<Progress, Error>>,
+    /// Set before the thread could commit an interrupted write.
+    abandoned: Arc<AtomicBool>,
+    interrupt: WriterInterrupt,
+    /// The steps that the thread has not taken yet.
+    waiting: usize,
+}
+
+impl SqliteWriter {
+    /// The thread's next event.
+    fn next(&mut self, keep: Keep<'_>) -> Result<Progress, Error> {
+        match feed::receive(&self.events, keep) {
+            Ok(event) => event,
+            Err(NoItem::Interrupted) => Err(interrupted()),
+            Err(NoItem::Gone) => Err(Error::new(ErrorKind::ConnectionLost, "the thread that writes died")),
+        }
+    }
+
+    fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
+        while self.waiting >= WAITING {
+            self.next(keep)?;
+            self.waiting -= 1;
+        }
+        if self.steps.as_ref().is_some_and(|steps| steps.send(step).is_ok()) {
+            self.waiting += 1;
+            return Ok(());
+        }
+        // The thread has ended, and its last event says why.
+        loop {
+            self.next(keep)?;
+        }
+    }
+}
+
+impl TableWriter for SqliteWriter {
+    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+        self.send(Step::Rows(batch.clone()), keep)
+    }
+
+    fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
+        self.send(Step::Finish, keep)?;
+        loop {
+            if let Progress::Committed(rows) = self.next(keep)? {
+                return Ok(rows);
+            }
+        }
+    }
+}
+
+impl Drop for SqliteWriter {
+    fn drop(&mut self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.steps = None;
+        let running = || self.interrupt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interrupt) = &*running() {
+            interrupt.stop();
+        }
+        // Afterwards the journal is gone, and the file can be written to again.
+        let _ = feed::drain(&self.events, STOP_LIMIT, |_| false);
+        // The handle keeps the database open.
+        *running() = None;
+    }
+}
+
+fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted")
+}

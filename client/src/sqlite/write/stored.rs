@@ -1,0 +1,317 @@
+//! What SQLite stores for a value: exactly what the reading side turns into the same value, or nothing.
+//! TYPES.md, "Writing".
+
+use std::borrow::Cow;
+
+use arrow_array::ArrayRef;
+
+use super::TargetColumn;
+use crate::Error;
+use crate::literal::sqlite::Atom;
+use crate::sqlite::kind::{ColumnKind, MAX_PRECISION};
+use crate::sqlite::{datetime, decimal};
+use crate::write::kind::ColumnMeaning;
+use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::values::{ColumnValues, Scalar};
+
+/// The largest integer up to which each has a double.
+const EXACT: u64 = 1 << 53;
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// A column's type, by the rules with which it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoredType {
+    /// No declared type. Only NULLs keep theirs.
+    Untyped,
+    Integer,
+    Real,
+    Bool,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    Date,
+    Time,
+    Timestamp {
+        zoned: bool,
+    },
+    Text,
+    Uuid,
+    Blob,
+}
+
+/// A column of a batch with what its conversion needs.
+pub(super) struct BatchColumn<'m> {
+    values: ColumnValues,
+    meaning: &'m ColumnMeaning,
+}
+
+impl<'m> BatchColumn<'m> {
+    pub(super) fn of(array: &ArrayRef, meaning: &'m ColumnMeaning) -> Result<Self, Error> {
+        Ok(Self { values: ColumnValues::of(array)?, meaning })
+    }
+}
+
+impl StoredType {
+    /// The declaration of a new column.
+    pub(super) fn created(meaning: &ColumnMeaning) -> Option<Cow<'static, str>> {
+        Some(Cow::Borrowed(match meaning {
+            ColumnMeaning::Null => "",
+            ColumnMeaning::Bool => "BOOLEAN",
+            ColumnMeaning::Integer { .. } => "INTEGER",
+            ColumnMeaning::Float { .. } => "REAL",
+            ColumnMeaning::Decimal { precision, .. } if *precision > MAX_PRECISION => return None,
+            ColumnMeaning::Decimal { precision, scale } => {
+                return Some(Cow::Owned(format!("DECIMAL({precision},{scale})")));
+            }
+            // A column declared JSON would store 1.0 as the number 1.
+            ColumnMeaning::Text | ColumnMeaning::Json => "TEXT",
+            ColumnMeaning::Uuid => "UUID",
+            ColumnMeaning::Bytes => "BLOB",
+            ColumnMeaning::Date { .. } => "DATE",
+            ColumnMeaning::Time { .. } => "TIME",
+            ColumnMeaning::Timestamp { zoned: false, .. } => "DATETIME",
+            ColumnMeaning::Timestamp { zoned: true, .. } => "TIMESTAMP WITH TIME ZONE",
+            ColumnMeaning::Duration { .. } | ColumnMeaning::Interval | ColumnMeaning::List(_) => return None,
+        }))
+    }
+
+    /// The type of a column with this declaration, if values can be written to it exactly.
+    pub(super) fn declared(declaration: &str) -> Option<Self> {
+        Some(match ColumnKind::declared(Some(declaration)) {
+            ColumnKind::Integer => Self::Integer,
+            ColumnKind::Float => Self::Real,
+            ColumnKind::Bool => Self::Bool,
+            ColumnKind::Decimal { precision, scale } => Self::Decimal { precision, scale },
+            ColumnKind::Date => Self::Date,
+            ColumnKind::Time => Self::Time,
+            ColumnKind::Timestamp { zoned } => Self::Timestamp { zoned },
+            ColumnKind::Text if declaration.trim().eq_ignore_ascii_case("uuid") => Self::Uuid,
+            // SQLite turns text of numbers into numbers, unless the declaration says TEXT, CHAR or CLOB.
+            ColumnKind::Text if keeps_text(declaration) => Self::Text,
+            ColumnKind::Binary => Self::Blob,
+            ColumnKind::ByValues if declaration.is_empty() => Self::Untyped,
+            ColumnKind::Text | ColumnKind::ByValues | ColumnKind::AsText => return None,
+        })
+    }
+
+    /// Whether values can be written exactly, or are refused one by one.
+    pub(super) fn accepts(self, meaning: &ColumnMeaning) -> bool {
+        use ColumnMeaning as M;
+        match (self, meaning) {
+            (_, M::Null)
+            | (Self::Integer, M::Integer { .. })
+            | (Self::Real, M::Float { .. } | M::Integer { .. })
+            | (Self::Bool, M::Bool)
+            | (Self::Decimal { .. }, M::Decimal { .. } | M::Integer { .. })
+            | (Self::Date, M::Date { .. })
+            | (Self::Time, M::Time { .. })
+            | (Self::Text, M::Text | M::Json)
+            | (Self::Uuid, M::Uuid)
+            | (Self::Blob, M::Bytes) => true,
+            (Self::Timestamp { zoned }, M::Timestamp { zoned: is_zoned, .. }) => zoned == *is_zoned,
+            _ => false,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Untyped => "a column without a type".to_owned(),
+            Self::Integer => "INTEGER".to_owned(),
+            Self::Real => "REAL".to_owned(),
+            Self::Bool => "BOOLEAN".to_owned(),
+            Self::Decimal { precision, scale } => format!("DECIMAL({precision},{scale})"),
+            Self::Date => "DATE".to_owned(),
+            Self::Time => "TIME".to_owned(),
+            Self::Timestamp { zoned: false } => "DATETIME".to_owned(),
+            Self::Timestamp { zoned: true } => "TIMESTAMP WITH TIME ZONE".to_owned(),
+            Self::Text => "TEXT".to_owned(),
+            Self::Uuid => "UUID".to_owned(),
+            Self::Blob => "BLOB".to_owned(),
+        }
+    }
+}
+
+/// <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>
+fn keeps_text(declaration: &str) -> bool {
+    let declaration = declaration.to_ascii_uppercase();
+    !declaration.contains("INT") && ["CHAR", "CLOB", "TEXT"].iter().any(|part| declaration.contains(part))
+}
+
+impl TargetColumn {
+    /// What is stored for the value of a row.
+    ///
+    /// # Errors
+    /// SQLite would store another value, or one that is read as another.
+    pub(super) fn atom<'v>(&self, column: &'v BatchColumn<'_>, row: usize) -> Result<Atom<'v>, ValueMisfit> {
+        use StoredType as T;
+        let refused = |value: &dyn std::fmt::Display| ValueMisfit::number(value, &self.stored.name());
+        Ok(match (self.stored, column.values.get(row)) {
+            (_, Scalar::Null) if self.numbers_nulls => {
+                let what = "NULL, in whose place SQLite would store a number, because the column is the table's key";
+                return Err(ValueMisfit::changed(what, "leave the column out to let SQLite number the rows"));
+            }
+            (_, Scalar::Null) => Atom::Null,
+            (T::Integer, Scalar::Integer(number)) => Atom::Integer(number),
+            (T::Integer, Scalar::Unsigned(number)) => {
+                Atom::Integer(i64::try_from(number).map_err(|_| refused(&number))?)
+            }
+            (T::Real, Scalar::Float(number)) => Atom::Real(real(number)?),
+            (T::Real, Scalar::Integer(number)) if number.unsigned_abs() <= EXACT => Atom::Real(number as f64),
+            (T::Real, Scalar::Unsigned(number)) if number <= EXACT => Atom::Real(number as f64),
+            (T::Bool, Scalar::Bool(value)) => Atom::Integer(value.into()),
+            (T::Decimal { precision, scale }, Scalar::Decimal(number)) => {
+                number_of(number, column.exponent(), precision, scale)
+                    .ok_or_else(|| refused(&format!("{number}e{}", -column.exponent())))?
+            }
+            (T::Decimal { precision, scale }, Scalar::WideDecimal(number)) => {
+                let short = number.to_i128().and_then(|short| number_of(short, column.exponent(), precision, scale));
+                short.ok_or_else(|| refused(&format!("{number}e{}", -column.exponent())))?
+            }
+            (T::Decimal { precision, scale }, Scalar::Integer(number)) => {
+                number_of(number.into(), 0, precision, scale).ok_or_else(|| refused(&number))?
+            }
+            (T::Decimal { precision, scale }, Scalar::Unsigned(number)) => {
+                number_of(number.into(), 0, precision, scale).ok_or_else(|| refused(&number))?
+            }
+            (T::Date | T::Time | T::Timestamp { .. }, Scalar::Integer(number)) => {
+                let text = self.stored.moment(number, column.meaning);
+                Atom::Text(Cow::Owned(text.ok_or_else(|| self.stored.wrong_moment(number, column.meaning))?))
+            }
+            (T::Text, Scalar::Text(text)) => Atom::Text(Cow::Borrowed(text)),
+            (T::Uuid, Scalar::Bytes(bytes)) => Atom::Text(Cow::Owned(uuid(bytes))),
+            (T::Blob, Scalar::Bytes(bytes)) => Atom::Blob(bytes),
+            (_, Scalar::Integer(number)) => return Err(refused(&number)),
+            (_, Scalar::Unsigned(number)) => return Err(refused(&number)),
+            // `StoredType::accepts` has refused all others.
+            _ => return Err(refused(&"a value")),
+        })
+    }
+}
+
+impl BatchColumn<'_> {
+    /// The scale of the decimals, as Arrow has it.
+    fn exponent(&self) -> i32 {
+        match &self.values {
+            ColumnValues::Decimal(decimals) => decimals.scale().into(),
+            ColumnValues::WideDecimal(decimals) => decimals.scale().into(),
+            _ => 0,
+        }
+    }
+}
+
+/// SQLite stores NaN as NULL, and −0.0 as 0.0.
+fn real(number: f64) -> Result<f64, ValueMisfit> {
+    if number.is_nan() {
+        return Err(ValueMisfit::changed("NaN, which SQLite stores as NULL", "replace it, or make it NULL, before"));
+    }
+    if number == 0.0 && number.is_sign_negative() {
+        return Err(ValueMisfit::changed("-0.0, which SQLite stores as 0.0", "add 0.0 to the column before"));
+    }
+    Ok(number)
+}
+
+/// The number that is read as `unscaled` / 10^`exponent` from a column declared DECIMAL(`precision`,`scale`).
+fn number_of(unscaled: i128, exponent: i32, precision: u8, scale: u8) -> Option<Atom<'static>> {
+    let shift = i32::from(scale) - exponent;
+    let power = 10i128.checked_pow(shift.unsigned_abs())?;
+    let unscaled = match shift {
+        0.. => unscaled.checked_mul(power)?,
+        _ => (unscaled % power == 0).then(|| unscaled / power)?,
+    };
+    if !decimal::fits(unscaled, precision) {
+        return None;
+    }
+    let one = 10i128.checked_pow(scale.into())?;
+    let whole =
+        i64::try_from(unscaled / one).ok().filter(|whole| decimal::from_integer(*whole, scale) == Some(unscaled));
+    if let Some(whole) = whole {
+        return Some(Atom::Integer(whole));
+    }
+    let number = unscaled as f64 / one as f64;
+    (decimal::from_real(number, scale) == Some(unscaled)).then_some(Atom::Real(number))
+}
+
+impl StoredType {
+    /// The text that is read as this moment.
+    fn moment(self, number: i64, meaning: &ColumnMeaning) -> Option<String> {
+        match (self, meaning) {
+            (Self::Date, ColumnMeaning::Date { per_day }) => {
+                let days = (number % per_day == 0).then(|| number / per_day)?;
+                let text = date(days)?;
+                (datetime::date(text.as_bytes()).map(i64::from) == Some(days)).then_some(text)
+            }
+            (Self::Time, ColumnMeaning::Time { per_second }) => {
+                let micros = microseconds(number, *per_second)?;
+                let text = time(micros);
+                (datetime::time(text.as_bytes()) == Some(micros)).then_some(text)
+            }
+            (Self::Timestamp { zoned }, ColumnMeaning::Timestamp { per_second, .. }) => {
+                let micros = microseconds(number, *per_second)?;
+                let text = format!("{} {}", date(micros.div_euclid(DAY))?, time(micros.rem_euclid(DAY)));
+                if zoned {
+                    let text = text + "+00:00";
+                    return (datetime::instant(text.as_bytes()) == Some(micros)).then_some(text);
+                }
+                (datetime::timestamp(text.as_bytes()) == Some(micros)).then_some(text)
+            }
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn wrong_moment(self, number: i64, meaning: &ColumnMeaning) -> ValueMisfit {
+        let unit = match meaning {
+            ColumnMeaning::Date { per_day: 1 } => "days since 1970",
+            ColumnMeaning::Date { per_day: per }
+            | ColumnMeaning::Time { per_second: per }
+            | ColumnMeaning::Timestamp { per_second: per, .. } => unit_name(*per),
+            _ => "",
+        };
+        ValueMisfit::moment(number, unit, &self.name())
+    }
+}
+
+/// `YYYY-MM-DD`, for years of four digits. http://howardhinnant.github.io/date_algorithms.html
+fn date(days: i64) -> Option<String> {
+    let shifted = days.checked_add(719_468)?;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (0..=9999).contains(&year).then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// `HH:MM:SS`, and microseconds if there are any.
+fn time(micros: i64) -> String {
+    let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
+    let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if fraction == 0 { text } else { format!("{text}.{fraction:06}") }
+}
+
+/// The microseconds of so many units, if they are whole.
+fn microseconds(number: i64, per_second: i64) -> Option<i64> {
+    if per_second <= SECOND {
+        number.checked_mul(SECOND / per_second)
+    } else {
+        let units = per_second / SECOND;
+        (number % units == 0).then(|| number / units)
+    }
+}
+
+fn uuid(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (place, byte) in bytes.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        colonnade_sql::quote::push_hexadecimal(&mut text, &[*byte]);
+    }
+    text.make_ascii_lowercase();
+    text
+}

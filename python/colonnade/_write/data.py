@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 #: What can be written: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB, a `Result`), a
 #: pandas.DataFrame, arrays by the names of columns, or batches one by one.
-Data: TypeAlias = (
-    "ArrowStream | Result | pd.DataFrame | Mapping[str, np.ndarray[Any, Any]] | Iterable[pa.RecordBatch]"
-)
+Data: TypeAlias = "ArrowStream | Result | pd.DataFrame | Mapping[str, np.ndarray[Any, Any]] | Iterable[pa.RecordBatch]"
 
 
 class DataStream:
@@ -88,13 +86,16 @@ def _of_batches(batches: Iterator[Any], raised: list[BaseException]) -> ArrowStr
     schema = _checked(first, None).schema
 
     def checked() -> Iterator[Any]:
-        try:
-            yield first
-            for batch in batches:
-                yield _checked(batch, schema)
-        except BaseException as error:
-            raised.append(error)
-            raise
+        batch = first
+        while batch is not None:
+            yield batch
+            try:
+                batch = next(batches, None)
+                if batch is not None:
+                    _checked(batch, schema)
+            except BaseException as error:
+                raised.append(error)
+                raise
 
     return pa.RecordBatchReader.from_batches(schema, checked())
 

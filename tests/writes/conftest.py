@@ -1,0 +1,61 @@
+"""The databases that are written to, each with a schema or a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from testbed import postgres as pg
+from tests.support.sqlite_files import make, uri
+from tests.writes.places import Place
+
+_numbers = count()
+
+
+@pytest.fixture
+def session(stock: pg.Cluster) -> Iterator[psycopg.Connection]:
+    """A session of psycopg's beside the writer, which commits by itself."""
+    with stock.connect() as opened:
+        opened.autocommit = True
+        yield opened
+
+
+@pytest.fixture
+def in_postgres(stock: pg.Cluster, session: psycopg.Connection) -> Place:
+    """PostgreSQL, with a new schema at the beginning of the search path."""
+    schema = f"writes_{next(_numbers)}"
+    session.execute(f"create schema {schema}")
+    session.execute(f"set search_path to {schema}")
+    return Place(stock.uri(options=f"-c search_path={schema}"))
+
+
+@pytest.fixture
+def in_sqlite(tmp_path: Path) -> Place:
+    """An empty SQLite file."""
+    return Place(make(tmp_path / "a b.db", ""))
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """Each database that can be written to."""
+    return request.getfixturevalue(f"in_{request.param}")
+
+
+@pytest.fixture(scope="module")
+def postgres_place(stock: pg.Cluster) -> Place:
+    """PostgreSQL for tests with many examples, which replace one table."""
+    with stock.connect() as opened:
+        opened.execute("create schema if not exists examples")
+    return Place(stock.uri(options="-c search_path=examples"))
+
+
+@pytest.fixture(scope="module")
+def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """An SQLite file for the same."""
+    path = tmp_path_factory.mktemp("writes") / "examples.db"
+    make(path, "")
+    return Place(uri(path))

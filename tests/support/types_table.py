@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +29,19 @@ class Row:
 
 
 def rows() -> list[Row]:
-    lines = [line for line in TABLE.read_text("utf-8").splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert cells[0] == HEADER
+    return [Row(*row) for row in table(HEADER)]
+
+
+def table(header: list[str]) -> list[list[str]]:
+    """The rows of the table with these column titles."""
+    lines = TABLE.read_text("utf-8").splitlines()
+    begin = lines.index(f"| {' | '.join(header)} |")
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in itertools.takewhile(lambda line: line.startswith("|"), lines[begin:])
+    ]
     assert set(cells[1]) == {"---"}
-    return [Row(*row) for row in cells[2:]]
+    return cells[2:]
 
 
 def of(source: str) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("colonnade: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of the output has closed it, as `| head` does.
-        sys.stderr.close()
+        # The reader of the output has closed it, as `| head` does. What is left must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
         if verbose:

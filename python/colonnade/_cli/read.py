@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
 from colonnade._errors import InterfaceError
-from colonnade._frames.output import WRITERS, write, writer_of
 from colonnade._libraries import require
 from colonnade._options.query import QueryOptions
 from colonnade._read import partition
 from colonnade._serve.settings import size
 
+from . import destination
+from .destination import Destination
 from .shown import values
 from .terminal import say, shown
 
@@ -37,13 +37,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     kinds = "postgresql://host:port/, postgresql:///?host=/socket, 'host=… dbname=…', duckdb:///file, duckdb:////directory/file"
     parser.add_argument("uri", metavar="URI", help=kinds)
     parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help=f"where to write: a name that ends in {', '.join(WRITERS)}; it appears only once it is complete",
-    )
+    destination.add_arguments(parser)
     parser.add_argument(
         "--param",
         metavar="[NAME=]VALUE",
@@ -84,8 +78,9 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Reads. Returns the exit status."""
     sql = sys.stdin.read() if args.query == "-" else args.query
-    output: Path | None = args.output
-    writer = writer_of(output) if output is not None else None
+    if args.output is None and (args.format or args.partition_by):
+        raise InterfaceError("--format and --partition-by need -o FILE")
+    output = None if args.output is None else Destination.of(args.output, args.format, args.partition_by)
     require("pyarrow", "colonnade read")
     split = partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
@@ -97,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
             max_result_bytes=args.max_result_bytes,
         )
         result = partition.start(connection._source, sql, _parameters(args.param), options, split)
-        if output is not None and writer is not None:
-            result._require_types(output.suffix.lower().removeprefix("."))
-            write(output, writer, result.schema, _with_progress(result, verbose=args.verbose))
+        if output is not None:
+            result._require_types(output.format)
+            output.write(result.schema, _with_progress(result, verbose=args.verbose))
         else:
             _show(result)
         stats = result.stats

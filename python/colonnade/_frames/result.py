@@ -303,7 +303,7 @@ class Result:
 
     def _require_types(self, library: str) -> None:
         """Refuses, before reading, types that the library or the kind of file lacks."""
-        if library == "polars":
+        if library in ("polars", "ndjson"):
             require_names(library, self._names)
         require_types(library, self._names, self._source.uncommon_types)
 

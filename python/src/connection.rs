@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
-use client::{Access, QueryOptions, Statement};
+use client::{Access, Answer, QueryOptions, Statement, Transaction};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -52,8 +52,8 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
-            // The package converts the results of all sources.
-            "dtype" => {}
+            // The package converts the results of all sources, and reports their progress.
+            "dtype" | "progress" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
     }
@@ -102,6 +102,12 @@ impl Connection {
     #[getter]
     fn is_open(&self) -> bool {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
+    }
+
+    /// Whether a transaction is open; None if the source does not report it, or is busy.
+    #[getter]
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<Option<bool>> {
+        Ok(self.inner(py)?.transaction().map(|state| state != Transaction::None))
     }
 
     #[pyo3(signature = (sql, params=None, **options))]
@@ -169,6 +175,25 @@ impl Connection {
         let parameters = params::given(params)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         wait(py, |keep| inner.execute(statement, keep))
+    }
+
+    /// Runs a statement of which it is unknown whether it returns rows: a stream, or the number of rows that it changed.
+    #[pyo3(signature = (sql, params=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        sql: &str,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let inner = self.inner(py)?;
+        let parameters = params::given(params)?;
+        let statement = Statement { sql, parameters: parameters.as_ref() };
+        match wait(py, |keep| inner.run(statement, &QueryOptions::default(), keep))? {
+            Answer::Rows(rows) => {
+                Ok(Some(Stream::new(py, rows, &self.name, &self.server)?.into_pyobject(py)?.into_any()))
+            }
+            Answer::Done(changed) => changed.map(|rows| Ok(rows.into_pyobject(py)?.into_any())).transpose(),
+        }
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {

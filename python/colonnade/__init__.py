@@ -21,6 +21,7 @@ from ._frames.result import Result, Stats
 from ._options.dtype import lossy
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
+from ._read.tables import schema, tables
 
 __all__ = [
     "Connection",
@@ -42,4 +43,6 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "schema",
+    "tables",
 ]

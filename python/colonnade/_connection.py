@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ._frames.result import Result
+from ._libraries import require
 from ._options import expected
 from ._options.query import NAMES, Params, QueryOptions
+from ._sources.names import quoted
 from ._sources.uri import open_source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ._core import Source
 
 
@@ -92,6 +96,42 @@ class Connection:
         """
         return self._source.execute(sql, params)
 
+    def tables(self) -> pa.Table:
+        """Lists the tables of users, in the order of their names.
+
+        Tables of the database itself and temporary tables are left out. `schema` and `name` are what `schema` and
+        `read_sql_table` take.
+
+        Returns:
+            A pyarrow.Table with the columns `catalog`, `schema`, `name`, `type` (`"table"`, `"view"`, or another kind
+            that the database has) and `estimated_rows` (int64: the database's estimate, or NULL if it has none). In
+            MySQL and MariaDB, `schema` is the database. ADBC drivers report catalogs and schemas in their own way.
+
+        Raises:
+            NotSupportedError: The source cannot list its tables (ODBC).
+        """
+        require("pyarrow", "tables()")
+        return Result(self._source.tables(), {}).to_arrow().cast(_tables_schema())
+
+    def schema(self, table: str, schema: str | None = None) -> pa.Schema:
+        """Returns the names and types of a table's columns. No row is read.
+
+        Args:
+            table: The table's name as the database has it, including capital letters. A dot is part of the name.
+            schema: The schema of the table; None is the connection's default.
+
+        Returns:
+            A pyarrow.Schema with the types in which the table is read into Arrow.
+
+        Raises:
+            ProgrammingError: There is no such table.
+            NotSupportedError: It is unknown how the source quotes names (ADBC and ODBC), or the source has no exact
+                form for a column's type.
+        """
+        require("pyarrow", "schema()")
+        with self.query(f"select * from {quoted(self._source.dialect, schema, table)} where 1 = 0") as result:
+            return result.to_arrow().schema
+
     def cancel(self) -> None:
         """Stops the query that runs now. It is called from another thread than the reader's.
 
@@ -129,6 +169,12 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<colonnade.Connection {self.name}{'' if self.is_open else ', closed'}>"
+
+
+def _tables_schema() -> pa.Schema:
+    pa = require("pyarrow", "tables()")
+    texts = [(name, pa.utf8()) for name in ("catalog", "schema", "name", "type")]
+    return pa.schema([*texts, ("estimated_rows", pa.int64())])
 
 
 def connect(uri: str) -> Connection:

@@ -54,7 +54,7 @@ ROOMS = {
     "_duckdb": {"_core"},
     "_sources": {"_options", "_libraries", "_core", "_errors", "_duckdb"},
     "_frames": {"_options", "_libraries", "_core", "_errors"},
-    "_connection": {"_options", "_core", "_sources", "_frames"},
+    "_connection": {"_options", "_libraries", "_core", "_sources", "_frames"},
     "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
     "": {"_options", "_core", "_errors", "_frames", "_connection", "_read"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},

@@ -19,6 +19,7 @@ from ._errors import (
 )
 from ._frames.result import Result, Stats
 from ._options.dtype import lossy
+from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
 from ._read.tables import schema, tables
@@ -34,6 +35,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Progress",
     "Result",
     "Stats",
     "__version__",

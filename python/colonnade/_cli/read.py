@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from colonnade._connection import connect
 from colonnade._errors import InterfaceError
@@ -15,19 +14,17 @@ from colonnade._serve.settings import size
 
 from . import destination
 from .destination import Destination
+from .progress import ProgressLine, summary
 from .shown import values
 from .terminal import say, shown
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from colonnade._frames.result import Result, Stats
 
 #: The rows that are shown if there is no output file.
 _SHOWN = 20
-#: Seconds between two updates of the progress line.
-_PULSE = 0.1
 
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     require("pyarrow", "colonnade read")
     split = partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
+        line = ProgressLine.of(args, output)
         options = QueryOptions(
+            progress=line,
             compression=args.compression,
             dtype=_dtypes(args.dtype),
             as_text=args.as_text or None,
@@ -94,12 +93,12 @@ def run(args: argparse.Namespace) -> int:
         result = partition.start(connection._source, sql, _parameters(args.param), options, split)
         if output is not None:
             result._require_types(output.format)
-            output.write(result.schema, _with_progress(result, verbose=args.verbose))
+            output.write(result.schema, result if line is None else line.watched(result))
         else:
             _show(result)
         stats = result.stats
     if output is not None or args.verbose:
-        say(_summary(stats), sys.stderr)
+        say(summary(stats), sys.stderr)
     if args.verbose:
         say(_details(stats), sys.stderr)
     return 0
@@ -130,42 +129,6 @@ def _dtypes(given: list[str]) -> dict[str, str]:
 def _precision(text: str) -> tuple[int, int]:
     precision, _, scale = text.partition(",")
     return int(precision), int(scale)
-
-
-def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
-    """The batches. A terminal shows the progress and, with `verbose`, the configuration of the last chunk."""
-    if not sys.stderr.isatty():
-        yield from result
-        return
-    last = 0.0
-    try:
-        for batch in result:
-            if monotonic() - last >= _PULSE:
-                last = monotonic()
-                stats = result.stats
-                now = f", {stats.configuration}" if verbose and stats.configuration else ""
-                print(f"\r\x1b[K{shown(_summary(stats) + now)}", end="", file=sys.stderr, flush=True)
-            yield batch
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _summary(stats: Stats) -> str:
-    seconds = max(stats.seconds, 1e-9)
-    text = f"{stats.rows:,} rows in {stats.seconds:.1f} s, {_scaled(stats.rows / seconds, ' rows')}/s"
-    if stats.wire_bytes:
-        text += f", {_scaled(stats.wire_bytes, 'B')} on the wire, {_scaled(stats.wire_bytes / seconds, 'B')}/s"
-    return text
-
-
-def _scaled(number: float, unit: str) -> str:
-    prefix = ""
-    for larger in ("k", "M", "G", "T"):
-        if number < 1000:
-            break
-        number /= 1000
-        prefix = larger
-    return f"{number:.3g} {prefix}{unit}"
 
 
 def _details(stats: Stats) -> str:

@@ -16,7 +16,7 @@ from . import destination
 from .destination import Destination
 from .progress import ProgressLine, summary
 from .shown import values
-from .terminal import say, shown
+from .terminal import say, table
 
 if TYPE_CHECKING:
     import argparse
@@ -144,26 +144,15 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _show(result: Result) -> None:
     """Shows the first rows as a table. Further rows are not fetched."""
-    header = [_cell(name) for name in result.column_names]
-    rows: list[list[str]] = []
+    rows: list[list[object]] = []
     more = False
     for batch in result:
         take = batch.slice(0, _SHOWN - len(rows))
         more = take.num_rows < batch.num_rows
         columns = [values(column) for column in take.columns]
-        rows += [[_cell(column[row]) for column in columns] for row in range(take.num_rows)]
+        rows += [[column[row] for column in columns] for row in range(take.num_rows)]
         if more:
             break
     result.close()
-    widths = [max(len(cell) for cell in cells) for cells in zip(header, *rows, strict=True)]
-    rule = "-+-".join("-" * width for width in widths)
-    for line in (header, None, *rows):
-        text = rule if line is None else " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        say(text.rstrip())
+    table(result.column_names, rows)
     say(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
-
-
-def _cell(value: object) -> str:
-    """The value as one line of at most 60 characters."""
-    text = shown("NULL" if value is None else str(value))
-    return text if len(text) <= 60 else f"{text[:59]}…"

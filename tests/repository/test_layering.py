@@ -57,6 +57,7 @@ ROOMS = {
     "_connection": {"_options", "_libraries", "_core", "_sources", "_frames"},
     "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
     "": {"_options", "_core", "_errors", "_frames", "_connection", "_read"},
+    "aio": {"_options", "_errors", "_frames", "_connection"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "", "_serve"},
     "__main__": {"_cli"},

@@ -79,7 +79,9 @@ def _bar() -> Callable[[Progress], object] | None:
 
     def show(progress: Progress) -> None:
         if not shown:
-            shown.append(bar(unit=" rows", unit_scale=True, dynamic_ncols=True))
+            total = progress.estimated_rows
+            form = None if total is None else _ESTIMATED
+            shown.append(bar(total=total, bar_format=form, unit=" rows", unit_scale=True, dynamic_ncols=True))
         _update(shown[0], progress)
 
     return show

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakSet
 
 from colonnade import _connection as sync
-from colonnade._errors import Error, InterfaceError
+from colonnade._errors import InterfaceError
 
 from ._result import Result
 from ._worker import AGAIN, STOP_SECONDS, Worker, apart
@@ -116,7 +116,8 @@ class Connection:
         self._worker.post(close)
         limit = monotonic() + STOP_SECONDS
         while not closed.wait(AGAIN) and monotonic() < limit:
-            with suppress(Error):
+            # It may be closed by now, about which a library has errors of its own.
+            with suppress(Exception):
                 self._connection.cancel()
         if not closed.is_set():
             self._connection.close()

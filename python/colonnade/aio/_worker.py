@@ -10,8 +10,6 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from colonnade._errors import Error
-
 T = TypeVar("T")
 
 #: Seconds between two requests to stop a statement. A request has no effect before the statement has started.
@@ -158,7 +156,7 @@ class Job(Generic[T]):
             if monotonic() > limit and self._close is not None:
                 self._close()
                 return
-            with suppress(Error):
+            with suppress(Exception):
                 self._cancel()
             self._ended.wait(AGAIN)
 

@@ -260,7 +260,9 @@ def test_nothing_of_a_cancelled_result_is_read_later(place: tuple[str, Dialect])
     within(read())
 
 
-def test_cancelling_at_any_moment(uri: str) -> None:
+def test_cancelling_at_any_moment(place: tuple[str, Dialect]) -> None:
+    uri, _ = place
+
     async def read() -> None:
         async with aio.connect(uri) as connection:
             for turn in range(60):

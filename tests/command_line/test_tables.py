@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -63,6 +64,14 @@ def test_the_databases_own_type_of_a_text(stock: pg.Cluster) -> None:
     found = json.loads(run("schema", stock.uri(), "Own Types", "--json").stdout)
     assert [column["database_type"] for column in found] == [None, "numeric", "int4range"]
     assert "| int4range" in run("schema", stock.uri(), "Own Types", "--schema", "public").stdout
+
+
+def test_a_reader_that_has_gone(file: str) -> None:
+    command = [sys.executable, "-m", "colonnade", "tables", file]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (1, b"")
 
 
 def test_what_is_not_there(file: str) -> None:

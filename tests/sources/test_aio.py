@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
@@ -294,6 +295,32 @@ def test_cancel_and_close_reach_a_task_that_waits(place: tuple[str, Dialect]) ->
 
     within(read(lambda connection: connection.cancel()))
     within(read(lambda connection: connection.close()))
+
+
+def test_closing_a_result_reaches_a_task_that_reads_it(place: tuple[str, Dialect]) -> None:
+    uri, dialect = place
+
+    async def read() -> None:
+        async with aio.connect(uri) as connection:
+            result = await connection.query(dialect.endless)
+            task = asyncio.create_task(result.arrow())
+            await asyncio.wait([task], timeout=0.2)
+            await result.close()
+            with pytest.raises(colonnade.OperationalError):
+                await task
+            assert (await (await connection.query("select 7 as i")).arrow())["i"].to_pylist() == [7]
+
+    within(read())
+
+
+def test_a_server_that_does_not_answer() -> None:
+    async def read(uri: str) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await aio.connect(uri)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        within(read(f"postgresql://tester@127.0.0.1:{listener.getsockname()[1]}/"))
 
 
 # --- the event loop ---------------------------------------------------------------------------------------------------

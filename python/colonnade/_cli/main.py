@@ -20,7 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
-        return args.run(args)
+        status = args.run(args)
+        # An error of standard output must not wait for the interpreter's exit, where it has another status.
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         print("colonnade: interrupted", file=sys.stderr)
         return 130

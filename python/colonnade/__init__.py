@@ -19,8 +19,10 @@ from ._errors import (
 )
 from ._frames.result import Result, Stats
 from ._options.dtype import lossy
+from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
+from ._read.tables import schema, tables
 
 __all__ = [
     "Connection",
@@ -33,6 +35,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Progress",
     "Result",
     "Stats",
     "__version__",
@@ -42,4 +45,6 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "schema",
+    "tables",
 ]

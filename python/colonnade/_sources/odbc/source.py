@@ -24,7 +24,7 @@ from .describe import Describer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, Stream
 
 T = TypeVar("T")
 
@@ -83,6 +83,13 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     def from_uri(cls, rest: str, *, only_reads: bool = False) -> OdbcSource:
         """The source of the URI `odbc:` and the connection string `rest`, which has no escapes."""
         return cls(rest, only_reads=only_reads)
+
+    def tables(self) -> Stream:
+        raise NotSupportedError(
+            "arrow-odbc does not list the tables of a data source",
+            hint="query the database's catalog, such as information_schema.tables",
+            source=self.name,
+        )
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
         if isinstance(params, Mapping) or not all(value is None or isinstance(value, str) for value in params or ()):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from colonnade._core import __version__
 from colonnade._errors import Error
 
-from . import bench, demo, read, serve, user
+from . import adbc, bench, demo, read, serve, user
 from .terminal import say
 
 
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (read, serve, bench, user, demo):
+    for command in (read, serve, bench, user, adbc, demo):
         command.add_arguments(subparsers)
     for subparser in subparsers.choices.values():
         # The option may follow the subcommand. If it does not, it must not reset the option before the subcommand.

@@ -62,6 +62,19 @@ func batch(t *testing.T, statement adbc.Statement) arrow.RecordBatch {
 	return read
 }
 
+// The number of rows of a result, and the error that ends it.
+func read(statement adbc.Statement) (int64, error) {
+	reader, _, err := statement.ExecuteQuery(background)
+	if err != nil {
+		return 0, err
+	}
+	rows := int64(0)
+	for reader.Next() {
+		rows += reader.RecordBatch().NumRows()
+	}
+	return rows, reader.Err()
+}
+
 func answers(t *testing.T, connection adbc.Connection) {
 	t.Helper()
 	if read := batch(t, statement(t, connection, "select 7 as n")); read.Column(0).ValueStr(0) != "7" {
@@ -97,8 +110,8 @@ func TestTypesAndValues(t *testing.T) {
 		{"'\\x00ff'::bytea", "binary", "AP8="},
 		{"date '2024-02-29'", "date32", "2024-02-29"},
 		{"time '23:59:59.000001'", "time64[us]", "23:59:59.000001"},
-		{"timestamp '2024-02-29 23:59:59.000001'", "timestamp[us]", "2024-02-29 23:59:59.000001"},
-		{"timestamptz '2024-02-29 23:59:59+02'", "timestamp[us, tz=UTC]", "2024-02-29 21:59:59Z"},
+		{"timestamp '2024-02-29 23:59:59.000001'", "timestamp[us]", "2024-02-29T23:59:59.000001Z"},
+		{"timestamptz '2024-02-29 23:59:59+02'", "timestamp[us, tz=UTC]", "2024-02-29T21:59:59Z"},
 		{"array[1, null, 3]", "list<item: int32, nullable>", "[1,null,3]"},
 		{"null::int4", "int32", array.NullValueStr},
 	}
@@ -160,23 +173,17 @@ func TestAnErrorBeforeTheStream(t *testing.T) {
 	connection := connect(t)
 	_, _, err := statement(t, connection, "select * from adbc_absent").ExecuteQuery(background)
 	expect(t, err, adbc.StatusNotFound, "42P01")
-	_, _, err = statement(t, connection, "select 1 / 0").ExecuteQuery(background)
-	expect(t, err, adbc.StatusInvalidData, "22012")
+	_, _, err = statement(t, connection, "selec 1").ExecuteQuery(background)
+	expect(t, err, adbc.StatusInvalidArgument, "42601")
 	answers(t, connection)
 }
 
 // Arrow's reader for Go has only the text of an error in a stream.
 func TestAnErrorInTheStream(t *testing.T) {
 	connection := connect(t)
-	failing := statement(t, connection, "select 1000000 / (900000 - i) from generate_series(1, 1000000) i")
-	reader, _, err := failing.ExecuteQuery(background)
-	fatal(t, err)
-	rows := int64(0)
-	for reader.Next() {
-		rows += reader.RecordBatch().NumRows()
-	}
-	if reader.Err() == nil || !strings.Contains(reader.Err().Error(), "division by zero") || rows >= 900000 {
-		t.Error(rows, reader.Err())
+	rows, err := read(statement(t, connection, "select 1000000 / (900000 - i) from generate_series(1, 1000000) i"))
+	if err == nil || !strings.Contains(err.Error(), "division by zero") || rows >= 900000 {
+		t.Error(rows, err)
 	}
 	answers(t, connection)
 }
@@ -189,21 +196,20 @@ func TestAStatementIsCancelledByAnotherConnection(t *testing.T) {
 	sleep := statement(t, connection, "select pg_sleep(600)")
 	ended := make(chan error)
 	go func() {
-		_, _, err := sleep.ExecuteQuery(background)
+		_, err := read(sleep)
 		ended <- err
 	}()
 	for {
 		select {
 		case err := <-ended:
-			expect(t, err, adbc.StatusCancelled, "57014")
+			if err == nil || !strings.Contains(err.Error(), "canceling statement due to user request") {
+				t.Error(err)
+			}
 			answers(t, connection)
 			return
 		case <-time.After(50 * time.Millisecond):
-			reader, _, err := cancel.ExecuteQuery(background)
+			_, err := read(cancel)
 			fatal(t, err)
-			for reader.Next() {
-			}
-			fatal(t, reader.Err())
 		}
 	}
 }

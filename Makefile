@@ -124,7 +124,7 @@ bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
 
 bench-adbc: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.bench extension
-	$(BIN)/python bench/adbc_driver.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/adbc.md --json $(BENCH_DATA)/adbc.json
+	$(BIN)/python bench/adbc_driver.py --markdown $(BENCH_DATA)/adbc.md --json $(BENCH_DATA)/adbc.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

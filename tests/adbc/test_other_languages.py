@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -42,9 +41,7 @@ def test_go(go_tests: Path, by_name: dict[str, str], server: str, name: str, req
 
 @pytest.mark.parametrize("server", ["postgresql", "extension"])
 def test_r(by_name: dict[str, str], server: str, request: pytest.FixtureRequest) -> None:
-    rscript = programs.program("Rscript")
-    if subprocess.run([rscript, "-e", "library(adbcdrivermanager)"], capture_output=True, check=False).returncode:
-        pytest.skip("R's package adbcdrivermanager is not installed")
+    rscript = programs.r_with("adbcdrivermanager")
     database: Database = request.getfixturevalue(server)
     output = programs.run([rscript, HERE / "r/driver.r"], COLONNADE_URI=database.uri, **by_name)
     assert output.endswith("read by R\n")

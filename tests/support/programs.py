@@ -22,6 +22,14 @@ def program(name: str) -> str:
     return found
 
 
+def r_with(package: str) -> str:
+    """Where R's interpreter is, with a package. The tests that need it are skipped on machines without either."""
+    rscript = program("Rscript")
+    if subprocess.run([rscript, "-e", f"library({package})"], capture_output=True, check=False).returncode:
+        pytest.skip(f"R's package {package} is not installed")
+    return rscript
+
+
 def run(command: list[str | Path], directory: Path | None = None, **environment: str) -> str:
     """What a program says; it must succeed."""
     done = subprocess.run(

@@ -164,7 +164,8 @@ impl Adaptive {
         let margin = |cost: &Cost| EXPLORATION_MARGIN.powi(if cost.is_known() { 1 } else { 2 });
         let candidates = self.costs.all().iter().enumerate().filter(|(index, cost)| {
             *index != self.current
-                && cost.config != Config::PLAIN
+                // Every chunk shows what light encoding alone costs.
+                && ![Config::PLAIN, Config::LIGHT].contains(&cost.config)
                 && self.costs.is_due(cost)
                 && self.is_allowed(cost, throughput)
         });

@@ -23,10 +23,9 @@ def by_name(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def go_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of all tests in Go. The driver manager is C++."""
+    """The program of all tests in Go."""
     path = tmp_path_factory.mktemp("go") / "adbc.test"
-    programs.program("c++")
-    programs.run([programs.program("go"), "test", "-c", "-o", path], GO, CGO_ENABLED="1")
+    programs.run([programs.go_with_cxx(), "test", "-c", "-o", path], GO)
     return path
 
 

@@ -15,13 +15,14 @@ from tests.support.adbc_driver import DRIVER
 from tests.support.sqlite_files import make
 
 
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(params=["XDG_CONFIG_HOME", "HOME"])
+def user(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's folder of manifests, which does not exist yet. The system's is empty."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.delenv("ADBC_DRIVER_PATH", raising=False)
+    for name in ("XDG_CONFIG_HOME", "ADBC_DRIVER_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(request.param, str(tmp_path))
     monkeypatch.setattr(adbc, "SYSTEM", tmp_path / "system")
-    return tmp_path / "config/adbc/drivers"
+    return tmp_path / ("adbc/drivers" if request.param == "XDG_CONFIG_HOME" else ".config/adbc/drivers")
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ class Lesson:
 
     def go(self, code: str) -> str:
         """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""
-        go, module = programs.program("go"), self.directory / "go"
+        go, module = programs.go_with_cxx(), self.directory / "go"
         module.mkdir()
         for name in ("go.mod", "go.sum"):
             shutil.copy(ROOT / "tests/adbc/go" / name, module)

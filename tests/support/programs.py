@@ -22,6 +22,12 @@ def program(name: str) -> str:
     return found
 
 
+def go_with_cxx() -> str:
+    """Where Go's tool is, on machines with a compiler of C++, which ADBC's driver manager for Go needs."""
+    program("c++")
+    return program("go")
+
+
 def r_with(package: str) -> str:
     """Where R's interpreter is, with a package. The tests that need it are skipped on machines without either."""
     rscript = program("Rscript")

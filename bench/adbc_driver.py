@@ -1,10 +1,11 @@
 """The ADBC driver beside `colonnade.connect`, which is the same client: what ADBC's interface costs.
 
-    python bench/adbc_driver.py [--rounds 31] [--rows 1000000] [--driver LIBRARY] [--markdown FILE] [--json FILE]
+    python bench/adbc_driver.py [--rounds 42] [--rows 1000000] [--driver LIBRARY] [--markdown FILE] [--json FILE]
 
 One process reads lineitem into a `pyarrow.Table` from PostgreSQL with the extension, without it, and from `colonnade
-serve`. Both ways keep their connection and take turns, so that both meet the same state of the machine and of the
-memory. The first reading of each is not counted.
+serve`. All ways keep their connection and take turns, so that all meet the same state of the machine and of the memory.
+The first reading of each is not counted. `fetch_arrow_table` reads in a thread that adbc_driver_manager starts for each
+call, so that Ctrl-C works; the stream of `fetch_arrow` is the driver's own.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from testbed.serving import serve
 
 QUERY = "SELECT * FROM lineitem"
 EXTENSION, STOCK, SERVE = "PostgreSQL with the extension", "PostgreSQL as it is", "`colonnade serve`"
-OURS, ADBC = "colonnade.connect", "ADBC"
+OURS, ADBC, DBAPI = "`colonnade.connect`", "the driver's stream", "the driver, `fetch_arrow_table`"
 
 Read = Callable[[], pa.Table]
 
 
 def ways(uri: str, driver: Path, ends: ExitStack) -> dict[str, Read]:
-    """Both ways to read the query, over connections that stay open."""
+    """All ways to read the query, over connections that stay open."""
     connection = ends.enter_context(colonnade.connect(uri))
     # Otherwise a transaction would begin first.
     adbc = ends.enter_context(dbapi.connect(str(driver), uri, autocommit=True))
     cursor = ends.enter_context(adbc.cursor())
     return {
         OURS: lambda: connection.query(QUERY).to_arrow(),
-        ADBC: lambda: cursor.execute(QUERY).fetch_arrow_table(),
+        ADBC: lambda: pa.table(cursor.execute(QUERY).fetch_arrow()),
+        DBAPI: lambda: cursor.execute(QUERY).fetch_arrow_table(),
     }
 
 
@@ -61,13 +63,15 @@ def measure(source: str, uri: str, arguments: argparse.Namespace) -> Iterator[di
     with ExitStack() as ends:
         found = ways(uri, arguments.driver, ends)
         tables = [read() for read in found.values()]
-        if not tables[0].equals(tables[1]) or tables[0].num_rows != arguments.rows:
-            raise RuntimeError(f"{source}: the two ways differ")
+        if any(not table.equals(tables[0]) or table.num_rows != arguments.rows for table in tables):
+            raise RuntimeError(f"{source}: the ways differ")
         del tables
+        order = list(found)
         for number in range(arguments.rounds):
-            # Each way is the first one as often as the other.
-            for way in sorted(found, reverse=number % 2 == 1):
+            for way in order:
                 yield {"round": number, **reading(source, way, found[way])}
+            # Each way is the first one as often as the others.
+            order.append(order.pop(0))
 
 
 def run(source: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -93,10 +97,10 @@ def figures(results: list[dict[str, Any]], source: str, way: str, field: str) ->
     return [row[field] for row in results if (row["source"], row["way"]) == (source, way)]
 
 
-def ratio(results: list[dict[str, Any]], source: str) -> float:
-    """ADBC's client CPU divided by that of `colonnade.connect`: of medians."""
-    adbc, ours = (statistics.median(figures(results, source, way, "client_cpu")) for way in (ADBC, OURS))
-    return adbc / ours
+def ratio(results: list[dict[str, Any]], source: str, way: str = ADBC) -> float:
+    """A way's client CPU divided by that of `colonnade.connect`: of medians."""
+    theirs, ours = (statistics.median(figures(results, source, which, "client_cpu")) for which in (way, OURS))
+    return theirs / ours
 
 
 def spread(seconds: list[float]) -> str:
@@ -107,23 +111,22 @@ def markdown(results: list[dict[str, Any]], memory: str) -> str:
     rounds, rows = 1 + max(row["round"] for row in results), results[0]["rows"]
     lines = [
         f"lineitem, {rows} rows, into a pyarrow.Table over TCP on this machine: medians of {rounds} rounds with the "
-        "lowest and the highest; the ratio is that of the medians. Both ways take turns in one process; their "
+        "lowest and the highest; the ratio is that of the medians. All ways take turns in one process; their "
         "connections are open.",
         "",
-        "| | client CPU s: `colonnade.connect` | ADBC driver | ratio | wall s: `colonnade.connect` | ADBC driver |",
-        "|---|--:|--:|--:|--:|--:|",
+        f"| source | way | client CPU s | / {OURS} | wall s |",
+        "|---|---|--:|--:|--:|",
     ]
     for source in dict.fromkeys(row["source"] for row in results):
-        cpu, wall = (
-            [spread(figures(results, source, way, field)) for way in (OURS, ADBC)] for field in ("client_cpu", "wall")
-        )
-        lines.append(f"| {source} | {cpu[0]} | {cpu[1]} | {ratio(results, source):.2f} | {wall[0]} | {wall[1]} |")
+        for way in (OURS, ADBC, DBAPI):
+            cpu, wall = (spread(figures(results, source, way, field)) for field in ("client_cpu", "wall"))
+            lines.append(f"| {source} | {way} | {cpu} | {ratio(results, source, way):.2f} | {wall} |")
     return "\n".join([*lines, "", memory, ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--rounds", type=int, default=42)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--driver", type=Path, default=adbc_driver_colonnade.driver_path())
     parser.add_argument("--markdown", type=Path)

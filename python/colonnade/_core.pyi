@@ -42,7 +42,7 @@ class Engine(Protocol):
 
     version: str
     database: str | None
-    home: tuple[str, bool]
+    served: tuple[str, bool]
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
 
 @type_check_only

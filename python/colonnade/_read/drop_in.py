@@ -25,7 +25,15 @@ Columns = TypeVar("Columns")
 Names: TypeAlias = list[str] | None
 
 #: The quotation mark of names, by the scheme of the source's URI.
-_QUOTES = {"postgresql": '"', "postgres": '"', "sqlite": '"', "duckdb": '"', "mysql": "`", "mariadb": "`"}
+_QUOTES = {
+    "postgresql": '"',
+    "postgres": '"',
+    "colonnade": '"',
+    "sqlite": '"',
+    "duckdb": '"',
+    "mysql": "`",
+    "mariadb": "`",
+}
 
 
 # Each class has the arguments for one type of the result. `columns` depends on the function.

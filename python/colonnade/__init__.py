@@ -18,6 +18,7 @@ from ._errors import (
     ProgrammingError,
 )
 from ._frames.result import Result, Stats
+from ._lazy.scan import scan_sql
 from ._options.dtype import lossy
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
@@ -43,6 +44,7 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "scan_sql",
     "schema",
     "tables",
 ]

@@ -245,7 +245,8 @@ class ArrowSource(ABC, Generic[Query]):
                 self._current.close()
             raise
         if failed:
-            self._raise(failed[0])
+            # The list must not keep the error, whose traceback has this list.
+            self._raise(failed.pop())
         return done[0]
 
     def _raise(self, error: BaseException) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from colonnade._core import count_statements
@@ -232,6 +233,10 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         self._calls.abandon()
 
     def _end(self) -> None:
+        # Python may keep the library's connection for a while, and with it what the transaction has locked.
+        if self._has_transactions and self._calls.wait(0):
+            with suppress(self._odbc.Error, Abandoned):
+                self._calls.run(self._connection.rollback)
         del self._connection
         if self._calls.wait(0):
             self._describer.close()
